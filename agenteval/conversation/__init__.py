@@ -1,1 +1,1 @@
-"""Run one conversation: the user, the agent's turn, the simulated tools, the author's code."""
+"""Run one multi-turn conversation: the user, the agent's turn, the simulated tools, the author's code."""

@@ -1,7 +1,8 @@
 """The sample that the running task belongs to.
 
-A scorer is shared by all samples of an agent and receives only scenario and trajectory, which two epochs may
-have in common. Whatever keeps their model calls apart (the cache, a cassette) looks up the sample here."""
+A scorer is shared by all samples of an agent and receives only the scenario and the trajectory, which may be
+equal in two epochs. Code that must keep the model calls of samples apart (the cache, a cassette) looks up the
+current sample here."""
 
 from __future__ import annotations
 
@@ -18,6 +19,6 @@ def enter_sample(key: SampleKey) -> None:
 
 
 def current_sample_key() -> SampleKey | None:
-    """Return the sample of the running task; ``None`` outside all samples, because de-duplication is about
-    the whole run."""
+    """Return the key of the running task's sample, or ``None`` outside all samples (de-duplication, for
+    example, concerns the whole run)."""
     return _CURRENT.get()

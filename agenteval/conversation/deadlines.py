@@ -1,10 +1,10 @@
-"""Limit how long a conversation may take, and report what it waits for.
+"""Enforce deadlines (timeouts) for a conversation, and report what the conversation is waiting for.
 
-A conversation has a stopwatch. Code within it reports its activity (``track_activity``), and stops the watch
-while it waits for a limit or a retry (``pause_clock``), because neither agent nor user is at work then. The
-watch also stands still while other conversations block this one on the event loop of the author's code
-(``shared_loop``). Judges run in parallel to the conversation and do not count for its stopwatch
-(``exempt_from_deadlines``)."""
+Each conversation has a stopwatch. Code in the conversation reports its activity (``track_activity``) and
+stops the watch while it waits for a rate limit or a retry (``pause_clock``), because neither the agent nor
+the user is at work during that time. The watch also stops while other conversations block this one on the
+event loop of the author's code (``shared_loop``). Judges run in parallel with the conversation, and their
+time does not count (``exempt_from_deadlines``)."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", defau
 
 
 def is_in_sample() -> bool:
-    """Check whether a sample started the running code: its agent, user, judges or the author's code."""
+    """Check whether a sample started the running code, for example its agent, its user, a judge or the
+    author's code."""
     return _CURRENT.get() is not None
 
 
 class BlockedLoopError(InfrastructureError):
-    """The event loop is blocked by code that no deadline applies to any more, so that calls on it cannot
-    continue."""
+    """Raised if the event loop is blocked by code to which no deadline applies any longer, so that calls on
+    the loop cannot continue."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the event loop of Python agents is blocked by a conversation that is over, or by a task"
+            "the event loop of Python agents is blocked by a finished conversation or a background task"
         )
 
 
 class Deadlines:
-    """The limits of all conversations of a run, in seconds of their own work (``None``: no limit), and the
-    stopwatches of the running ones."""
+    """The deadlines for all conversations of a run, in seconds of each conversation's own working time
+    (``None`` means no limit), and the stopwatches of the running conversations."""
 
     def __init__(self, turn_s: float | None = None, sample_s: float | None = None) -> None:
         self._turn_s = math.inf if turn_s is None else turn_s
@@ -49,7 +50,8 @@ class Deadlines:
 
     @contextmanager
     def time_sample(self, key: SampleKey) -> Iterator[Stopwatch]:
-        """Run the sample: this task and every task that it starts use its stopwatch."""
+        """Run the sample with a stopwatch of its own. This task and every task that it starts use that
+        stopwatch."""
         watch = self._running[key] = Stopwatch(self._turn_s, self._sample_s)
         token = _CURRENT.set(watch)
         try:
@@ -59,14 +61,15 @@ class Deadlines:
             del self._running[key]
 
     def pending(self, key: SampleKey) -> str:
-        """Describe what a sample waits for; empty if that is unknown. May be called from any thread."""
+        """Describe what a sample is waiting for. Return an empty string if this is unknown. May be called
+        from any thread."""
         watch = self._running.get(key)
         return watch.pending if watch else ""
 
 
 class Stopwatch:
-    """The stopwatch of one conversation. It measures both turn and sample; the first limit that is reached
-    ends the conversation."""
+    """The stopwatch of one conversation. It measures both the turn and the sample; the first deadline to
+    expire ends the conversation."""
 
     def __init__(self, turn_s: float = math.inf, sample_s: float = math.inf) -> None:
         self._limits = {"turn": turn_s, "sample": sample_s}
@@ -86,8 +89,8 @@ class Stopwatch:
 
     @contextmanager
     def enforce_deadlines(self, worker: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
-        """Let ``worker`` work under the deadlines. If one passes, cancel the work and raise the error that
-        ``fault`` makes of a sentence."""
+        """Run ``worker`` under the deadlines. If a deadline expires, cancel the worker and raise the error
+        that ``fault`` creates from a sentence."""
         name = min(self._remaining, key=lambda each: self._remaining[each])
         if self._remaining[name] == math.inf:
             with self.track_activity(worker):
@@ -140,7 +143,7 @@ class Stopwatch:
 
     @contextmanager
     def track_activity(self, what: str) -> Iterator[None]:
-        """Record that ``what`` is under way, in the user's words."""
+        """Record that the activity ``what`` is in progress, described in terms that users understand."""
         self._activities.append(what)
         try:
             yield
@@ -153,7 +156,7 @@ class Stopwatch:
 
     @contextmanager
     def pause_clock(self) -> Iterator[None]:
-        """Stop the clock: no deadline counts the time in this block."""
+        """Stop the clock: time spent in this block does not count toward any deadline."""
         if not self._waits:
             self._waiting_since = self._now()
         self._waits += 1
@@ -175,13 +178,13 @@ class Stopwatch:
 
 
 def current_stopwatch() -> Stopwatch:
-    """Return the stopwatch of the running task; one without limits outside all samples."""
+    """Return the stopwatch of the running task. Outside all samples, return a stopwatch without deadlines."""
     return _CURRENT.get() or Stopwatch()
 
 
 @contextmanager
 def pause_deadlines() -> Iterator[None]:
-    """Stop the clock while the block waits for a slot, a rate limit or a retry."""
+    """Stop the clock while the block waits for a slot, a rate limit (HTTP 429) or a retry."""
     watch = _CURRENT.get()
     if watch is None:
         yield
@@ -192,8 +195,8 @@ def pause_deadlines() -> Iterator[None]:
 
 @contextmanager
 def exempt_from_deadlines(watch: Stopwatch, what: str) -> Iterator[None]:
-    """Run ``what`` in parallel to the conversation: none of its deadlines apply, and waiting does not stop
-    its clock."""
+    """Run ``what`` in parallel with the conversation. None of the conversation's deadlines apply to it, and
+    waiting in it does not stop the conversation's clock."""
     token = _CURRENT.set(None)
     try:
         with watch.track_activity(what):

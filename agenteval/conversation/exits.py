@@ -1,4 +1,4 @@
-"""Keep the exit code of the process agenteval's own, even if the author's code ends the process."""
+"""Ensure that the exit code of the process is agenteval's own, even if the author's code ends the process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _os_exit = os._exit
 
 
 class ExitGuard:
-    """Makes ``os._exit`` exit with the code that was decided. Otherwise an agent that ends the process with 0
-    would turn a run green that was cut off. ``os.exec…`` ends the process too, with the code of the program
-    that it starts. A forked process may end in any way."""
+    """Overrides (monkeypatches) ``os._exit`` so that the process exits with the exit code that was decided.
+    Otherwise, an agent that ends the process with 0 would turn an interrupted run green. ``os.exec…`` is
+    overridden too, because it ends the process with the exit code of the program that it starts. A forked
+    process may end in any way."""
 
     def __init__(self) -> None:
         self._code: int | None = None
@@ -57,7 +58,7 @@ class ExitGuard:
 
 
 def register_exit_hook(call: Callable[[], None]) -> None:
-    """Call ``call`` before each exit that bypasses ``atexit``."""
+    """Register a function that is called before each exit that bypasses ``atexit``."""
     _exit_hooks.append(call)
 
 
@@ -77,8 +78,8 @@ def exit_now(code: int) -> NoReturn:
 
 
 def exit_without_waiting(code: int) -> NoReturn:
-    """End the process without joining threads. Python waits for threads when it exits, and a thread of the
-    author's that hangs must not hold up the verdict. ``atexit`` callbacks still run."""
+    """End the process without joining threads. Python waits for threads when it exits, and a hanging thread
+    in the author's code must not delay the verdict. ``atexit`` callbacks still run."""
     import atexit
 
     atexit._run_exitfuncs()
@@ -87,8 +88,8 @@ def exit_without_waiting(code: int) -> NoReturn:
 
 
 def count_interrupt(line: str) -> int:
-    """Count the requests to end the process, including this one. Only the first one prints ``line``, which
-    describes what follows."""
+    """Count the requests to end the process (Ctrl-C), including this one. Only the first request prints
+    ``line``, which describes what happens next."""
     _interrupts.append(line)
     if len(_interrupts) == 1:
         _write_stderr(
@@ -105,8 +106,9 @@ def is_interrupted() -> bool:
 
 
 def install_interrupt_handler() -> None:
-    """Make Ctrl-C end the command, unless the command handles it; a second one ends the process immediately.
-    If SIGINT is ignored, as shells do for background jobs, it stays ignored."""
+    """Make Ctrl-C (SIGINT) end the command, unless the command handles the signal itself. A second Ctrl-C
+    ends the process immediately. If SIGINT is ignored, which shells do for background jobs, it remains
+    ignored."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
 
@@ -118,13 +120,15 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def exit_on_late_interrupt(code: int) -> None:
-    """Exit silently if Ctrl-C arrives while Python shuts down; otherwise it would only print a traceback."""
+    """Exit silently if Ctrl-C is pressed while Python shuts down. Otherwise, the interrupt would only print a
+    traceback."""
     if signal.getsignal(signal.SIGINT) is _interrupt:
         signal.signal(signal.SIGINT, lambda *_: exit_now(code))
 
 
 def flush_output() -> None:
-    """Flush the output as far as possible. Python's own last flush must not fail, or the exit code is 120."""
+    """Flush the output as far as possible. Python's own final flush must not fail, because the exit code
+    would then be 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -133,7 +137,7 @@ def flush_output() -> None:
 
 
 def silence(stream: Any) -> None:
-    """Make a stream that can no longer be written discard its content."""
+    """Make a stream that can no longer be written to discard its content."""
     with suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())

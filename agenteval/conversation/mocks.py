@@ -1,4 +1,4 @@
-"""Tools that the author wrote in Python: ``python: mocks.py:lookup``."""
+"""Mock tools that the author wrote in Python: ``python: mocks.py:lookup``."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from agenteval.messages.chat import jsonable
 
 @dataclass(frozen=True)
 class ToolContext:
-    """The second argument of a mock."""
+    """The context of a mock call, passed as the second argument of a mock."""
 
     call_index: int
-    """The index of the call among the calls of this tool in the sample, from 0."""
+    """The index of the call among all calls to this tool in the sample, from 0."""
     turn: int
     """The index of the turn, from 0."""
     sample: SampleKey
-    """The sample."""
+    """The sample that the call belongs to."""
     seed: int
-    """The sample's own seed (63 bits)."""
+    """The random seed of the sample (63 bits)."""
 
 
 class MockFunctions:
-    """Calls the mocks. Any exception other than ``ToolError`` is the author's mistake."""
+    """Calls the mock functions. Any exception other than ``ToolError`` is treated as the author's mistake."""
 
     def __init__(self, *, timeout_s: float) -> None:
         self._timeout_s = timeout_s
 
     def check(self, scenario: Scenario) -> None:
-        """Load every function of a scenario, so that a wrong name is reported before anything runs."""
+        """Load all mock functions of a scenario, so that a wrong name is reported before anything runs."""
         for name, tool in scenario.tools.items():
             if tool.python is not None:
                 self._function(tool.python, tool.base, parse_place(scenario.where(f"tools.{name}")), name)
@@ -84,13 +84,13 @@ def _to_tool_result(value: Any, tool: str, place: Place) -> ToolResult:
         return ToolResult(value=jsonable(value, _text_of))
     except ValueError as error:
         what = f"the mock of '{tool}' returned a value that JSON cannot hold: {error}"
-        remedy = "return texts, numbers, lists and mappings, or values with a text form, like a date"
+        remedy = "return strings, numbers, lists or mappings, or values with a text form, such as dates"
         raise AuthorError(Problem(what, remedy, place)) from error
 
 
 def _text_of(value: Any) -> str:
-    """Return a value's text form if its class defines one (dates, UUIDs, paths). A programmer's
-    representation, ``<object at 0x…>``, is not something that a tool answers."""
+    """Return the text form of a value if its class defines one (dates, UUIDs, paths). A default
+    representation such as ``<object at 0x…>`` is not a realistic tool result."""
     if vars(object)["__str__"] is type(value).__str__ or isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(type(value).__name__)
     return str(value)

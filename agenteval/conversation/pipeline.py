@@ -1,4 +1,5 @@
-"""Run samples and emit events. This module has task groups and limits, and no other policy."""
+"""Run samples concurrently and emit events. This module contains task groups and concurrency limits, and no
+other policy."""
 
 from __future__ import annotations
 
@@ -36,34 +37,36 @@ RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget"
 
 @dataclass(frozen=True)
 class Runtime:
-    """Everything that a run needs."""
+    """Everything that a run needs: factories, scorers and settings."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
     make_user: Callable[[Sample], User]
     call_function: CallFunction
     checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
-    """Scorers in code, by agent; they run within the conversation."""
+    """Scorers in code, keyed by agent. They run within the conversation."""
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
-    """Scorers that call models, by agent; they run in parallel to the conversation."""
+    """Scorers that call models (LLM-as-a-judge), keyed by agent. They run in parallel with the conversation.
+    """
     reviewer: Reviewer | None = None
-    """The reviewer of conversations that are over."""
+    """The reviewer of finished conversations."""
     agent_concurrency: int = 20
     unmocked_tools: str = "error"
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
-    """What is known before the run, by agent, of how its calls are seen."""
+    """The visibility of each agent's calls, as known before the run, keyed by agent."""
     evidence: Mapping[str, Collection[CallEvidence]] = field(default_factory=dict)
-    """What an earlier part of the run has shown, by agent."""
+    """The evidence that an earlier part of the run has provided, keyed by agent."""
     fail_fast: bool = False
-    """True if no sample starts before the results of earlier ones are known."""
+    """True if no sample starts before the results of earlier samples are known."""
     deadlines: Deadlines = field(default_factory=Deadlines)
     emitted_warnings: set[str] = field(default_factory=set)
-    """Warnings that a run gives only once."""
+    """Warnings that are given only once per run."""
 
 
 class RunControl:
-    """The means of ending a run early. ``interrupt`` starts no further conversation and leaves a run complete
-    that had none left; ``stop`` starts nothing more; ``cancel`` also ends what is running."""
+    """The controls for ending a run early. ``interrupt`` starts no more conversations, and the run is still
+    complete if no conversations were left. ``stop`` starts nothing more. ``cancel`` also ends everything that
+    is running."""
 
     def __init__(self) -> None:
         self.outcome: RunOutcome = "complete"
@@ -81,19 +84,18 @@ class RunControl:
         self._is_interrupted = True
 
     def may_begin(self, what: object | None) -> bool:
-        """Check whether ``what`` may begin as the next one. If an interruption prevents it, the run is not
-        complete."""
+        """Check whether ``what`` may begin next. If an interruption prevents this, the run is incomplete."""
         if what is not None and self._is_interrupted:
             self.stop("interrupted")
         return what is not None and not self.is_stopping
 
     @property
     def is_cut(self) -> bool:
-        """True if the interruption leaves something out, as far as is known."""
+        """True if the interruption is known to leave something out."""
         return self.is_stopping or self.active_conversations > 0
 
     def stop(self, outcome: RunOutcome, why: str | None = None) -> None:
-        """Start nothing more. ``why`` is the reason reported for samples that are cut off."""
+        """Start nothing more. ``why`` is the reason reported for samples that are interrupted."""
         if not self.is_stopping:
             self.outcome, self.stop_reason = outcome, why or self.stop_reason
 
@@ -107,8 +109,8 @@ class RunControl:
 
 
 async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None:
-    """Run every sample of the queue, at most ``agent_concurrency`` conversations at a time. A fault in one
-    sample never ends another."""
+    """Run every sample in the queue, with at most ``agent_concurrency`` concurrent conversations. A fault in
+    one sample never ends another sample."""
     running = _RunState(runtime, emit, control)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
@@ -131,7 +133,7 @@ async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None
 
 
 def _warn_unreadable_usage(emit: Emit) -> Emit:
-    """Return ``emit`` extended to warn once about each agent whose usage could not be read."""
+    """Return ``emit``, extended to warn once about each agent whose usage could not be read."""
     warned: set[str] = set()
 
     def emit_and_warn(event: Event) -> None:
@@ -147,8 +149,8 @@ def _warn_unreadable_usage(emit: Emit) -> Emit:
 
 
 class _RunState:
-    """What the samples of a run share: how many of them run, and a way to wait until one has finished.
-    ``none_follows`` is set if no sample begins for now."""
+    """The state that the samples of a run share: the number of running samples, and a way to wait until one
+    of them has finished. ``none_follows`` is set if no further sample begins for now."""
 
     def __init__(self, runtime: Runtime, emit: Emit, control: RunControl) -> None:
         self.runtime = runtime
@@ -170,7 +172,7 @@ class _RunState:
             self.none_follows = anyio.Event()
 
     def end_playing(self) -> None:
-        """Note that a conversation provides no further evidence of how its calls are seen."""
+        """Note that a conversation provides no further evidence about the visibility of its calls."""
         self.visibility.note_conversation_end()
         self.control.active_conversations -= 1
 
@@ -184,8 +186,8 @@ class _RunState:
 
 
 def _stop_for_error(error: Exception) -> Stop:
-    """Return the stop of a sample that ended through a mistake of the author's or a defect of agenteval or a
-    plugin. Only this sample errors."""
+    """Return the stop of a sample that was ended by a mistake of the author's or by a defect in agenteval or
+    a plugin. Only this sample errors."""
     causes = list(leaf_errors(error))
     mistake = next((cause for cause in causes if isinstance(cause, AuthorError)), None)
     if mistake:
@@ -246,27 +248,30 @@ class _RunningSample:
             self._free_slot()
 
     def _unfinished(self, why: str) -> Turn | None:
-        """Return the turn that failed or was interrupted, with what was done by then."""
+        """Return the turn that failed or was interrupted, with everything that was done up to that point."""
         last = self._scored.last_trajectory
         if last.stop is None and self._world and self._world.open_turn:
             return self._world.open_turn.close(error=why)
         return last.unfinished
 
     def _final_stop(self) -> Stop | None:
-        """Return why it ended. A tool call made while the judges are at work is too late as well."""
+        """Return the reason why the conversation ended. A tool call that is made while the judges are at work
+        also comes too late."""
         if self._world:
             self._scored.last_trajectory = with_late_calls(self._scored.last_trajectory, self._world)
         return self._scored.last_trajectory.stop
 
     def _should_repeat(self, end: SampleFinished) -> bool:
-        """Check whether the sample errored as a whole, from a fault that another attempt may not meet."""
+        """Check whether the sample should be retried: the whole sample errored because of a fault that may
+        not recur."""
         if not end.stop.is_loss or end.stop.is_final:
             return False
         events = [*self._scored.events, *self._evidence_events(), end]
         return self._runtime.queue.plays_again(end.key, events)
 
     def _stop_accepting_calls(self) -> None:
-        """Stop judging the agent's calls. If all seemed well, a later call causes a warning."""
+        """Stop judging the agent's calls. If the conversation appeared to be in order, a later call causes a
+        warning."""
         if self._world is None:
             return
         if self._scored.last_trajectory.stop and self._world.rounds:
@@ -290,7 +295,7 @@ class _RunningSample:
             self._running.end_playing()
 
     def _free_slot(self) -> None:
-        """Free the conversation's slot when its simulation ends; its scores drain afterwards."""
+        """Free the conversation's slot when its simulation ends. Its scoring finishes afterwards."""
         if self._holds_slot:
             self._holds_slot = False
             self._running.slots.release()

@@ -1,4 +1,4 @@
-"""Score recorded conversations: emit the events of a run for conversations from the past."""
+"""Score recorded conversations: emit the events of a run for conversations that took place earlier."""
 
 from __future__ import annotations
 
@@ -23,32 +23,34 @@ from agenteval.core.tool_visibility import KnownVisibility, evidence_in
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 _BREATH = 20
-"""The number of conversations without waiting after which signals are handled."""
+"""The number of conversations that are scored without waiting between two points at which signals are
+handled."""
 
 
 @dataclass(frozen=True)
 class Rescoring:
-    """How recorded conversations are scored."""
+    """The settings for scoring recorded conversations."""
 
     checks_of: Callable[[RecordedConversation], Sequence[Scorer]]
     """Returns the scorers in code for a conversation."""
     judges: Sequence[Scorer] = ()
-    """The scorers that call models."""
+    """The scorers that call models (LLM-as-a-judge)."""
     rules_for: Callable[[Scenario, str], ScenarioRules | None] = lambda _scenario, _agent: None
-    """Returns the rules of a scenario with an agent, if they differ from those of the suite."""
+    """Returns the rules for a scenario and an agent if they differ from the rules of the suite."""
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
-    """What is known, by agent, of how its calls are seen."""
+    """The known visibility of each agent's calls, keyed by agent."""
     max_concurrent: int = 20
-    """The number of conversations that are judged at a time."""
+    """The maximum number of conversations that are judged concurrently."""
     reviewer: Reviewer | None = None
-    """The reviewer of the users in conversations that were judged."""
+    """The reviewer of the simulated users in conversations that were judged."""
 
 
 async def rescore(
     conversations: Iterable[RecordedConversation], rescoring: Rescoring, emit: Emit, control: RunControl
 ) -> None:
-    """Score each conversation, and keep none in memory. Without judges they are scored one after the other;
-    with judges, up to ``max_concurrent`` at a time. ``control`` can end it early."""
+    """Score each recorded conversation without keeping any of them in memory. Without judges, conversations
+    are scored one after the other; with judges, up to ``max_concurrent`` at a time. ``control`` can end the
+    scoring early."""
     slots = anyio.Semaphore(rescoring.max_concurrent)
     visibility = VisibilityTracker(rescoring.visibility)
     emit = visibility.wrap_emit(emit)
@@ -100,8 +102,8 @@ class _RecordedSample:
         )
 
     async def score(self, judging: TaskGroup | None) -> None:
-        """Score the turns as they finished, then the whole conversation: each scorer sees only what had
-        happened by then."""
+        """Score the turns in the order in which they finished, then the whole conversation. Each scorer sees
+        only what had happened up to that point."""
         key, scenario = self.key, self._recorded.scenario
         rules = self._rescoring.rules_for(scenario, key.agent)
         self._scored.emit(SampleStarted(key=key, rules=rules, scenario=scenario))
@@ -125,8 +127,8 @@ class _RecordedSample:
             self._scored.emit(Scored(key=self.key, turn=None, items=self._recorded.checks))
 
     async def review(self, visibility: VisibilityTracker) -> Stop | None:
-        """Return why it ended, after a review of its user. In a recording of an agenteval run the review was
-        done then."""
+        """Return the reason why the conversation ended, after a review of its user. If the conversation was
+        recorded in an agenteval run, the review took place in that run."""
         stop = self._recorded.trajectory.stop
         if self._recorded.review or stop is None or stop.reason is not StopReason.RECORDED:
             return stop

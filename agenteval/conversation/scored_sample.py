@@ -1,4 +1,4 @@
-"""Report one sample, simulated or recorded: each turn, and what scorers find, in a fixed order."""
+"""Report one simulated or recorded sample: each turn and the results of the scorers, in a fixed order."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 
 class ScoredSample:
-    """A sample that is being scored. ``checks`` are code and run within the conversation; ``judges`` call
-    models in parallel to it. ``visibility`` tracks how many of the agent's calls are seen."""
+    """A sample that is being scored. ``checks`` are scorers in code and run within the conversation.
+    ``judges`` call models in parallel with the conversation. ``visibility`` tracks how many of the agent's
+    calls are seen."""
 
     def __init__(
         self,
@@ -47,8 +48,8 @@ class ScoredSample:
         self._emit_all(event)
 
     async def score_progress(self, trajectory: Trajectory, judging: TaskGroup | None) -> None:
-        """Report the progress of the conversation, one more turn or its end, and run all scorers on it.
-        ``judging`` is the task group of the judges, if there are any."""
+        """Report progress in the conversation (another turn or the end), and run all scorers on it.
+        ``judging`` is the task group for the judges, if there are any."""
         self.last_trajectory = trajectory
         turns = trajectory.turns
         if trajectory.stop is None:
@@ -65,7 +66,7 @@ class ScoredSample:
         self._judge("conversation", trajectory, None, judging)
 
     async def check_interrupted(self, stop: Stop) -> None:
-        """Run the checks on an interrupted conversation, for what its turns so far prove."""
+        """Run the checks on an interrupted conversation, to find what its turns so far prove."""
         if self.last_trajectory.turns and not self._is_whole:
             with anyio.CancelScope(shield=True):
                 await self._check(
@@ -75,11 +76,11 @@ class ScoredSample:
     async def review_user(
         self, reviewer_of: Reviewer | None, stop: Stop | None, shown: Callable[[], Sequence[Event]]
     ) -> Stop | None:
-        """Return why the conversation ended, after a review of the simulated user.
+        """Return the reason why the conversation ended, after a review of the simulated user.
 
-        If the user's fault explains the outcome, the outcome is attributed to the simulator, and of the
-        conversation only what was proven before the fault counts. ``shown`` returns the evidence so far of
-        how the agent's calls are seen."""
+        If a fault of the user explains the outcome, the outcome is attributed to the simulator, and only what
+        was proven before the fault still counts. ``shown`` returns the evidence so far of how the agent's
+        calls are seen."""
         if reviewer_of is None or stop is None or stop.fault is not None:
             return stop
         self.last_trajectory = await self._visibility.with_final_visibility(self.sample, self.last_trajectory)
@@ -102,7 +103,7 @@ class ScoredSample:
         return stop
 
     async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
-        """Run the checks in code, which do not wait."""
+        """Run the checks in code, which never wait."""
         self._is_whole |= trajectory.stop is not None
         trajectory = self._visibility.with_current_visibility(self.sample, trajectory)
         for check in self._checks:
@@ -134,7 +135,8 @@ class ScoredSample:
 
 
 async def run_scorer(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:
-    """Return a scorer's items; if it fails, a ``ScoreFailure``. It never raises for a scorer's fault."""
+    """Return the results of a scorer or, if the scorer fails, a ``ScoreFailure``. A fault in a scorer never
+    raises an exception."""
     try:
         return await scorer(scenario, trajectory)
     except AuthorError as error:

@@ -1,9 +1,11 @@
-"""The event loop that all of the author's async code shares, and how long a conversation was blocked there.
+"""The event loop (asyncio) that all of the author's async code shares, and the time for which a conversation
+was blocked on this loop.
 
-An async agent that blocks (for example with a synchronous client) makes all others wait. So the loop records
-whose code runs when, and a conversation has a clock that stands still while it could continue but others are
-at work. The exact time of a reply that the busy loop could not handle is unknown: it may have arrived since
-the loop's last look but one, and counts as if it had."""
+An async agent that blocks (for example, with a synchronous client) makes all other agents wait. The loop
+therefore records whose code runs at which time, and each conversation has a clock that stands still while the
+conversation could continue but other code is running. If a reply arrives while the loop is busy, its exact
+arrival time is unknown: the reply may have arrived at any time since the loop's second-to-last check. The
+clock assumes the earliest possible time."""
 
 from __future__ import annotations
 
@@ -18,18 +20,19 @@ from functools import cache, partial
 from typing import Any
 
 _ROUNDS = 3
-"""How many rounds of the loop may pass while a conversation counts as blocked rather than idle: in one round
-a reply arrives, in the next asyncio's code handles it, and in the third the conversation's own."""
+"""The number of loop iterations for which a conversation may count as blocked rather than idle: a reply
+arrives in the first iteration, asyncio's code handles it in the second, and the conversation's own code
+handles it in the third."""
 _BLOCKED_S = 0.2
-"""Code that occupies the loop for this long blocks it."""
+"""The time after which code that occupies the loop counts as blocking, in seconds."""
 _GRACE_PERIOD_S = 5.0
-"""How long the others are excused by code that no deadline applies to any more, because it may come to its
-end."""
+"""The time, in seconds, for which all other conversations are excused because of code to which no deadline
+applies any longer. Such code may still finish on its own."""
 _lock = threading.Lock()
 
 
 class ConversationClock:
-    """A conversation's view of the loop."""
+    """A clock that measures a conversation's own time on the shared loop."""
 
     def __init__(self) -> None:
         self._blocked_s = 0.0
@@ -39,17 +42,19 @@ class ConversationClock:
         """The busy time of its loop when its own code last ran."""
 
     def now(self) -> float:
-        """Return the conversation's time in seconds. It stands still while others block the conversation."""
+        """Return the conversation's time in seconds. The time stands still while other conversations block
+        this one."""
         return now() - self.blocked_s()
 
     def blocked_s(self) -> float:
-        """Return how long the conversation has been blocked in total."""
+        """Return the total time for which the conversation has been blocked, in seconds."""
         with _lock:
             return self._blocked_s + (self.loop.waited_s(self) if self.loop else 0.0)
 
     @property
     def is_stuck(self) -> bool:
-        """True if it cannot continue because code that no deadline will end blocks the loop."""
+        """True if the conversation cannot continue because code that no deadline will end is blocking the
+        loop."""
         with _lock:
             return self.loop is not None and self.loop.is_blocked_by_another(self)
 
@@ -59,14 +64,14 @@ class ConversationClock:
 
 
 class LoopSlot:
-    """A call's slot on the loop. While it has one, its conversation may be blocked."""
+    """A call's slot on the loop. While the call holds the slot, its conversation may be blocked."""
 
     def __init__(self, loop: SharedLoop, clock: ConversationClock) -> None:
         self._loop, self._clock = loop, clock
         self._is_taken = False
 
     def acquire(self) -> None:
-        """Take the slot. Must be called from within the call's own code."""
+        """Acquire the slot. Must be called by the call's own code."""
         with _lock:
             self._is_taken = True
             self._loop.accumulate_busy_time()
@@ -74,7 +79,7 @@ class LoopSlot:
             self._clock.loop = self._loop
 
     def release(self) -> None:
-        """Release the slot when the call is over or abandoned."""
+        """Release the slot when the call has finished or was abandoned."""
         with _lock:
             if not self._is_taken:
                 return
@@ -100,10 +105,11 @@ def now() -> float:
 
 
 class SharedLoop:
-    """An event loop in a daemon thread, which records whose code runs on it.
+    """An event loop in a daemon thread that records whose code runs on it.
 
-    Conversations with a call there are busy; each of them is ended by its own deadline. Other code (a
-    conversation that is over, a background task) may never end, and does not excuse others for ever."""
+    A conversation with a call on the loop is busy, and each such conversation is ended by its own deadline.
+    Other code (such as a finished conversation or a background task) may never end, so the time for which it
+    excuses other conversations is limited."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -114,27 +120,27 @@ class SharedLoop:
         threading.Thread(target=self._keep_running, daemon=True, name="agenteval-user-loop").start()
 
     def waited_s(self, clock: ConversationClock) -> float:
-        """Return how long others were busy since the conversation may have been ready to continue. Call it
-        with the lock held."""
+        """Return the time for which others were busy since the conversation may have become ready to
+        continue. The caller must hold the lock."""
         if self._at_work is clock:
             return 0.0
         ready = max(clock.idle_since, self._rounds[0] if self._rounds else 0.0)
         return max(0.0, self._busy() - ready)
 
     def is_blocked_by_another(self, clock: ConversationClock) -> bool:
-        """Check whether a conversation that has no call here any more, or a background task, blocks the loop.
-        Call it with the lock held."""
+        """Check whether the loop is blocked by a background task or by a conversation that has no more calls
+        on the loop. The caller must hold the lock."""
         blocker = self._at_work
         is_other = blocker is not None and blocker is not clock and not blocker.calls
         return is_other and now() - self._since >= _BLOCKED_S
 
     def accumulate_busy_time(self) -> None:
-        """Add the busy time so far, before whose code runs changes. Call it with the lock held."""
+        """Add the busy time up to now, before other code starts to run. The caller must hold the lock."""
         self._busy_s, self._counted_at = self._busy(), now()
 
     def start_grace_period(self, clock: ConversationClock) -> None:
-        """Start the grace period if the conversation has no more calls but its code still runs. Call it with
-        the lock held."""
+        """Start the grace period if the conversation has no more calls but its code is still running. The
+        caller must hold the lock."""
         if self._at_work is clock:
             self._patient_until = now() + _GRACE_PERIOD_S
 
@@ -145,7 +151,7 @@ class SharedLoop:
         return self._busy_s + max(0.0, until - self._counted_at)
 
     def _watch(self) -> None:
-        """Patch the loop's methods. A loop other than asyncio's own may not allow it; on such a loop,
+        """Monkeypatch the loop's methods. A loop other than asyncio's own may not allow this; on such a loop,
         blocking is not detected."""
         watched: dict[str, Callable[..., Any]] = {
             "call_soon": partial(self._call_soon, "call_soon"),
@@ -193,8 +199,8 @@ class SharedLoop:
             return before
 
     def _keep_running(self) -> None:
-        """Keep the loop running: a ``sys.exit`` in a background task, or ``loop.stop()``, must not end the
-        other conversations."""
+        """Keep the loop running: a ``sys.exit`` in a background task, or ``loop.stop()``, must not end other
+        conversations."""
         while not self.loop.is_closed():
             try:
                 self.loop.run_forever()
@@ -202,8 +208,8 @@ class SharedLoop:
                 continue
 
     async def give_up_if_blocked(self) -> None:
-        """Replace the loop after a deadline if some code blocks it. Calls that wait for their turn there move
-        to a new loop."""
+        """Replace the loop after a deadline has expired if some code blocks the loop. Calls that have not
+        begun yet are moved to a new loop."""
         answered = asyncio.Event()
         own_loop = asyncio.get_running_loop()
 
@@ -221,6 +227,7 @@ class SharedLoop:
 
 @cache
 def shared_loop() -> SharedLoop:
-    """Return the one loop for all of the author's async code, as in a program of its own: clients that an
-    agent keeps in its module are bound to the loop that they were first used on."""
+    """Return the single event loop for all of the author's async code. A single loop is needed, as in any
+    ordinary program, because clients that an agent keeps in its module are bound to the loop on which they
+    were first used."""
     return SharedLoop()

@@ -1,4 +1,4 @@
-"""A language model that plays the user."""
+"""A simulated user: a language model that plays the user (persona)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ from agenteval.files.prompt_templates import RenderedPrompt, fence
 from agenteval.files.prompts import SHIPPED_PROMPTS, Prompt
 
 ENOUGH_BYTES = 8
-"""The minimum length of the words that let a user make things up, so that they are meaningful."""
+"""The minimum length of the words that permit a user to make things up. Shorter words would not be
+meaningful."""
 ATTEMPTS = 2
-"""A message that no user would write is requested once more; then the sample is inconclusive."""
+"""The number of attempts at a message. If no user would write the message, it is requested once more; after a
+second failure, the sample is inconclusive."""
 
 
 def _text(value: Any) -> Any:
-    """Convert null to an empty text. Some models write null if there is nothing to report."""
+    """Convert null to an empty string. Some models write null if there is nothing to report."""
     return "" if value is None else value
 
 
@@ -35,9 +37,10 @@ _Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"}
 
 
 class UserReply(BaseModel):
-    """What the model answers, the reason before what rests on it. ``done`` is a field, so that no word in a
-    text can end a conversation. ``unknown``: what the agent asked for and the user was not told.
-    ``invented``: what the user made up, since the words ``allowed_by`` of its profile or goal let it."""
+    """The model's answer, in which the reason precedes the fields that depend on it. ``done`` is a separate
+    field, so that no word in a message can end a conversation. ``unknown`` is what the agent asked for but
+    the user was not told. ``invented`` is what the user made up because the words ``allowed_by`` in its
+    profile or goal permit it."""
 
     reason: _Text = ""
     unknown: _Text = ""
@@ -48,13 +51,14 @@ class UserReply(BaseModel):
 
 
 class SimulatedUser:
-    """Plays the user of one sample. It receives a flat transcript, never chat roles: it is the user, and a
-    model in the role "assistant" speaks as one.
+    """Plays the user of one sample with a language model. The model receives a flat transcript rather than
+    chat roles, because a model in the role "assistant" speaks like an assistant, not like a user.
 
-    Its message is checked in code before the agent sees it. Raises ``SimulatorError`` if the message is not a
-    user's twice, or the model's answer contains none; ``MissingFactError`` if the agent asks for a fact that
-    the checks need but nobody can know; and any other error of the model. ``policy`` is the agent's; with
-    ``agent_has_tools`` it may have tools that the scenario does not declare."""
+    The user's message is checked in code before the agent sees it. Raises ``SimulatorError`` if two attempts
+    at a message are not what a user would write or if the model's answer contains no message. Raises
+    ``MissingFactError`` if the agent asks for a fact that the checks need but nobody can know. Any other
+    error of the model is also raised. ``policy`` is the agent's policy. With ``agent_has_tools``, the agent
+    may have tools that the scenario does not declare."""
 
     def __init__(
         self,
@@ -110,8 +114,9 @@ class SimulatedUser:
         )
 
     def _require_known_fact(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:
-        """Raise ``MissingFactError`` if a check needs the fact that the user was not given: that is the
-        author's mistake. Otherwise the user does not know it and continues."""
+        """Raise ``MissingFactError`` if a check needs a fact that was not given to the user, because that is
+        the author's mistake. If no check needs the fact, the user says that it does not know and continues.
+        """
         if not unknown.strip() or self._agent_has_tools:
             return
         if needed := find_missing_fact(unknown, self._sample.scenario, trajectory, policy=self._policy):
@@ -128,7 +133,7 @@ class SimulatedUser:
 
 
 def invented_by(move: UserReply, scenario: Scenario) -> str:
-    """Return what the user made up, if words in its profile, goal or knowledge permit it."""
+    """Return what the user made up if words in its profile, goal or knowledge permit the invention."""
     words = fold(move.allowed_by)
     sources = (scenario.profile, scenario.goal, *scenario.knowledge)
     is_allowed = len(words.encode()) >= ENOUGH_BYTES and any(
@@ -140,7 +145,8 @@ def invented_by(move: UserReply, scenario: Scenario) -> str:
 def render_user_prompt(
     scenario: Scenario, trajectory: Trajectory, prompt: Prompt, *, now: str | None = None, fault: str = ""
 ) -> RenderedPrompt:
-    """Render the prompt for the user's next message. ``fault`` is the problem with the previous attempt."""
+    """Render the prompt for the simulated user's next message. ``fault`` is the problem with the previous
+    attempt."""
     transcript = format_transcript(trajectory)
     if fault:
         transcript += f"\n\nYour last attempt was refused: as the user you {fault}. Try again, as the user."
@@ -162,7 +168,7 @@ _HELD = {
 
 
 def format_beliefs(scenario: Scenario) -> Iterable[str]:
-    """Yield each belief with what makes the user give it up."""
+    """Yield each belief with the condition under which the user gives it up."""
     return (f"{each.belief} ({_HELD[each.held]})" for each in scenario.beliefs)
 
 
@@ -171,7 +177,7 @@ def format_list(items: Iterable[str]) -> str:
 
 
 def format_transcript(trajectory: Trajectory) -> str:
-    """Format the messages of both sides as text. The user sees no tool calls, only the agent's texts."""
+    """Format the messages of both sides as text. The user sees no tool calls, only the agent's messages."""
     if not trajectory.turns:
         return "(Nothing has been said yet: you begin.)"
     return "\n\n".join(
@@ -196,9 +202,9 @@ _PLEASED = frozenset((
 
 
 def is_farewell(text: str, answer: str) -> bool:
-    """Check whether a last message is only thanks or a goodbye that needs no answer: every word is one of
-    courtesy. If the agent's ``answer`` asks something, a word that may be a yes does not count as courtesy.
-    """
+    """Check whether a final message is only thanks or a goodbye that needs no answer, that is, whether every
+    word is a courtesy. If the agent's ``answer`` contains a question, a word that may mean yes does not count
+    as a courtesy."""
     words = re.findall(r"\w+", text.casefold())
     if "?" in text or not _THANKS.intersection(words):
         return False

@@ -1,4 +1,5 @@
-"""Run one conversation: a user, an agent, and the tool world between them. It yields growing trajectories."""
+"""Run one simulated conversation (the agent loop): a user, an agent, and the tool world between them. Yields
+growing trajectories."""
 
 from __future__ import annotations
 
@@ -63,18 +64,22 @@ from agenteval.messages.agent_names import assign_agent, drop_silent_steps, read
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
 MAX_TOOL_REPLIES = 50
-"""The maximum number of replies with tool calls in one turn; one more is a tool loop."""
+"""The maximum number of replies with tool calls in one turn. If the agent exceeds this number, it is in an
+infinite tool loop."""
 MAX_CONTEXT_CALLS = 1000
-"""The maximum number of calls through ``ctx`` in one turn; one more is a tool loop."""
+"""The maximum number of calls through ``ctx`` in one turn. If the agent exceeds this number, it is in an
+infinite tool loop."""
 MAX_CALLS = 1000
-"""The maximum number of calls in one reply; with more it is unreadable, and none is carried out."""
+"""The maximum number of calls in one reply. A reply with more calls is unreadable, and none of its calls are
+carried out."""
 
 CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolResult]]
-"""Runs a mock that is written in Python, for a sample, in a turn (from 0)."""
+"""Runs a mock function written in Python for a sample and a turn (from 0)."""
 
 
 class ToolWorld:
-    """The tools of one sample and their state. Each conversation has its own."""
+    """The simulated tools (tool mocks) of one sample and their state. Each conversation has its own tool
+    world."""
 
     def __init__(
         self,
@@ -84,8 +89,8 @@ class ToolWorld:
         unmocked_tools: str = "error",
         sees_all_calls: bool = False,
     ) -> None:
-        """Create the tools of ``sample``. With ``sees_all_calls`` the author states that all calls are seen,
-        so that unplaced content holds none."""
+        """Create the tools of ``sample``. With ``sees_all_calls``, the author states that all calls are seen,
+        so content that was not recognized contains no calls."""
         self._sample = sample
         self.sees_all_calls = sees_all_calls
         self._list_asked = False
@@ -102,27 +107,27 @@ class ToolWorld:
         self.on_unread_message: Callable[[str], None] = lambda text: None
 
     def is_intercepted(self, call: ToolCall) -> bool:
-        """Check whether a call was intercepted, or observed, where the agent carries it out. Such a call is
-        not a message to the agent."""
+        """Check whether a call was intercepted, or observed, at the point where the agent carries it out.
+        Such a call is not a message to the agent."""
         return call.known or (bool(call.id) and call.id in self.intercepted_call_ids)
 
     def note_tool_list_request(self) -> None:
-        """Note that the agent asked for the list of tools. May be called from any thread."""
+        """Note that the agent requested the list of tools. May be called from any thread."""
         self._list_asked = True
 
     def take_tool_list_request(self) -> bool:
-        """Return whether the agent has asked for the list since the last call of this method."""
+        """Return whether the agent has requested the list of tools since this method was last called."""
         was_requested, self._list_asked = self._list_asked, False
         return was_requested
 
     @property
     def answered_tools(self) -> frozenset[str] | None:
-        """The tools that the scenario answers, if the agent runs all others itself; otherwise ``None``."""
+        """The tools that the scenario answers, or ``None`` unless the agent runs all other tools itself."""
         return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
 
     @property
     def mocked_tools(self) -> frozenset[str]:
-        """The tools that the scenario has an answer for."""
+        """The tools for which the scenario has an answer."""
         return frozenset(name for name, tool in self._sample.scenario.tools.items() if tool.is_mocked)
 
     def is_passthrough(self, name: str) -> bool:
@@ -132,11 +137,12 @@ class ToolWorld:
     async def call(
         self, name: str, args: Any, batch: int, own: AgentExecutedCall | None = None, *, known: bool = False
     ) -> ToolResult:
-        """Answer a call through ``ctx``.
+        """Answer a tool call that the agent makes through ``ctx``.
 
-        A call that comes after the agent's answer belongs to the turn that is then under way, otherwise to
-        the next. After the conversation the call never returns a result. With ``own`` the agent carries it
-        out itself; with ``known`` it certainly has such a tool."""
+        A call that arrives after the agent's answer belongs to the turn that is in progress at that time; if
+        there is none, the call belongs to the next turn. After the conversation, the call never returns a
+        result. With ``own``, the agent carries out the call itself. With ``known``, the agent certainly has
+        such a tool."""
         if self.rounds is None:
             self.on_late_call(name)
             raise asyncio.CancelledError
@@ -154,11 +160,11 @@ class ToolWorld:
 
 
 DetachAgent: TypeAlias = Callable[[Agent | None], Awaitable[None]]
-"""Lets go of an agent after its last answer."""
+"""Detaches an agent after its last answer."""
 
 
 async def _detach_nothing(_agent: Agent | None) -> None:
-    """Do nothing: the agent has nothing to let go of."""
+    """Do nothing, because the agent does not have to be detached."""
 
 
 async def run_conversation(
@@ -169,11 +175,11 @@ async def run_conversation(
     world: ToolWorld,
     detach: DetachAgent = _detach_nothing,
 ) -> AsyncIterator[Trajectory]:
-    """Yield the trajectory after each finished turn, without a stop, then exactly once more with no new turn
-    and the stop set.
+    """Run a conversation, and yield its trajectory after each finished turn, without a stop. At the end,
+    yield the trajectory exactly once more, with the stop and without a new turn.
 
-    Faults end the conversation and become its stop; none is raised. ``detach`` lets go of the agent after its
-    last answer and waits until its later actions are known; it raises ``AgentError``."""
+    Faults end the conversation and are reported as its stop; none are raised. ``detach`` detaches the agent
+    after its last answer and waits until the agent's later actions are known; it raises ``AgentError``."""
     trajectory = Trajectory()
     agent: Agent | None = None
     while True:
@@ -229,8 +235,8 @@ async def _end_without_user(
 
 
 async def _await_agent_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
-    """Return the trajectory of a conversation with no further messages. If the agent fails in its ``end``,
-    the fault is charged to the turn of its last answer."""
+    """Return the trajectory of a conversation without further messages. If the agent fails in its ``end``,
+    the fault is attributed to the turn that contains its last answer."""
     try:
         with world.watch.track_activity("the end of the agent"):
             await end
@@ -244,14 +250,14 @@ async def _await_agent_end(ended: Trajectory, end: Awaitable[None], world: ToolW
 
 
 def _charged_stop(error: AgentError, turn: int, unspoken: Usage) -> Stop:
-    """Return the stop of a fault that a finished turn is charged with. ``unspoken`` is the usage of a user's
+    """Return the stop for a fault that is attributed to a finished turn. ``unspoken`` is the usage of a user
     message that was never sent."""
     return _stop_of(error).model_copy(update={"turn": turn, "user_usage": unspoken})
 
 
 def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
-    """Return the trajectory of a conversation that has ended. If the agent called tools after its last
-    answer, the agent has failed."""
+    """Return the trajectory of a finished conversation. If the agent called tools after its last answer, the
+    agent has failed."""
     steps = world.rounds.take() if world.rounds else []
     if not steps or not world.rounds:
         return ended
@@ -274,7 +280,8 @@ def _agent_too_slow(what: str) -> AgentevalError:
 
 
 def _refused_turn(error: AgentevalError) -> Turn | None:
-    """Return the turn that a refused message would have begun: evidence, and its cost."""
+    """Return the turn that a refused message would have begun. The turn is kept as evidence and because it
+    has a cost."""
     if not isinstance(error, SimulatorError):
         return None
     return Turn(
@@ -304,7 +311,8 @@ def _stop_of(error: AgentevalError) -> Stop:
 
 
 class _OpenTurn:
-    """A turn in progress: calls the agent, answers its tool calls, records what happened."""
+    """A turn in progress. It calls the agent, answers the agent's tool calls and records the events of the
+    turn."""
 
     def __init__(self, index: int, move: UserMove, world: ToolWorld) -> None:
         self._index = index
@@ -342,14 +350,14 @@ class _OpenTurn:
         )
 
     def _record_evidence(self, evidence: CallEvidence | None) -> None:
-        """Record evidence. Evidence that also covers the agent's own calls outweighs that it asked for a
-        tool."""
+        """Record evidence. Evidence that also covers the agent's own calls takes precedence over evidence
+        that the agent requested a tool."""
         if evidence and self._evidence in (None, CallEvidence.ASKED):
             self._evidence = evidence
 
     @property
     def is_answered(self) -> bool:
-        """True if the turn contains a reply of the agent."""
+        """True if the turn contains a reply from the agent."""
         return bool(self._steps)
 
     def broken(self, before: Trajectory, error: AgentevalError) -> Trajectory:
@@ -362,7 +370,7 @@ class _OpenTurn:
 
     def _unsent(self, before: Trajectory, error: AgentError) -> Trajectory:
         """Return the trajectory if the message was never sent because the agent failed after its answer to
-        the previous one. Calls that came meanwhile are kept."""
+        the previous message. Calls that arrived in the meantime are kept."""
         turn = self.close(error=str(error))
         stop = _charged_stop(error, self._index - 1, Usage() if turn.steps else turn.user_usage)
         return before.model_copy(update={"stop": stop, "unfinished": turn if turn.steps else None})
@@ -402,7 +410,7 @@ class _OpenTurn:
         )
 
     def keep(self, seen: AgentReply | None) -> None:
-        """Keep what the agent reported about the turn before it failed. Calls that it requested by then stay
+        """Keep what the agent reported about the turn before the agent failed. Calls requested by then remain
         unanswered."""
         if seen is None:
             return
@@ -425,7 +433,8 @@ class _OpenTurn:
         return rounds
 
     def _note_reply_evidence(self, reply: ReadReply, read: observed.ParsedTurn) -> None:
-        """Record what a reply shows of how calls are seen, and what in it was not placed."""
+        """Record the evidence in a reply of how calls are seen, and the parts of the reply that were not
+        recognized."""
         self._record_evidence(reply.evidence)
         self._world.intercepted_call_ids.update(reply.apart)
         if any(step.tool_calls for step in read.steps):
@@ -440,7 +449,8 @@ class _OpenTurn:
                 self._world.on_unread_message(entry)
 
     def _add_reply(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
-        """Add the steps of a reply to what was ``sent``; the last one carries its usage and latency."""
+        """Add the steps of a reply to the messages ``sent``. The last step carries the usage and latency of
+        the reply."""
         read = observed.read_turn(reply.messages, sent)
         self._note_reply_evidence(reply, read)
         reply_steps = _steps_of(reply, read.steps, self._taken_rounds(answered=True))
@@ -453,8 +463,9 @@ class _OpenTurn:
             raise fault
 
     def _with_measured_usage(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
-        """Return the steps of a reply with their usage: what the reply ``reported`` for all of them, else
-        what each of its messages reports (those that report nothing used nothing), else an estimate."""
+        """Return the steps of a reply with their usage: the total that the reply ``reported``, the usage
+        reported by each of its messages (messages without a report count as zero), or an estimate, in this
+        order of preference."""
         usage, unread = read_usage(reported), unread_usage(reported)
         if usage is not None:
             return _with_usage(steps, usage)
@@ -476,7 +487,8 @@ class _OpenTurn:
         return steps[at].model_copy(update={"usage": estimate})
 
     async def _answer_calls(self) -> bool:
-        """Resolve the calls of the last step. Return ``False`` if there were none: the turn is over."""
+        """Answer the calls of the last step. Return ``False`` if there were no calls, which means that the
+        turn is over."""
         step = self._steps[-1]
         open_indexes = [
             at
@@ -501,14 +513,15 @@ class _OpenTurn:
         return answered
 
     def _keep_answers(self) -> None:
-        """Store the answers so far in the last step."""
+        """Store the answers received so far in the last step."""
         if self._answering:
             self._steps[-1] = self._steps[-1].model_copy(update={"tool_calls": tuple(self._answering)})
             self._answering = []
 
 
 class _Rounds:
-    """Calls that come through ``ctx`` while the agent computes its reply; one batch is one round."""
+    """The calls that the agent makes through ``ctx`` while computing its reply. Each batch of calls is one
+    round."""
 
     def __init__(self, world: ToolWorld, turn: int) -> None:
         self._world = world
@@ -519,8 +532,9 @@ class _Rounds:
         self._thinking: anyio.CancelScope | None = None
 
     async def while_thinking(self, reply: Awaitable[AgentReply]) -> AgentReply:
-        """Return the agent's reply. If its calls met a fault, raise it at once, whatever the agent's code
-        does with it: an agent that catches every exception must not hide it."""
+        """Return the agent's reply. If a fault occurred in one of its calls, raise the fault at once,
+        regardless of what the agent's code does with it: an agent that catches every exception must not hide
+        the fault."""
         with anyio.CancelScope() as self._thinking:
             answer = await reply
         if self.fault:
@@ -560,8 +574,8 @@ class _Rounds:
             )
 
     def take(self, *, answered: bool = False) -> list[Step]:
-        """Return the rounds since the last call of this method, as steps. Calls that still wait for their
-        result when the agent has ``answered`` are given up."""
+        """Return the rounds since this method was last called, as steps. If the agent has ``answered``, calls
+        that still wait for their result are given up."""
         rounds, self._rounds = self._rounds, {}
         return [
             Step(tool_calls=tuple(_give_up(call) if answered else call for call in calls))
@@ -574,8 +588,8 @@ def _give_up(call: ToolCall) -> ToolCall:
 
 
 def _steps_of(reply: ReadReply, listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
-    """Return the steps of one reply: what went through ``ctx``, what its message list reports, and its own
-    text and calls. A call or text that is reported twice counts once."""
+    """Return the steps of one reply: the calls through ``ctx``, the content of the reply's message list, and
+    the reply's own text and calls. A call or text that is reported twice counts once."""
     listed = drop_silent_steps([_refuse_unknown_tools(step, reply.unknown_tools) for step in listed])
     steps = _merge_recorded_calls(listed, _with_call_ids(recorded, reply.made))
     if reply.is_over:
@@ -594,7 +608,7 @@ def _steps_of(reply: ReadReply, listed: Sequence[Step], recorded: Sequence[Step]
 
 
 def _with_usage(steps: Sequence[Step], usage: Usage) -> list[Step]:
-    """Return the steps of a reply whose total usage is known; the last one carries it."""
+    """Return the steps of a reply whose total usage is known. The last step carries the usage."""
     last = len(steps) - 1
     return [
         step.model_copy(update={"usage": usage if at == last else Usage(), "unread_usage": ""})
@@ -603,21 +617,21 @@ def _with_usage(steps: Sequence[Step], usage: Usage) -> list[Step]:
 
 
 def _find_unreadable_call(steps: Sequence[Step]) -> AgentError | None:
-    """Return the error for calls in a reply that cannot be carried out as they were meant."""
+    """Return the error for calls in a reply that cannot be carried out as the agent intended."""
     for step in steps:
         if len(step.tool_calls) > MAX_CALLS:
             what = f"{len(step.tool_calls):,} tool calls in one reply; at most {MAX_CALLS:,} are allowed"
             return AgentError(f"unreadable reply: {what}", kind="protocol")
         for call in step.tool_calls:
             if call.raw_args is not None and (why := chat.describe_duplicate_key(call.raw_args)):
-                what = f"unreadable arguments of a call of '{call.name}': {why}"
+                what = f"unreadable arguments in a call to '{call.name}': {why}"
                 return AgentError(what, kind="protocol")
     return None
 
 
 def _refused_step(step: Step) -> Step:
-    """Return the step of a reply that was not carried out. If it has very many calls, only the first are
-    kept."""
+    """Return the step for a reply that was not carried out. If the reply contains very many calls, only the
+    first calls are kept."""
     refused = refused_result("not run: the reply is unreadable")
     calls = (
         call if call.result or call.given_up else call.model_copy(update={"result": refused})
@@ -627,7 +641,7 @@ def _refused_step(step: Step) -> Step:
 
 
 def _refuse_unknown_tools(step: Step, unknown: Collection[str]) -> Step:
-    """Return the step with calls of nonexistent tools marked as refused and not run."""
+    """Return the step with calls to nonexistent tools marked as refused and not run (hallucinated tools)."""
     if not any(call.name in unknown for call in step.tool_calls):
         return step
     calls = (
@@ -642,12 +656,12 @@ def _refuse_unknown_tools(step: Step, unknown: Collection[str]) -> Step:
 
 
 def _give_up_unanswered(step: Step) -> Step:
-    """Return the step with those of its calls that have no result marked as given up."""
+    """Return the step with all calls without a result marked as given up."""
     return step.model_copy(update={"tool_calls": tuple(map(_give_up, step.tool_calls))})
 
 
 def _with_call_ids(recorded: Sequence[Step], requested: Sequence[RequestedCall]) -> list[Step]:
-    """Return the recorded steps with the id and the agent by which the framework knows their calls."""
+    """Return the recorded steps with the ids and agents that the framework uses for their calls."""
     waiting: dict[Any, deque[RequestedCall]] = {}
     for each in requested:
         args, _ = chat.read_arguments(each.arguments)
@@ -664,12 +678,13 @@ def _with_call_ids(recorded: Sequence[Step], requested: Sequence[RequestedCall])
 
 
 def _merge_recorded_calls(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
-    """Merge the calls that an agent lists with those that were recorded.
+    """Merge the calls that an agent lists with the calls that were recorded.
 
-    An agent that calls through ``ctx`` may list these calls too. In the list they are replaced by what was
-    recorded. Recorded calls that are not in the list keep their place: behind the listed one that was
-    recorded before them (for example that of an agent as a tool, whose calls they are), else in front. A call
-    that was only attempted never reached the scenario, so it is never a recorded one."""
+    An agent that makes calls through ``ctx`` may list these calls too. In the list, they are replaced by the
+    recorded calls. Recorded calls that are not in the list are inserted after the listed call that was
+    recorded before them (for example, after the call to an agent used as a tool, if that agent made them). If
+    there is no such call, they are inserted at the front. A call that was only attempted never reached the
+    scenario, so it never matches a recorded call."""
     doubles = _CallMatcher(recorded)
     merged = [doubles.merged(step, at) for at, step in enumerate(listed)]
     behind = doubles.unlisted()
@@ -680,8 +695,8 @@ def _merge_recorded_calls(listed: Sequence[Step], recorded: Sequence[Step]) -> l
 
 
 class _CallMatcher:
-    """Recorded calls, and where an agent lists them again. The place of a recorded call is the index of its
-    step and its index within the step."""
+    """Recorded calls, and the places where an agent lists them again. The place of a recorded call consists
+    of the index of its step and its index within the step."""
 
     def __init__(self, recorded: Sequence[Step]) -> None:
         self._recorded = recorded
@@ -694,7 +709,7 @@ class _CallMatcher:
                 self._unmatched.setdefault((call.name, json_key(call.args)), deque()).append((number, index))
 
     def merged(self, step: Step, at: int) -> Step:
-        """Return a listed step with its calls as they were recorded."""
+        """Return a listed step in which its calls are replaced by the recorded calls."""
         if not (step.tool_calls and self._unmatched):
             return step
         calls = tuple(self._recorded_for(call, at) for call in step.tool_calls)
@@ -710,7 +725,8 @@ class _CallMatcher:
         return found.model_copy(update={"id": call.id, "agent": call.agent or found.agent})
 
     def unlisted(self) -> dict[int, list[Step]]:
-        """Return the recorded calls that no step lists, as steps, by the listed step that they follow."""
+        """Convert recorded calls that no step lists to steps, and return them keyed by the listed step that
+        they follow."""
         behind: dict[int, list[Step]] = {}
         last = -1
         for number, step in enumerate(self._recorded):
@@ -729,11 +745,11 @@ class _CallMatcher:
 
 
 def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:
-    """Estimate the tokens of a step that no provider counted, each text once: the user's message or the tool
-    results go in, the reply's text and calls come out.
+    """Estimate the tokens of a step for which no provider reported usage (token counting). Each text counts
+    once: the user's message or the tool results as input, the text and calls of the reply as output.
 
-    A provider would count the whole context again at each step, but what the agent sends is unknown here.
-    ``calls`` is 1 for one reply, however many steps it reports."""
+    A provider would count the entire context again at each step, but what the agent sends is unknown here.
+    ``calls`` is 1 for each reply, however many steps the reply reports."""
     if previous is None:
         tokens_in = count_tokens(user)
     else:

@@ -1,8 +1,8 @@
-"""The tool world as a function: state and a call go in, state and a result come out. Nothing is shared or
-awaited.
+"""The tool world (mock tools) as a pure function that takes a state and a call and returns a new state and a
+result. Nothing is shared or awaited.
 
-A tool that is written in Python cannot run here. ``resolve_tool_call`` then returns a ``FunctionCall``, and
-the conversation's caller makes the call."""
+A tool written in Python cannot run here. For such a tool, ``resolve_tool_call`` returns a ``FunctionCall``,
+and the code that runs the conversation makes the call."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from agenteval.core.trajectory import ToolResult
 
 
 class ToolState(NamedTuple):
-    """What the tool world remembers about a sample."""
+    """The state of a sample's tool world."""
 
     calls: Mapping[str, int] = MappingProxyType({})
-    """How often each tool was called and answered."""
+    """The number of answered calls, keyed by tool."""
 
 
 class FunctionCall(NamedTuple):
-    """A Python function of the author's that is to be called with ``(args, ctx)``."""
+    """A call to a Python function of the author's, to be made with ``(args, ctx)``."""
 
     tool: str
     target: str
@@ -45,7 +45,7 @@ def refused_result(message: str) -> ToolResult:
 
 
 def schemas_of(tools: Mapping[str, Tool]) -> tuple[dict[str, Any], ...]:
-    """Return the declared tools (those with ``parameters``) in OpenAI's format."""
+    """Return the JSON schemas of the declared tools (those with ``parameters``) in OpenAI's format."""
     return tuple(
         {
             "type": "function",
@@ -61,7 +61,7 @@ def schemas_of(tools: Mapping[str, Tool]) -> tuple[dict[str, Any], ...]:
 
 
 def is_unknown_tool(tools: Mapping[str, Tool], name: str, unmocked: str) -> bool:
-    """Check whether the agent called a tool that does not exist in a world that declares tools."""
+    """Check whether the agent called a nonexistent (hallucinated) tool in a world that declares tools."""
     return unmocked == "error" and bool(tools) and name not in tools
 
 
@@ -74,11 +74,12 @@ def resolve_tool_call(
     unmocked_tools: str = "error",
     known: bool = False,
 ) -> tuple[ToolState, ToolResult | FunctionCall]:
-    """Answer one call. ``args`` is ``None`` if they could not be read.
+    """Answer one tool call from the scenario's mocks. ``args`` is ``None`` if the arguments could not be
+    read.
 
-    A call with unreadable or wrong arguments, or of an unknown tool, is refused: it gets an error and uses up
-    no step of a sequence. Raise ``AuthorError`` for an undeclared tool in a scenario that declares none, and
-    for one that the agent is ``known`` to have."""
+    A call with unreadable or wrong arguments, or to an unknown tool, is refused: it returns an error and does
+    not consume a step of a sequence. Raise ``AuthorError`` for an undeclared tool if the scenario declares no
+    tools or if the agent is ``known`` to have this tool."""
     if not known and is_unknown_tool(tools, name, unmocked_tools):
         return state, refused_result(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
     tool = tools.get(name)
@@ -126,10 +127,12 @@ _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
 def fill_tool_template(template: Any, args: Mapping[str, Any]) -> Any:
-    """Replace each ``${args.path}`` in ``template``, in one pass: inserted text is not parsed again.
+    """Interpolate each ``${args.path}`` in ``template`` in a single pass, so inserted text is not parsed
+    again.
 
-    A text that consists of one reference becomes the value itself, with its own type. ``$${`` writes ``${``.
-    Raise ``KeyError`` with the path of an argument that the call does not have."""
+    A string that consists of a single reference is replaced by the value itself and keeps the type of the
+    value. ``$${`` produces ``${``. Raise ``KeyError`` with the path of an argument that the call does not
+    have."""
     if isinstance(template, str):
         return _fill_text(template, args)
     if isinstance(template, Mapping):

@@ -1,4 +1,4 @@
-"""The user of a scenario: a script, a simulated user, or both in turn."""
+"""The user of a scenario: a script, a simulated user, or both alternately."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from agenteval.core.trajectory import StopReason, Trajectory, Usage
 
 
 class ScenarioUser:
-    """A user that follows the scenario's turns: it sends the scripted messages and leaves simulated stretches
-    to the simulated user. A scenario without turns is one stretch of ``max_turns``."""
+    """A user that follows the scenario's turns. It sends the scripted messages and leaves simulated stretches
+    to the simulated user. A scenario without turns is a single simulated stretch of ``max_turns``."""
 
     def __init__(self, sample: Sample, simulated: User | None = None, *, max_turns: int) -> None:
         self._entries = sample.scenario.turns or (SimulatedTurns(simulate=max_turns),)
@@ -45,8 +45,8 @@ class ScenarioUser:
         return self._entry - 1
 
     async def _improvise(self, stretch: SimulatedTurns, trajectory: Trajectory) -> UserMove:
-        """Return the next message of a simulated stretch, without a text if the user is done and sends
-        nothing."""
+        """Return the next message of a simulated stretch. The message has no text if the user is done and
+        sends nothing."""
         assert self._simulated is not None
         move = await self._simulated.next(trajectory)
         self._stretch_turns += 1

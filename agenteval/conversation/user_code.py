@@ -1,5 +1,5 @@
-"""The author's own Python code: import it by ``file.py:attribute`` or ``package.module:attribute``, and call
-it without letting it block the run."""
+"""Load and call the author's own Python code. Code is imported from ``file.py:attribute`` or
+``package.module:attribute`` and called in such a way that it cannot block the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agenteval.conversation.shared_loop import (
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 
 IMPORT_S = 120.0
-"""The default time limit for importing a target: frameworks take 2 to 18 seconds."""
+"""The default timeout for importing a target, in seconds. Frameworks take 2 to 18 seconds."""
 
 
 def import_target(
@@ -41,10 +41,11 @@ def import_target(
     finder: Callable[[str, str], Any] = load_object,
     timeout_s: float = IMPORT_S,
 ) -> Any:
-    """Import the object that ``target`` names.
+    """Import the object that ``target`` names (dynamic import of ``file.py:attribute``).
 
-    ``base`` is the folder that file paths are relative to; it is made importable. ``what`` names the use of
-    the object in messages, and ``finder`` finds it. Raise ``AuthorError``."""
+    ``base`` is the folder to which file paths are relative; it is added to the import path. ``what``
+    describes the purpose of the object in messages, and ``finder`` finds the object. Raise ``AuthorError``.
+    """
     try:
         with _time_limit(timeout_s), _empty_stdin():
             return finder(target, base)
@@ -54,14 +55,14 @@ def import_target(
 
 
 class ImportTimeout(BaseException):
-    """Raised in imported code that hangs. It is a ``BaseException`` so that no ``except Exception`` in that
-    code can swallow it."""
+    """Raised in imported code that hangs. This is a ``BaseException``, so that no ``except Exception`` in the
+    imported code can swallow it."""
 
 
 @contextlib.contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Interrupt code that blocks the main thread, if the system supports it. The code may need the main
-    thread (for signals, for its event loop), so it cannot be moved to another."""
+    """Interrupt code that blocks the main thread, if the operating system supports this. The code may need
+    the main thread (for signals or for its event loop), so it cannot be moved to another thread."""
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -81,7 +82,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _empty_stdin() -> Iterator[None]:
-    """Give a script that reads input while it is imported an empty standard input, even at a terminal."""
+    """Provide an empty standard input, even at a terminal, to a script that reads input during its import."""
     before = sys.stdin
     nothing = sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - the code may keep it
     try:
@@ -92,20 +93,22 @@ def _empty_stdin() -> Iterator[None]:
 
 
 class DeadlineError(TimeoutError):
-    """The author's code took longer than allowed. It is distinct from a ``TimeoutError`` of that code."""
+    """Raised if the author's code took longer than allowed. It is distinct from a ``TimeoutError`` raised by
+    the author's code."""
 
 
 class TimedResult(NamedTuple):
-    """The result of a call."""
+    """The result of a call, with its running time."""
 
     value: Any
-    """What the call returned."""
+    """The value that the call returned."""
     elapsed_s: float
-    """How long the author's code ran, in seconds, without the wait for its turn."""
+    """The running time of the author's code in seconds, excluding the time for which it waited for its turn.
+    """
 
 
 async def call_user_code(function: Callable[..., Any], *args: Any, timeout_s: float = math.inf) -> Any:
-    """Call ``function`` like ``time_user_code``, and return only the value."""
+    """Call ``function`` as ``time_user_code`` does, and return only the value."""
     return (await time_user_code(function, *args, timeout_s=timeout_s)).value
 
 
@@ -115,13 +118,15 @@ async def time_user_code(
     timeout_s: float = math.inf,
     excused_s: Callable[[], float] = lambda: 0.0,
 ) -> TimedResult:
-    """Call ``function`` outside agenteval's own event loop, so that the author's code cannot block it: async
-    code on a shared loop in a daemon thread, all other code in a daemon thread each.
+    """Call ``function`` outside agenteval's own event loop, so that the author's code cannot block it. Async
+    code runs on a shared event loop in a daemon thread. Each call to other code runs in a daemon thread of
+    its own.
 
-    The deadline runs from the moment when the code does, by the conversation's clock (see ``shared_loop``);
-    ``excused_s`` returns the time that others took meanwhile. After the deadline (or if the caller is
-    cancelled) async code is cancelled, but neither it nor a thread is awaited, because neither can be forced
-    to end. Raise ``DeadlineError``, ``BlockedLoopError``, and any exception of ``function``."""
+    The deadline (timeout) starts when the code starts to run and is measured by the conversation's clock (see
+    ``shared_loop``). ``excused_s`` returns the time used by other conversations in the meantime. After the
+    deadline, or if the caller is cancelled, async code is cancelled. Neither the async code nor a thread is
+    awaited, because neither can be forced to end. Raise ``DeadlineError``, ``BlockedLoopError``, or any
+    exception raised by ``function``."""
     first = await (_on_loop if is_async(function) else _in_thread)(function, args, timeout_s, excused_s)
     if not inspect.isawaitable(first.value):
         return first
@@ -134,7 +139,7 @@ async def time_user_code(
 
 
 class _PendingResult:
-    """A result on its way from a thread to the event loop that waits for it."""
+    """A result that is passed from a thread to the event loop that waits for it."""
 
     def __init__(self, clock: ConversationClock) -> None:
         self._clock = clock
@@ -164,8 +169,8 @@ class _PendingResult:
             return
 
     async def get(self, left_s: Callable[[float], float]) -> TimedResult:
-        """Wait for the result. ``left_s`` returns how much time is left to a call that has run for a number
-        of seconds."""
+        """Wait for the result. ``left_s`` takes the number of seconds that a call has run and returns the
+        remaining time."""
         global _left_behind
         try:
             while not self._done.is_set():
@@ -185,7 +190,7 @@ class _PendingResult:
         return TimedResult(self._value, elapsed)
 
     async def _done_within(self, seconds: float) -> None:
-        """Wait for the result, or until the clock should be checked again."""
+        """Wait until the result is available or until the clock should be checked again."""
         if seconds <= 0:
             raise DeadlineError
         with contextlib.suppress(TimeoutError):
@@ -220,7 +225,7 @@ async def _on_loop(
 
 
 class _LoopCall:
-    """One async call on the author's loop."""
+    """One async call on the event loop of the author's code."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._clock = current_stopwatch().conversation_clock
@@ -239,8 +244,8 @@ class _LoopCall:
             self._task.add_done_callback(self._report_cancellation)
 
     def _report_cancellation(self, task: asyncio.Task[None]) -> None:
-        """Report a cancelled task. The author's code may cancel every task of the loop, even one that has not
-        taken a step yet."""
+        """Report a cancelled task. The author's code may cancel every task on the loop, even a task that has
+        not run its first step."""
         if task.cancelled():
             self._outcome.begin()
             self._outcome.put(None, asyncio.CancelledError())
@@ -255,8 +260,8 @@ class _LoopCall:
         self._slot.release()
 
     async def has_begun(self) -> bool:
-        """Wait for the call's turn. Return ``False`` if its loop was abandoned before that, so that the
-        caller tries another."""
+        """Wait until the call begins. Return ``False`` if the loop was abandoned before that, so that the
+        caller tries another loop."""
         try:
             with pause_deadlines():
                 while not self._outcome.has_begun.is_set():
@@ -300,6 +305,7 @@ _left_behind = False
 
 
 def has_running_user_code() -> bool:
-    """Check whether the author's code may still run, so that ending the process must not wait for it."""
+    """Check whether the author's code may still be running, in which case ending the process must not wait
+    for it."""
     others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
     return _left_behind or bool(others)

@@ -1,9 +1,10 @@
-"""Check in code whether a user would write a message, before the agent sees it and independent of the
-outcome.
+"""Check in code whether a real user would write a message. The check is made before the agent sees the
+message and does not depend on the outcome.
 
-A simulated user that speaks as the assistant, thinks aloud or invents an order number would be counted as the
-agent's failure; one that reveals what the agent is to find out, as its success. Each rule is narrow: a fault
-found twice makes the sample inconclusive."""
+If a simulated user speaks as the assistant, thinks aloud or invents an order number (hallucination), the
+agent would be blamed for the failure. If the simulated user reveals what the agent has to find out, the agent
+would be credited with a success. Each rule is narrow, and two faults in succession make the sample
+inconclusive."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ _ASSISTANT = re.compile(
 REPEATABLE_ANSWERS = frozenset(
     ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
 )
-"""Answers that may be given to different questions; collected from conversations that people wrote."""
+"""Answers that may be given to several different questions, collected from conversations written by people.
+"""
 _IDENTIFIER = re.compile(
     r"\b[A-Z]{2,}[-_#]?\d{2,}[A-Z0-9-]*\b"  # ORD-42, HAT136
     r"|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,}\b"  # 4WQ150
@@ -60,12 +62,12 @@ def find_user_fault(
     reason: str = "",
     invented: str = "",
 ) -> str:
-    """Return why a user would not write ``message``, as the rest of a sentence that begins "the simulated
-    user …"; empty if there is no fault.
+    """Return the reason why a user would not write ``message``, as the rest of a sentence that begins "the
+    simulated user …". Return an empty string if there is no fault.
 
-    An empty message is fine for a user that is done, unless there is no conversation without it. ``now`` is
-    the date that the user was given, ``reason`` the model's own reason, and ``invented`` what the message may
-    have made up."""
+    An empty message is acceptable if the user is done, unless the conversation cannot begin without a
+    message. ``now`` is the date given to the user, ``reason`` is the model's own reason, and ``invented`` is
+    what the message may have made up."""
     text = message.strip()
     if not text:
         return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
@@ -74,7 +76,7 @@ def find_user_fault(
 
 
 class _Attempt(NamedTuple):
-    """A message that a simulated user may send. The fields are the parameters of ``find_user_fault``."""
+    """A message that a simulated user is about to send, with the parameters of ``find_user_fault``."""
 
     text: str
     scenario: Scenario
@@ -134,7 +136,7 @@ _FAULTS: tuple[Callable[[_Attempt], str], ...] = (
     _unknown_identifier,
     _leak,
 )
-"""The checks of a message in the order in which they run; the first fault is reported."""
+"""The checks for a message, in the order in which they run. The first fault is reported."""
 
 
 # ── what the agent has to find out ───────────────────────────────────────────────────────────────
@@ -145,8 +147,8 @@ _TEXTS_SOUGHT = ("contains", "any_of", "json")
 
 def find_leaked_text(message: str, scenario: Scenario, trajectory: Trajectory, *, now: str = "") -> str:
     """Return the first text with a digit in ``message`` that the scenario's checks look for and that the user
-    could not know: neither from the scenario, nor from anyone in the conversation so far. Empty if there is
-    none.
+    could not know, because it appears neither in the scenario nor in the conversation so far (information
+    leakage). Return an empty string if there is no such text.
 
     Texts without digits are ignored, because a user may well think of them."""
     sought = [needle for needle in dict.fromkeys(_checked_texts(scenario)) if contains(message, needle)]
@@ -164,8 +166,8 @@ def _is_mentioned(needle: str, visible: str) -> bool:
 
 
 def _checked_texts(scenario: Scenario) -> Iterator[str]:
-    """Yield the texts with a digit that checks look for: all texts in answers, but only codes in the
-    arguments of calls, because the user has to express times and amounts in its own words ("at nine" for
+    """Yield the texts with a digit that checks look for. These include all texts in answers but only codes in
+    the arguments of calls, because the user has to express times and amounts in its own words ("at nine" for
     09:00)."""
     scripted = [entry.expect for entry in scenario.turns or () if isinstance(entry, ScriptedTurn)]
     texts: list[str] = list(scenario.case.keywords) if scenario.case else []
@@ -180,11 +182,12 @@ def _checked_texts(scenario: Scenario) -> Iterator[str]:
 def find_missing_fact(
     unknown: str, scenario: Scenario, trajectory: Trajectory, *, policy: str = ""
 ) -> Problem | None:
-    """Return the author's mistake if an expected call needs ``unknown``, which the agent asked for and the
-    user was not given.
+    """Return a description of the author's mistake if an expected call needs the fact ``unknown``, which the
+    agent asked for and the user was not given.
 
-    The call needs it if an argument with a matching name holds a code or an identifier that is available
-    nowhere. What a tool of the author's code may return is unknown, so then there is no mistake."""
+    The call needs the fact if an argument with a matching name contains a code or an identifier that is not
+    available anywhere. If any tool is implemented in the author's code, its results are unknown, so no
+    mistake is reported."""
     if any("python" in tool.model_fields_set for tool in scenario.tools.values()):
         return None
     world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
@@ -196,15 +199,15 @@ def find_missing_fact(
             is_asked = _shares_word(requested, _name_words(name) or _name_words(call.name))  # get_order(id)
             if is_asked and _compact(value) not in known:
                 what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
-                what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
+                what += f" the expected call to '{call.name}' needs {name.strip()}: {value}"
                 remedy = "add it to knowledge:, or expect the call without it"
                 return Problem(what, remedy, parse_place(scenario.where(f"{path}.tool_calls")))
     return None
 
 
 def _needed_codes(expect: Expectation) -> Iterator[tuple[ExpectedCall, str, str]]:
-    """Yield the codes and identifiers in the arguments of needed calls, each with its call and its name
-    there."""
+    """Yield the codes and identifiers in the arguments of needed calls, each with its call and the name of
+    its argument."""
     for call in _needed_calls(expect):
         for name, value in _named_strings(call.args, ""):
             if _CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value):
@@ -212,8 +215,8 @@ def _needed_codes(expect: Expectation) -> Iterator[tuple[ExpectedCall, str, str]
 
 
 def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
-    """Yield the calls without which the expectation cannot be met, or that are all it allows: neither
-    alternatives nor optional calls."""
+    """Yield the calls without which the expectation cannot be met and the calls that are all it allows,
+    excluding alternatives and optional calls."""
     if tool_calls := expect.tool_calls:
         for call in tool_calls.calls or ():
             if call.times is None or call.bounds(tool_calls.match)[0]:
@@ -221,7 +224,7 @@ def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
 
 
 def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of an argument, each with the names of the keys above it; alternatives are left out."""
+    """Yield the strings in an argument, excluding alternatives, each with the names of the keys above it."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, str):
@@ -242,7 +245,7 @@ def _name_words(text: str) -> frozenset[str]:
 
 
 def _shares_word(words: Iterable[str], names: Iterable[str]) -> bool:
-    """Check whether both have a word in common, where one may be a plural."""
+    """Check whether both texts have a word in common. One of the two words may be in the plural."""
     return any(one.startswith(other) or other.startswith(one) for one in words for other in names)
 
 
@@ -260,7 +263,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _visible_texts(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
-    """Yield everything that a simulated user is shown."""
+    """Yield all texts that a simulated user is shown."""
     yield from (scenario.profile, scenario.goal, *scenario.knowledge)
     yield from (belief.belief for belief in scenario.beliefs)
     for turn in trajectory.turns:
@@ -283,7 +286,7 @@ def _words(text: str) -> str:
 
 
 def _is_copy(text: str, answer: str) -> bool:
-    """Check whether a long message is almost word for word the agent's answer."""
+    """Check whether a long message copies the agent's answer almost word for word."""
     one, other = _words(text), _words(answer)
     if len(one) < 60 or len(other) < 60:
         return False
@@ -293,12 +296,13 @@ def _is_copy(text: str, answer: str) -> bool:
 
 
 def _compact(text: str) -> str:
-    """Remove separators and case: "ORD 42" and "ord-42" are the same order."""
+    """Remove separators and case differences, so that "ORD 42" and "ord-42" are the same order."""
     return re.sub(r"[-_# ]", "", text).upper()
 
 
 def _identifier_sources(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
-    """Yield every text that may give the user an identifier, including what the author wrote elsewhere."""
+    """Yield every text from which the user may know an identifier, including texts that the author wrote
+    elsewhere."""
     yield scenario.name
     for entry in scenario.turns or ():
         if isinstance(entry, ScriptedTurn):

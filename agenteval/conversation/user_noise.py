@@ -1,7 +1,8 @@
-"""Detect what a model that plays the user writes but no user would: thoughts, directions, an empty answer.
+"""Detect content that a model playing the user writes but that no real user would write: thoughts, stage
+directions, an empty answer.
 
-Detection uses only the form, never the meaning of sentences. If a form may be a user's own (a tag in a
-question about HTML), it counts as such if the scenario or the agent wrote it too."""
+Detection is based only on form, never on the meaning of sentences. A form that a user might use (a tag in a
+question about HTML) counts as the user's own if the scenario or the agent also used it."""
 
 from __future__ import annotations
 
@@ -13,35 +14,37 @@ from collections.abc import Iterable, Iterator
 from agenteval.core.folding import fold
 
 ENOUGH_WORDS = 8
-"""The minimum length of the model's reason in words: a message that contains all of it thinks aloud."""
+"""The minimum length of the model's reason, in words. A message that contains such a reason in full is
+thinking aloud."""
 
 # ── empty answers ────────────────────────────────────────────────────────────────────────────────
 
 _NULL_WORDS = frozenset(("null", "undefined", "nil", "nan", "void", "eos", "eof", "eot"))
-"""Words of programs that are not a message on their own."""
+"""Program keywords that do not form a message on their own."""
 _NULL_REPLIES = frozenset((
     *("empty", "blank", "silence", "no message", "no reply", "no response", "no further messages"),
     *("empty message", "empty string", "blank message", "end of conversation", "conversation ended"),
     *("end conversation", "conversation over"),
 ))  # fmt: skip
-"""Words that are not a message on their own, unless the agent has asked something."""
+"""Words that do not form a message on their own, unless the agent has asked a question."""
 _NULL_ENDINGS = frozenset((
     *("none", "nothing", "n a", "na", "end", "the end", "done", "stop", "exit", "quit", "finished"),
     *("terminate", "true", "false"),
 ))  # fmt: skip
-"""The same, for a user that is done."""
+"""Words that do not form a message on their own when the user is done."""
 _WRAPPING = "[<{|#=-"
-"""Marks around a placeholder. Brackets of a remark and emphasis are not among them, because their content may
-be meant."""
+"""Marks around a placeholder. Brackets around a remark and marks for emphasis are excluded, because their
+content may be intended as a message."""
 _MOST_WRAPPED = 4
-"""The maximum number of words in one pair of marks that stand for nothing; more are a direction."""
+"""The maximum number of words in a pair of marks that form a placeholder. With more words, the text is a
+stage direction."""
 _ESCAPES = re.compile(r"(?:\\(?:[nrtbf0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+")
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
 
 def is_empty_message(message: str, *, answer: str, done: bool, short_answers: Iterable[str] = ()) -> bool:
-    """Check whether a message is empty, or stands for an empty one. ``answer`` is the agent's text before it;
-    ``short_answers`` are messages whatever surrounds them."""
+    """Check whether a message is empty or is a placeholder for an empty message. ``answer`` is the agent's
+    text before it. ``short_answers`` always count as messages, whatever surrounds them."""
     text = html.unescape(_ESCAPES.sub(" ", message))
     if not any(map(_is_seen, text)):
         return True
@@ -62,8 +65,8 @@ def _is_seen(char: str) -> bool:
 
 
 def _is_wrapped(text: str) -> bool:
-    """Check whether the whole text, words and not only numbers, is in one pair of marks: ``[END]``,
-    ``<eos>``, ``###STOP###``."""
+    """Check whether the entire text is in one pair of marks and contains words rather than only numbers, such
+    as ``[END]``, ``<eos>`` or ``###STOP###``."""
     found = _MARKED.fullmatch(text)
     if found is None or not any(map(str.isalpha, found[2])):
         return False
@@ -92,12 +95,14 @@ _KEY = re.compile(
 )
 _IN_MARKS = r"(?:\((?=[^()\n]*[^\W\d_]\s)[^()\n]*\)|\*(?!\*)[^*\n]+\*(?!\*)|_(?!_)[^_\n]+_)"
 _DIRECTION = re.compile(rf"\A\s*{_IN_MARKS}(?=\s|\Z)|(?:[.!?…]\s+|\n\s*)\*(?!\*)[^*\n]+\*(?!\*)\s*\Z")
-"""A text in marks of its own before all else, or alone; or what an actor does, at the end."""
+"""A stage direction: a text in marks of its own, either at the beginning or as the entire message, or a
+description of the user's actions at the end."""
 
 
 def find_thought(message: str, *, reason: str, known: Iterable[str]) -> str:
-    """Return the part of a message that no user says aloud, as written; empty if there is none. ``reason`` is
-    the model's own reason; ``known`` has the texts that the scenario and the agent wrote."""
+    """Return the part of a message that no user would say aloud (leaked reasoning or stage directions), as
+    written. Return an empty string if there is none. ``reason`` is the model's own reason. ``known`` contains
+    the texts that the scenario and the agent wrote."""
     for form in (_FENCE, _HEAD, _DIRECTION):
         if found := form.search(message):
             return found[0].strip()
@@ -110,7 +115,7 @@ def find_thought(message: str, *, reason: str, known: Iterable[str]) -> str:
 
 
 def _find_repeated_reason(reason: str, message: str) -> str:
-    """Return the model's reason if the message contains it and more."""
+    """Return the model's reason if the message contains it and additional text."""
     words, spoken = list(_words(reason)), list(_words(message))
     is_there = f" {' '.join(words)} " in f" {' '.join(spoken)} "
     return reason.strip() if is_there and ENOUGH_WORDS <= len(words) < len(spoken) else ""

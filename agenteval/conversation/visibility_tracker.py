@@ -1,7 +1,8 @@
-"""Track during a run, for each agent, how many of its tool calls are seen.
+"""Track during a run how many of each agent's tool calls are seen.
 
-Any turn of any conversation may provide the evidence, so a judge of a conversation without a call has to
-wait: until some turn of the agent has provided it, or until no running conversation still could."""
+Any turn of any conversation may provide the evidence. A judge of a conversation without a call therefore has
+to wait until some turn of the agent has provided the evidence or until no running conversation can still do
+so."""
 
 from __future__ import annotations
 
@@ -17,9 +18,10 @@ from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, 
 
 
 class VisibilityTracker:
-    """The evidence of a run about its agents' calls. ``known`` has what is known before the run, by agent
-    (``""``: all others), ``evidence`` what earlier parts of this run have shown. ``may_start`` is true if
-    further parts follow, ``passthrough`` if agents also have tools of their own."""
+    """The evidence that a run has collected about the visibility of its agents' calls. ``known`` contains
+    what is known before the run, keyed by agent (``""`` stands for all other agents). ``evidence`` contains
+    what earlier parts of this run have shown. ``may_start`` is true if further conversations follow.
+    ``passthrough`` is true if agents also have tools of their own."""
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class VisibilityTracker:
         self._playing += 1
 
     def note_conversation_end(self) -> None:
-        """Note that a conversation provides no further evidence."""
+        """Note that a conversation has ended and will provide no further evidence."""
         self._playing -= 1
         self._wake()
 
@@ -64,7 +66,7 @@ class VisibilityTracker:
     # ── what turns show ──
 
     def wrap_emit(self, emit: Emit) -> Emit:
-        """Return ``emit`` extended to report each kind of evidence about an agent once."""
+        """Return ``emit``, extended to report each type of evidence about an agent once."""
 
         def emit_with_evidence(event: Event) -> None:
             emit(event)
@@ -84,13 +86,13 @@ class VisibilityTracker:
         self._wake()
 
     def evidence_events(self, agent: str) -> list[CallsSeen]:
-        """Return the evidence about an agent so far, as events."""
+        """Return events for all evidence about an agent so far."""
         return [CallsSeen(agent=agent, evidence=each) for each in sorted(self._evidence.get(agent, ()))]
 
     # ── what is known ──
 
     def _visibility_of(self, agent: str) -> ToolVisibility:
-        """Return what is known so far."""
+        """Return the currently known visibility of an agent's calls."""
         return visibility_of(
             self._known_of(agent), self._evidence.get(agent, ()), passthrough=self._passthrough
         )
@@ -99,20 +101,20 @@ class VisibilityTracker:
         return self._known.get(agent) or self._known.get("")
 
     def with_current_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
-        """Return a trajectory for checks in code, which do not wait. As long as evidence may still show that
-        all calls are seen, results that depend on the absence of a call stay open."""
+        """Return a trajectory for checks in code, which do not wait. Results that depend on the absence of a
+        call remain undecided as long as evidence may still show that all calls are seen."""
         return trajectory if self._is_open(sample) else self._with_known_visibility(sample, trajectory)
 
     async def with_final_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for a judge, once nothing can change how many of the agent's calls are seen.
-        For a scenario without tools too little depends on it to wait."""
+        For a scenario without tools, too little depends on the visibility to justify waiting."""
         while self._is_open(sample):
             await self._changed.wait()
         return self._with_known_visibility(sample, trajectory)
 
     def _with_known_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
-        """Set the known visibility. For a scenario without tools, which nothing waits for, the conversation
-        itself decides."""
+        """Set the known visibility of the agent's calls. For a scenario without tools, no judge waits, so the
+        visibility is determined from the conversation itself."""
         if sample.scenario.tools:
             found = self._visibility_of(sample.key.agent)
         else:
@@ -121,7 +123,7 @@ class VisibilityTracker:
         return trajectory.model_copy(update={"visibility": found})
 
     def _is_open(self, sample: Sample) -> bool:
-        """Check whether a running conversation may still change it."""
+        """Check whether a running conversation may still change the visibility of the agent's calls."""
         if not (self._playing or self._may_start):
             return False
         known = self._known_of(sample.key.agent)

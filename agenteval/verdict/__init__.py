@@ -1,1 +1,2 @@
-"""Build a report from events and a decision from a report. Pure."""
+"""Build a report from the events of a run, and decide the verdict (passed, failed, inconclusive) from the
+report. Pure."""

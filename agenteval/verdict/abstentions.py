@@ -1,7 +1,8 @@
-"""Judgements that count neither way, and scenarios in which nothing else was decided. Pure.
+"""Abstentions: judgements that count neither as a pass nor as a failure, and scenarios in which nothing else
+was decided. Pure.
 
-A criterion whose condition never arose passes. A goal that was ruled out, was withdrawn or is not clear has
-no value. Neither may turn a run red, nor be all that a green run is based on."""
+A criterion whose condition never arose passes. A goal that was ruled out, was withdrawn or is unclear has no
+value. Neither may cause a run to fail, and a run must not pass on these judgements alone."""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ from agenteval.verdict.skipped_judges import skipped_judges
 from agenteval.verdict.thresholds import CONTINUE_REMEDY
 
 DECIDED = "something decides"
-"""The gate of a scenario in which the judges only abstained."""
+"""The name of the gate for a scenario in which every judge abstained."""
 NOT_ASKED_FOR = ("no_error", "answer")
 """Checks that run without being configured."""
 _MOST_NAMED, _LONGEST = 3, 100
 
 
 def unexercised_criteria(scenario: ScenarioReport) -> tuple[str, ...]:
-    """Return the criteria whose condition arose in none of the scenario's conversations, in the author's
-    words."""
+    """Return the criteria whose condition did not arise in any of the scenario's conversations, in the
+    author's words."""
     arose: dict[tuple[str, str], bool] = {}
     for check in _criteria(scenario.samples):
         name = (check.where, criterion_of(check, scenario.scenario))
@@ -42,8 +43,8 @@ def _criteria(samples: Iterable[SampleReport]) -> Iterator[Check]:
 
 
 def is_any_decided(sample: SampleReport) -> bool:
-    """Check whether a rule of the author's, a label or a goal was decided. That the agent answered is not
-    enough."""
+    """Check whether a rule, a label or a goal that the author configured was decided. An answer from the
+    agent is not enough."""
     return (
         any(
             check.passed is not None and check.arose and check.name not in NOT_ASKED_FOR
@@ -56,7 +57,7 @@ def is_any_decided(sample: SampleReport) -> bool:
 
 def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
     """Yield a row for each scenario × agent in which judges abstained or were skipped and nothing else was
-    decided. What only errored conversations could have shown is left to ``fault_tolerance``."""
+    decided. Anything that only errored conversations could have shown is left to ``fault_tolerance``."""
     decided = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
     for scenario in report.scenarios:
         why = _describe_abstentions(scenario, report.plan)
@@ -76,7 +77,8 @@ def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> It
 
 
 def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
-    """Describe what counted neither way and what would make it decide; empty if nothing abstained."""
+    """Describe which judgements were abstentions and what would turn them into decisions. Return an empty
+    string if no judge abstained."""
     reasons = []
     if ruled_out := count_open_goals(scenario.samples, RULED_OUT):
         reasons.append(

@@ -1,4 +1,5 @@
-"""Accepted failures: known failures that do not fail a run until they expire. Pure."""
+"""Accepted failures (an allowlist of known issues): known failures that do not fail a run until they expire.
+Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from agenteval.core.score import Verdict
 from agenteval.verdict.report import Report
 
 SHOWN_ID = 120
-"""The maximum length of a scenario id in the entries that are printed, in characters."""
+"""The maximum length of a scenario id in the printed accept-list entries, in characters."""
 
 _NEVER = "9999-12-31"
 
 
 class WaivedViolations(NamedTuple):
-    """Violations, split by the accept list."""
+    """Violations, split by whether the accept list covers them."""
 
     remaining: tuple[Violation, ...]
     """The violations that still count."""
@@ -29,7 +30,7 @@ class WaivedViolations(NamedTuple):
 
 
 def accepted_fingerprints(run: RunStarted, scenario: str) -> frozenset[str]:
-    """Return the fingerprints that are accepted in the scenario on the day the run began."""
+    """Return the fingerprints of failures that are accepted in the scenario on the day when the run began."""
     return frozenset(e.fingerprint for e in _valid_entries(run) if _applies_to(e, scenario))
 
 
@@ -39,14 +40,14 @@ def _valid_entries(run: RunStarted) -> Iterator[AcceptedFailure]:
 
 
 def _applies_to(entry: AcceptedFailure, scenario: str) -> bool:
-    """Check whether an entry applies to the scenario. It may name the one scenario that it is for, in the
-    form in which the id is printed for pasting."""
+    """Check whether an entry applies to the scenario. An entry may be restricted to one scenario, whose id is
+    then written in the form that is printed for pasting."""
     return entry.scenario in ("", scenario, one_line(scenario, SHOWN_ID))
 
 
 def apply_accept_list(report: Report, run: RunStarted) -> Report:
-    """Return ``report`` with the accept list that is in force for ``run``. Two runs are compared under one
-    list; otherwise a failure that was accepted in between would look fixed."""
+    """Return ``report`` with the accept list that is in force for ``run``. Two runs are compared under the
+    same list; otherwise, a failure that was accepted between the two runs would appear to be fixed."""
     entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid_entries(run))
     plan = report.plan.with_suite(accepted=entries)
     return replace(report, run=report.run.model_copy(update={"plan": plan}))
@@ -66,10 +67,11 @@ def waive_violations(violations: Iterable[Violation], names: Collection[str]) ->
 def accepted_uses(
     run: RunStarted, occurrences: Sequence[tuple[str, Collection[str]]]
 ) -> tuple[AcceptedUse, ...]:
-    """Return what became of each entry.
+    """Return the status of each accept-list entry: whether, and where, its failure occurred.
 
-    ``occurrences`` pairs the scenario of each sample that did not error with the fingerprints found there. An
-    entry whose scenario was not run is left out, unless its failure occurred in another scenario."""
+    ``occurrences`` pairs the scenario of each sample that did not error with the fingerprints found in that
+    sample. An entry whose scenario was not run is left out, unless its failure occurred in another scenario.
+    """
     day = run.started_at[:10]
     uses = (_entry_use(entry, day, occurrences) for entry in run.plan.suite.accepted)
     return tuple(use for use in uses if use.elsewhere or _was_run(use.entry, run))
@@ -92,8 +94,8 @@ def _entry_use(
 
 
 def format_accept_list(failures: Mapping[str, tuple[str, str]]) -> str:
-    """Format entries to paste into the accept list, with blanks to fill in. ``failures`` maps a fingerprint
-    to its scenario and description."""
+    """Format entries to paste into the accept list, with placeholders to fill in. ``failures`` maps a
+    fingerprint to its scenario and description."""
     lines = []
     for fingerprint, (scenario, what) in failures.items():
         lines += [
@@ -108,6 +110,6 @@ def format_accept_list(failures: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Write a one-line text as a YAML scalar in single quotes, in which only the quotes need escaping."""
+    """Write a one-line string as a single-quoted YAML scalar, in which only the quotes need escaping."""
     doubled = text.replace("'", "''")
     return f"'{doubled}'"

@@ -1,4 +1,5 @@
-"""What did not gate a run, but a reader of only its last line would want to know. Pure."""
+"""Caveats: facts that did not affect the verdict of a run but that matter to a reader who sees only the last
+line. Pure."""
 
 from __future__ import annotations
 
@@ -39,27 +40,28 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Caveat:
-    """A remark about something that decided nothing."""
+    """A remark about something that had no effect on the verdict."""
 
     kind: str
-    """A key for programs."""
+    """A machine-readable key."""
     count: int
-    """How many there are; 1 if nothing is counted."""
+    """The number of things that the remark is about; 1 if nothing is counted."""
     text: str
-    """The remark for people."""
+    """The human-readable remark."""
     below_gate: bool = False
-    """True if it is a failure that was found and is below ``fail_on_severity``."""
+    """True if the remark is about a detected failure that is below ``fail_on_severity``."""
 
 
 def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
-    """Return everything that decided nothing, in a fixed order.
+    """Return the caveats of a run: everything that had no effect on the verdict, in a fixed order.
 
-    The order is: findings below the gate, goals missed or not refused, and judges that failed there; tools
-    whose mark might have decided; what is unknown in a log; judgements that count neither way; criteria that
-    never arose; skipped judges; errored conversations that were repeated; errored samples that were
-    tolerated; accepted failures; a replay; judges that were not called; agents whose calls were never seen;
-    claims of actions that nothing checked; agents that are taken at their word; empty lists in test cases;
-    logs in which nothing could have been found; scenarios of the baseline that the suite no longer has."""
+    The order is: findings below the gate; missed goals, goals that were reached instead of refused, and
+    failed judges below the gate; tools that might have changed the verdict if they were marked as writing;
+    what is unknown in a log; abstentions; criteria that never arose; skipped judges; errored conversations
+    that were repeated; errored samples that were tolerated; accepted failures; a replay; judges that were not
+    called; agents whose calls were never seen; unchecked claims of actions; agents that are taken at their
+    word; empty lists in test cases; logs in which nothing could have been found; scenarios of the baseline
+    that are no longer in the suite."""
     found = (
         ()
         if decision.is_reported
@@ -88,17 +90,17 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
 
 
 def _removed_scenarios(report: Report) -> Iterator[Caveat]:
-    """Warn about removed scenarios, because a suite that shrinks passes more easily."""
+    """Warn about removed scenarios, because a suite passes more easily as it shrinks."""
     gone = report.run.baseline.gone if report.run.baseline else ()
     if gone:
         names = join_first([one_line(name, 60) for name in gone], _MOST_NAMED)
-        text = f"{plural(len(gone), 'scenario')} of the baseline no longer there: {names}"
+        text = f"{plural(len(gone), 'scenario')} of the baseline no longer in the suite: {names}"
         yield Caveat("gone scenarios", len(gone), text)
 
 
 def format_caveats(report: Report, decision: Decision) -> str:
-    """Format as ``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty
-    if there are no caveats."""
+    """Format the caveats in one line, such as ``3 findings of high severity and 1 goal missed below the gate;
+    1 accepted failure``. Return an empty string if there are no caveats."""
     caveats = list_caveats(report, decision)
     below = [caveat.text for caveat in caveats if caveat.below_gate]
     first = [f"{join_names(below)} below the gate"] if below else []
@@ -106,8 +108,8 @@ def format_caveats(report: Report, decision: Decision) -> str:
 
 
 def _below_gate(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
-    """Yield findings below the gate. Accepted ones are reported as accepted, and those of errored samples
-    with their samples."""
+    """Yield findings below the gate. Accepted findings are reported as accepted, and the findings of errored
+    samples are reported with those samples."""
     plan = report.plan
     below = [
         (key, each) for key, _, each in found if not is_severe(each, plan) and not is_open_question(each)
@@ -134,8 +136,8 @@ def _is_goal(finding: Finding) -> bool:
 
 
 def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
-    """Yield a caveat about tools that are not known to write, if a finding that cites a call of one would
-    fail if the tool did."""
+    """Yield a caveat about tools that are not known to write data, if a finding that cites a call to such a
+    tool would fail the run if the tool did write."""
     samples = {
         sample.key: (sample, each.scenario.tools) for each in report.scenarios for sample in each.samples
     }
@@ -157,7 +159,7 @@ def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator
 def _rate_with_tools(
     finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan
 ) -> Finding:
-    """Rate the finding as if the scenario had these tools, as far as code alone can."""
+    """Rate the finding as if the scenario declared these tools, as far as code alone can do so."""
     confirmed = rate_finding(finding, sample.trajectory, tools, plan.suite.severities)
     detector = None if finding.also else DETECTORS.get(finding.detector)
     if detector is None:
@@ -167,8 +169,7 @@ def _rate_with_tools(
 
 
 def _open_judgements(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Yield judgements that count neither way, without those of errored samples: they are reported with their
-    samples."""
+    """Yield abstentions, excluding those in errored samples, which are reported with the samples."""
     lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
     open_ = Counter(
         (score.metric, score.label)
@@ -191,11 +192,12 @@ _OPEN_JUDGEMENTS: dict[tuple[str, str], tuple[str, Callable[[int], str]]] = {
         lambda n: f"{POLICY_ADHERENCE} not clear in {plural(n, 'conversation')}",
     ),
 }
-"""The kind and text of the caveat, by metric and label, for judgements that count neither way."""
+"""The kind and text of the caveat for each type of abstention, keyed by metric and label."""
 
 
 def _open_criteria(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Yield unclear criteria of the samples that passed. In other samples they are among the reasons."""
+    """Yield unclear criteria in the samples that passed. In all other samples, unclear criteria are among the
+    reasons for the verdict."""
     if count := sum(
         check.name == CRITERIA and check.passed is None and bool(check.by)
         for sample in report.samples
@@ -221,8 +223,8 @@ def _skipped_judges(report: Report) -> Iterator[Caveat]:
 
 
 def _repeated_conversations(report: Report) -> Iterator[Caveat]:
-    """Yield the samples whose repeated conversation did not error. If it did, the sample is reported as
-    errored."""
+    """Yield the samples in which a conversation errored but its repetition did not. If the repetition errored
+    too, the sample is reported as errored."""
     again = [
         sample
         for sample in report.samples
@@ -252,8 +254,8 @@ def _errored_samples(report: Report, decision: Decision) -> Iterator[Caveat]:
 
 
 def _log_caveats(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Yield, for a log without scenarios, the records that could not be read and the conversations that are
-    not decided."""
+    """Yield the caveats about a log without scenarios: the records that could not be read, and the
+    conversations that are undecided."""
     if not decision.without_scenarios:
         return
     if places := unreadable_places(report):
@@ -293,7 +295,7 @@ def _uncalled_judges(report: Report) -> Iterator[Caveat]:
 
 
 def _describe_code_only(report: Report) -> str:
-    """Describe what a pass of code checks alone leaves out."""
+    """Describe what is not covered when only code checks passed."""
     criteria = {text for each in report.scenarios for text in each.scenario.all_criteria}
     thresholds = {name for each in report.scenarios for name in each.rules.thresholds}
     parts = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
@@ -304,8 +306,8 @@ def _describe_code_only(report: Report) -> str:
 
 
 def _calls_never_seen(report: Report) -> Iterator[Caveat]:
-    """Yield agents that declare tools but whose calls were never seen. They may reach their tools in another
-    way, and then none of their calls are known."""
+    """Yield agents that declare tools but whose calls were never seen. Such an agent may call its tools in a
+    way that agenteval cannot see, and then none of its calls are known."""
     declaring: dict[str, None] = {}
     calling = set()
     for each in report.scenarios:
@@ -322,7 +324,7 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
 
 def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
     """Yield conversations that are not checked for claims of actions. If an agent may make calls that are not
-    seen, only a judge can tell whether it claims one."""
+    seen, only a judge can tell whether the agent claims an action that it did not perform."""
     if asks_judge(report.plan.suite):
         return
     count = sum(
@@ -337,7 +339,7 @@ def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
 
 
 def _goals_on_trust(report: Report) -> Iterator[Caveat]:
-    """Yield the goals of agents that the author takes at their word (``calls: unseen``)."""
+    """Yield the goals of agents whose claims the author chose to trust (``calls: unseen``)."""
     count = sum(
         goal.label == REACHED
         for sample in report.samples
@@ -350,8 +352,8 @@ def _goals_on_trust(report: Report) -> Iterator[Caveat]:
 
 
 def _empty_lists(report: Report) -> Iterator[Caveat]:
-    """Yield test cases with an empty list. An author who writes ``expected_tools: []`` may expect it to
-    forbid every tool."""
+    """Yield test cases with an empty list. An author who writes ``expected_tools: []`` may assume that it
+    forbids all tools."""
     cases = {each.scenario.id: each.scenario.case for each in report.scenarios}
     found = [
         f"{' and '.join(case.empty_lists)} of {one_line(name, 60)}"
@@ -364,10 +366,10 @@ def _empty_lists(report: Report) -> Iterator[Caveat]:
 
 
 def _nothing_to_prove(report: Report) -> Iterator[Caveat]:
-    """Yield a caveat if no recorded conversation has a call, and nothing was expected or judged.
+    """Yield a caveat if no recorded conversation contains a call and nothing was expected or judged.
 
-    Such conversations can hardly fail, so a pass is no evidence about the agent; or the calls are in a place
-    that the reader does not know."""
+    Such conversations can hardly fail, so a pass is no evidence about the agent. The calls may also be in a
+    part of the record that the reader does not recognize."""
     samples = report.samples
     if any(scenario.scenario.tools for scenario in report.scenarios):
         return  # calls could have been made

@@ -1,4 +1,4 @@
-"""Check whether two runs can be compared: they must have measured the same thing. Pure."""
+"""Check whether two runs can be compared, that is, whether both measured the same thing. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _AGAIN = "repeat the baseline with the settings of the current run"
 
 
 class UnmatchedScenario(NamedTuple):
-    """A scenario that cannot be compared: it is in only one run, or it differs between the two."""
+    """A scenario that cannot be compared: it is in only one run, or its two versions differ."""
 
     scenario: str
     before: ScenarioSummary | None
-    """The scenario in the first run; ``None`` if it is not there."""
+    """The scenario in the first run, or ``None`` if the run does not contain it."""
     after: ScenarioSummary | None
-    """The scenario in the second run; ``None`` if it is not there."""
+    """The scenario in the second run, or ``None`` if the run does not contain it."""
     parts: tuple[str, ...] = ()
-    """The parts in which the two differ."""
+    """The parts in which the two versions differ."""
 
     @property
     def sentence(self) -> str:
@@ -38,22 +38,22 @@ class UnmatchedScenario(NamedTuple):
 
 
 class MatchedAgents(NamedTuple):
-    """One agent of each run, and the scenarios of the two."""
+    """A pair of agents, one from each run, and their scenarios."""
 
     before: str
     after: str
     pairs: tuple[tuple[ScenarioSummary, ScenarioSummary], ...]
-    """The scenarios that are in both runs and equal."""
+    """The scenarios that are identical in both runs."""
     unmatched_scenarios: tuple[UnmatchedScenario, ...]
     """All other scenarios."""
 
 
 class LostAgent(NamedTuple):
-    """An agent that is not compared because only one run has it."""
+    """An agent that is not compared because only one run contains it."""
 
     name: str
     only_in: str
-    """The run that has it, ``first`` or ``second``."""
+    """The run that contains the agent: ``first`` or ``second``."""
 
     @property
     def sentence(self) -> str:
@@ -63,8 +63,8 @@ class LostAgent(NamedTuple):
 def match_agents(
     before: RunSummary, after: RunSummary
 ) -> tuple[tuple[MatchedAgents, ...], tuple[LostAgent, ...]]:
-    """Pair the agents of both runs, and return the rest separately. Two runs of one agent each are compared,
-    whatever the agents are called."""
+    """Pair the agents of both runs, and return the unpaired agents separately. If each run has exactly one
+    agent, the two are compared even if their names differ."""
     if len(before.agents) == len(after.agents) == 1:
         pairs = [(before.agents[0], after.agents[0])]
     else:
@@ -95,8 +95,9 @@ def _differing_parts(before: dict[str, str], after: dict[str, str]) -> list[str]
 
 
 def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, ...]:
-    """Return every problem that forbids a comparison: another measure, or no scenario that is the same in
-    both. Scenarios that are in only one run or have changed do not forbid it; they are listed."""
+    """Return every problem that prevents a comparison: the runs measured differently, or no scenario is
+    identical in both. A scenario that has changed or is in only one run does not prevent a comparison; it is
+    listed."""
     agents, lost = match_agents(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _setup_differences(before, after, scenarios)]
@@ -115,7 +116,7 @@ def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, 
 def _setup_differences(
     before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]
 ) -> Iterator[str]:
-    """Yield the differences in how the runs were measured, as far as they matter for these scenarios."""
+    """Yield the differences in how the runs measured, as far as they matter for these scenarios."""
     criteria = any(scenario.criteria for scenario in scenarios)
     simulated = any(scenario.simulated for scenario in scenarios)
     in_both = sorted(set(before.judged) & set(after.judged))
@@ -148,8 +149,8 @@ def _model_differences(
     named_before: Iterable[str],
     named_after: Iterable[str],
 ) -> Iterator[str]:
-    """Yield the difference between the models: as configured, and as the models named themselves, because a
-    variable may stand for the model."""
+    """Yield the differences between the models. Both the configured name and the name reported by the model
+    itself are compared, because an environment variable may stand for the model."""
     if before != after:
         keys = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
         differences = ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in sorted(keys))

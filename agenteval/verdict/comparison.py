@@ -1,4 +1,5 @@
-"""Compare two runs scenario by scenario: regressed, improved, unchanged or not decided. Pure."""
+"""Compare two runs scenario by scenario (regression testing): regressed, improved, unchanged or undecided.
+Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from agenteval.verdict.statistics import (
 from agenteval.verdict.statistics.distributions import student_t_quantile
 
 MARGIN = 0.05
-"""The default for the largest mean drop that does not count as a regression."""
+"""The default for the largest drop of the mean that does not count as a regression."""
 CONFIDENCE = 0.95
 _VERDICTS = {StatisticalOutcome.ACCEPT: Verdict.PASSED, StatisticalOutcome.REJECT: Verdict.FAILED}
 _EXIT_CODES = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}
@@ -37,85 +38,87 @@ _ORDER = (Change.REGRESSED, Change.UNDECIDED, Change.IMPROVED, Change.UNCHANGED)
 
 
 class ScenarioChange(Value):
-    """The change of one scenario between two runs."""
+    """The change in one scenario between two runs."""
 
     id: str
     change: Change
     before: Tally
     after: Tally
     low: float
-    """The lower bound of the change of the success rate (after minus before), with missing epochs in the
-    worst case."""
+    """The lower bound of the change in the success rate (after minus before), assuming the worst outcome for
+    missing epochs."""
     high: float
-    """The upper bound of the same change."""
+    """The upper bound of the change, assuming the best outcome for missing epochs."""
     p_drop: float
-    """The p-value of Fisher's exact test for a drop, corrected over scenarios by Holm."""
+    """The p-value of Fisher's exact test for a drop, with Holm's correction over all scenarios."""
     p_rise: float
-    """The p-value of the same test for a rise."""
+    """The p-value of Fisher's exact test for a rise, with the same correction."""
     epochs_to_decide: int | None = None
-    """About how many epochs each run needs at the observed rates; ``None`` if it is decided or no number
-    would decide it."""
+    """The approximate number of epochs that each run needs at the observed rates; ``None`` if the change is
+    already decided or no number of epochs would decide it."""
 
 
 class ScenarioState(StrEnum):
-    """Why a scenario is not compared."""
+    """The reason why a scenario is not compared."""
 
     CHANGED = "changed"
     NEW = "new"
     REMOVED = "removed"
     NOT_SELECTED = "not selected"
-    """One run has it, and the command line of the other selected scenarios."""
+    """The scenario is in one run only, because the command line of the other run selected specific scenarios.
+    """
 
 
 class UncomparedScenario(Value):
-    """A scenario that is not compared because it differs between the runs, or one run does not have it."""
+    """A scenario that is not compared because it differs between the runs or is missing from one of them."""
 
     id: str
     agent: str
     state: ScenarioState
     parts: tuple[str, ...] = ()
-    """The parts that differ."""
+    """The parts that differ between the runs."""
     before: Verdict | None
-    """The verdict of the first run about its own version."""
+    """The verdict of the first run on its own version of the scenario."""
     after: Verdict | None
-    """The verdict of the second run about its own version."""
+    """The verdict of the second run on its own version of the scenario."""
 
     @property
     def got_worse(self) -> bool:
-        """True if it passed before and no longer does, be it through the edit or the agent."""
+        """True if the scenario passed before and no longer passes, whether because of the edit or because of
+        the agent."""
         return self.before is Verdict.PASSED and self.after not in (Verdict.PASSED, None)
 
 
 class MeanChange(Value):
-    """The change of a mean over the scenarios that have a value in both runs."""
+    """The change in a mean over the scenarios that have a value in both runs."""
 
     name: str
     before: float
     after: float
     change: float
     low: float | None = None
-    """The lower bound of the t interval of the change over scenarios, each a cluster of its epochs; ``None``
-    if there are fewer than two scenarios or no spread."""
+    """The lower bound of the t interval for the change. Each scenario is a cluster of epochs. ``None`` if
+    there are fewer than two scenarios or there is no spread."""
     high: float | None = None
     """The upper bound of the same interval."""
     scenarios: int
-    """How many scenarios have a value in both runs."""
+    """The number of scenarios that have a value in both runs."""
 
 
 class FailureState(StrEnum):
-    """What happened to a failure between two runs."""
+    """The state of a failure after two runs, such as new or fixed."""
 
     NEW = "new"
     BACK = "back again"
     KNOWN = "known"
     FIXED = "fixed"
-    """It occurred before, and in no known epoch since."""
+    """The failure occurred in the first run and in no known epoch of the second run."""
     UNKNOWN = "not decided"
-    """It occurred before, and no epoch since is known."""
+    """The failure occurred in the first run, and no epoch of the second run is known."""
 
 
 class FailureChange(Value):
-    """A failure, identified by its fingerprint, in two runs."""
+    """A failure, identified by its fingerprint, and its occurrences in two runs."""
 
     fingerprint: str
     state: FailureState
@@ -123,20 +126,20 @@ class FailureChange(Value):
     what: str
     severity: Severity | None
     met_before: int
-    """The number of epochs of the first run in which it occurred."""
+    """The number of epochs in the first run in which the failure occurred."""
     known_before: int
-    """The number of epochs of the first run that are known."""
+    """The number of epochs in the first run whose failures are known."""
     met_after: int
     known_after: int
     sure: bool
-    """True if Fisher's exact test at 5 % shows that its frequency changed. Otherwise a new failure may have
-    been there before, and a fixed one may still be there."""
+    """True if Fisher's exact test at the 5% level shows that the frequency of the failure changed. Otherwise,
+    a new failure may have existed before, and a fixed failure may still exist."""
     seen_in: str = ""
-    """The run before the baseline that had it, if it is back again."""
+    """If the failure has reappeared, the run before the baseline in which it occurred."""
 
 
 class AgentComparison(Value):
-    """One agent of each run, compared."""
+    """The comparison of a pair of agents, one from each run."""
 
     before: str
     """The name of the agent in the first run."""
@@ -144,26 +147,26 @@ class AgentComparison(Value):
     """The name of the agent in the second run."""
     verdict: Verdict
     change: float | None
-    """The change of the mean success rate over scenarios."""
+    """The change in the mean success rate over scenarios."""
     low: float
-    """The lower bound of that change."""
+    """The lower bound of the change."""
     high: float
-    """The upper bound of that change."""
+    """The upper bound of the change."""
     drop_above: float
-    """A value that the drop exceeds at the stated confidence."""
+    """A lower bound on the drop at the stated confidence."""
     drop_below: float
-    """A value that the drop stays below at the stated confidence."""
+    """An upper bound on the drop at the stated confidence."""
     further_low: float | None
-    """The lower bound for scenarios like these, by the cluster bootstrap."""
+    """The lower bound of the change for further scenarios of the same kind, by the cluster bootstrap."""
     further_high: float | None
-    """The upper bound for scenarios like these."""
+    """The upper bound of the change for further scenarios of the same kind."""
     p_changed: float | None
     """The p-value of the sign-flip test over scenarios."""
     p_mcnemar: float | None
-    """The p-value of McNemar's test, if each scenario has one epoch in each run."""
+    """The p-value of McNemar's test, if each scenario has exactly one epoch in each run."""
     dropped: tuple[str, ...]
     perhaps_dropped: tuple[str, ...]
-    """Scenarios whose drop was large but is not certain."""
+    """Scenarios in which the drop was large but is not certain."""
     epochs_to_decide: int | None
     scenarios: tuple[ScenarioChange, ...]
     scores: tuple[MeanChange, ...]
@@ -180,24 +183,25 @@ class RunComparison(Value):
     margin: float
     confidence: float
     verdict: Verdict
-    """Passed if the mean drop is certainly below ``margin`` and no scenario certainly dropped; failed if the
-    mean drop certainly exceeds it or a scenario certainly dropped; otherwise inconclusive. The worst of all
-    agents. A changed scenario that no longer passes leaves it inconclusive."""
+    """Passed if the mean drop is certainly below ``margin`` and no scenario certainly dropped. Failed if the
+    mean drop certainly exceeds ``margin`` or a scenario certainly dropped. Otherwise inconclusive. With
+    several agents, this is the worst verdict. A changed scenario that no longer passes makes a passed
+    comparison inconclusive."""
     exit_code: int
     agents: tuple[AgentComparison, ...]
     apart: tuple[UncomparedScenario, ...] = ()
     """Scenarios that are not compared."""
     left_out: tuple[str, ...] = ()
-    """Agents that only one run has, in words."""
+    """Descriptions of the agents that only one run contains."""
 
     @property
     def worsened(self) -> tuple[str, ...]:
-        """Changed scenarios that passed before and no longer do."""
+        """Changed scenarios that passed before and no longer pass."""
         return tuple(dict.fromkeys(each.id for each in self.apart if each.got_worse))
 
     @property
     def renamed(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of differently named agents that were compared because each run has no other."""
+        """Pairs of differently named agents that were compared because neither run has another agent."""
         return tuple((agent.before, agent.after) for agent in self.agents if agent.before != agent.after)
 
 
@@ -208,10 +212,10 @@ def compare_runs(
     margin: float = MARGIN,
     earlier: Mapping[str, str] | None = None,
 ) -> RunComparison:
-    """Compare ``after`` with the baseline ``before``, in the scenarios that are in both and equal.
+    """Compare ``after`` with the baseline ``before``, in the scenarios that are identical in both runs.
 
-    ``earlier`` maps the fingerprints of failures of runs older than the baseline to the run. The order of
-    samples and scenarios does not matter. Raise ``AuthorError`` with every reason why the two cannot be
+    ``earlier`` maps the fingerprint of each failure in runs older than the baseline to its run. The order of
+    samples and scenarios does not matter. Raise ``AuthorError`` with every reason why the two runs cannot be
     compared."""
     if problems := why_not_comparable(before, after):
         raise AuthorError(*problems)
@@ -331,10 +335,10 @@ def _compare_means(pairs: Sequence[tuple[_Values, _Values]]) -> tuple[MeanChange
 def _compare_mean(
     name: str, values: Sequence[tuple[tuple[float, ...] | None, tuple[float, ...] | None]]
 ) -> MeanChange | None:
-    """Compare the means of one value; each scenario counts once, however many epochs it had.
+    """Compare the means of one value. Each scenario has the same weight, however many epochs it had.
 
-    The interval follows Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, paired differences
-    of clusters."""
+    The interval follows Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, on paired
+    differences with clustered data."""
     both = [(fsum(old) / len(old), fsum(new) / len(new)) for old, new in values if old and new]
     if not both:
         return None

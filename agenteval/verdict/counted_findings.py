@@ -1,4 +1,4 @@
-"""Select the findings that count: those of samples that did not error, without the accepted ones. Pure."""
+"""Select the findings that count: those in samples that did not error, excluding accepted findings. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 CountedFinding: TypeAlias = tuple[SampleKey, int, Finding]
-"""The sample, the index of the finding in it, and the finding."""
+"""A sample, the index of a finding in the sample, and the finding itself."""
 
 
 def locate_counted_findings(
@@ -42,12 +42,12 @@ def locate_counted_findings(
 def list_counted_findings(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> list[Finding]:
-    """Return the findings that count, without their places."""
+    """Return the findings that count, without their samples and indexes."""
     return [finding for _, _, finding in locate_counted_findings(scenarios, samples, report)]
 
 
 def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> bool:
-    """Check whether a judge or detector that failed could have found something that fails the sample."""
+    """Check whether the failed judge or detector could have found something that fails the sample."""
     if plan.suite.fail_on is None:
         return False
     if failure.metric == GOAL:
@@ -60,13 +60,13 @@ def may_hide(failure: ScoreFailure, scenario: ScenarioReport, plan: Plan) -> boo
 
 
 def gates_by_severity(metric: str, plan: Plan) -> bool:
-    """Check whether the metric's results have a severity: labels of judges and findings of detectors do."""
+    """Check whether the results of the metric have a severity. Labels from judges and findings from detectors
+    have one."""
     return metric in {*DETECTORS, *(spec.name for spec in plan.suite.metrics if spec.is_label)}
 
 
 def failed_below_gate(report: Report) -> int:
-    """Count the judges of labels and goals that failed and could not have found anything that fails their
-    sample."""
+    """Count the failed judges of labels and goals that could not have found anything that fails a sample."""
     plan = report.plan
     return sum(
         not (failure.unclear or failure.author or failure.refused or plan.suite.skips_failed_judges)

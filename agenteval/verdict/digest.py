@@ -1,4 +1,4 @@
-"""Summarize a report: what a later run needs to be compared with it. Pure."""
+"""Summarize a report as a digest: the data that a later run needs for a comparison with this run. Pure."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _CONTENT = (
     "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
     "max_turns",
 )  # fmt: skip
-"""The fields of a scenario that the agent, the user or a judge sees. Its name, tags, epochs and thresholds
-are not among them."""
+"""The fields of a scenario that the agent, the user or a judge sees. These exclude its name, tags, epochs and
+thresholds."""
 
 _SETTINGS = (
     "fail_on_severity", "severities", "severity_from", "detectors", "unmocked_tools", "now", "max_turns",
 )  # fmt: skip
-"""Settings that decide whether a sample fails and how its conversation goes."""
+"""Settings that determine whether a sample fails and how its conversation proceeds."""
 
 
 def summary_of(report: Report, decision: Decision | None) -> RunSummary:
-    """Summarize the run. For a run that has only begun (no event but the first, no ``decision``), the summary
-    holds what it may be compared with."""
+    """Summarize the run. If the run has only begun (it has only its first event and no ``decision``), the
+    summary contains what other runs may be compared with."""
     run, plan = report.run, report.plan
     return RunSummary(
         run_id=run.run_id,
@@ -62,8 +62,8 @@ def _decisive(plan: Plan) -> tuple[str, ...]:
 
 
 def _describe_model(chosen: ModelConfig | None, sources: Mapping[str, str]) -> dict[str, Any]:
-    """Describe a model without the settings that only concern how it is reached. A scripted model is
-    identified by the content of its file."""
+    """Describe a model, excluding the settings that only determine how the model is reached. A scripted model
+    is identified by the content of its file."""
     if chosen is None:
         return {}
     identity = chosen.model_dump(include={"model", "base_url", "temperature", "extra"})
@@ -86,7 +86,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
 
 
 def hash_content(scenario: Scenario) -> dict[str, str]:
-    """Hash each part of the scenario that is not empty, independent of the file that holds it."""
+    """Hash each non-empty part of the scenario, independently of the file that contains the scenario."""
     content = scenario.model_dump(mode="json", include=set(_CONTENT))
     for tool in (content.get("tools") or {}).values():
         tool.pop("base", None)
@@ -127,14 +127,14 @@ def _summarize_scenario(scenario: ScenarioReport, decision: Decision | None, pla
 def _known_measures(
     name: str, samples: Iterable[SampleReport], scenario: Scenario, plan: Plan
 ) -> tuple[float, ...]:
-    """Return the value of a measure for each conversation; empty if one of them is unknown, because the known
-    ones might be the cheap ones."""
+    """Return the value of a measure for each conversation. If any value is unknown, return an empty result,
+    because the known conversations might be the cheap ones."""
     values = [known_measure(name, sample, scenario, plan) for sample in samples]
     return () if None in values else tuple(value for value in values if value is not None)
 
 
 def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:
-    """Return each failure of these samples of one scenario, and in how many samples it occurred."""
+    """Return each failure in these samples of one scenario, with the number of samples that contain it."""
     found: dict[str, FingerprintedFailure] = {}
     occurrences: Counter[str] = Counter()
     for sample in samples:

@@ -1,4 +1,4 @@
-"""The epochs of a scenario, and which of them succeeded. Pure."""
+"""The epochs (repeated trials) of a scenario and their outcomes. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from agenteval.verdict.statistics import Tally, in_epoch_order
 
 
 def sample_success(sample: SampleReport, verdict: Verdict) -> bool | None:
-    """Return whether a sample counts as a success: it passed, and its goal, if judged, was completed.
+    """Return whether a sample counts as a success: it passed and, if its goal was judged, the goal was
+    completed.
 
-    Return ``None`` if that is unknown: the sample is inconclusive, its goal was ruled out or is not clear, or
-    the judge of the goal failed. For a recorded conversation that did not fail, the known outcome decides."""
+    Return ``None`` if success is unknown: the sample is inconclusive, its goal was ruled out or is unclear,
+    or the judge of the goal failed. For a recorded conversation that did not fail, the known outcome decides.
+    """
     if verdict is Verdict.FAILED:
         return False
     for check in sample.checks:
@@ -36,7 +38,7 @@ class EpochOutcomes:
     """The epochs of one scenario × agent."""
 
     outcomes: tuple[bool | None, ...]
-    """The outcomes in epoch order, with an errored epoch replaced in its place."""
+    """The outcomes in epoch order. The outcome of a replacement takes the position of the errored epoch."""
     planned_min: int
     """The minimum number of epochs that were planned."""
     planned_max: int
@@ -46,19 +48,21 @@ class EpochOutcomes:
 
     @property
     def tally(self) -> Tally:
-        """All epochs, for display. If success decided how many there are, no estimate may be based on it."""
+        """The counts of all epochs, for display only. If the number of epochs depended on their success, no
+        estimate may be based on these counts."""
         unfinished = max(0, self.planned_min - len(self.outcomes))
         return Tally.of([*self.outcomes, *[None] * unfinished])
 
     @property
     def fixed(self) -> tuple[bool | None, ...]:
-        """The first epochs, whose number was fixed beforehand. Estimates are based on these."""
+        """The outcomes of the first epochs, whose number was fixed beforehand. Estimates are based on these
+        outcomes only."""
         known = self.outcomes[: self.planned_min]
         return (*known, *[None] * (self.planned_min - len(known)))
 
 
 def epoch_outcomes(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> EpochOutcomes:
-    """Arrange the outcomes of a scenario by epoch. ``outcomes`` has one entry for each of
+    """Arrange the outcomes of a scenario by epoch. ``outcomes`` contains one entry for each sample in
     ``scenario.samples``."""
     epoch_range = scenario.rules.range
     if epoch_range is None:

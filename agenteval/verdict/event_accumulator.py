@@ -1,5 +1,5 @@
-"""Accumulate the events of a run; ``agenteval.verdict.report`` builds a report from them. Pure, and
-independent of the order of events between samples."""
+"""Accumulate the events of a run (event sourcing), from which ``agenteval.verdict.report`` builds a report.
+Pure, and independent of the order of events between samples."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from agenteval.core.trajectory import CallEvidence, Stop, Turn
 
 
 class SampleAccumulator:
-    """What the events of one sample have reported so far. ``aside`` holds what the review of the user set
-    aside, ``lost`` the earlier conversations that errored and were repeated as this one."""
+    """The state accumulated from the events of one sample. ``aside`` contains the results that the review of
+    the user set aside. ``lost`` contains the earlier conversations that errored and were repeated as this
+    one."""
 
     def __init__(self, lost: tuple[SampleAccumulator, ...] = ()) -> None:
         self.turns: dict[int, Turn] = {}
@@ -43,13 +44,13 @@ class SampleAccumulator:
         self.lost = lost
 
     def restart(self) -> SampleAccumulator:
-        """Return an accumulator for the sample when it starts again. An interrupted conversation is
-        forgotten; an errored one is kept apart."""
+        """Return a new accumulator for a sample that starts again. An interrupted conversation is discarded;
+        an errored conversation is kept separately."""
         return SampleAccumulator((*self.lost, self) if self.is_lost else self.lost)
 
     def score(self, turn: int | None, items: Sequence[ScoreItem]) -> None:
-        """Add what a scorer found. A review that attributes the outcome to the simulator sets aside earlier
-        results about the whole conversation and about the turns from the user's fault on."""
+        """Add the results of a scorer. If a review attributes the outcome to the simulator, set aside earlier
+        results about the whole conversation and about all turns from the user's fault on."""
         for review in (item for item in items if isinstance(item, UserReview) and item.decides):
             for place in [each for each in self.items if each is None or each >= (review.turn or 0)]:
                 self.aside += self.items.pop(place)
@@ -61,7 +62,7 @@ class SampleAccumulator:
         self.is_over, self.is_lost = event.is_over, event.again
 
     def reconsider(self, event: Reconsidered) -> None:
-        """Replace earlier results of a metric with those of a second look."""
+        """Replace earlier results of a metric with the results of a second judgement."""
         conversation_items = self.items.get(None, [])
         others = [item for item in conversation_items if getattr(item, "metric", "") != event.metric]
         self.items[None] = [*others, *event.items]
@@ -69,8 +70,9 @@ class SampleAccumulator:
 
 
 class RunAccumulator:
-    """What the events of a run have reported so far. ``recorded`` holds the scenarios that came with their
-    samples, ``rules`` those of pairings that the plan does not know."""
+    """The state accumulated from the events of a run. ``recorded`` contains the scenarios that arrived with
+    their samples. ``rules`` contains the rules for pairings of scenario and agent that are not in the plan.
+    """
 
     def __init__(self) -> None:
         self.run: RunStarted | None = None
@@ -114,7 +116,7 @@ class RunAccumulator:
 
     @property
     def evidence(self) -> Mapping[str, frozenset[CallEvidence]]:
-        """The evidence, by agent, of how its turns showed that its calls are seen."""
+        """For each agent, the evidence from its turns that its calls are seen."""
         return {agent: frozenset(found) for agent, found in self._evidence.items()}
 
     def _resume(self, event: RunResumed) -> None:
@@ -126,7 +128,8 @@ class RunAccumulator:
         self.finished = self.found = None
 
     def _start(self, event: SampleStarted) -> None:
-        """Begin a sample. One that is started again, in a resumed run, forgets what was cut off."""
+        """Begin a sample. If the sample is started again in a resumed run, discard its interrupted
+        conversation."""
         key = event.key
         if event.scenario:
             self.recorded.setdefault(key.scenario, event.scenario)

@@ -1,4 +1,4 @@
-"""What goes wrong in recorded conversations, how often, and three quotations of each. Pure."""
+"""The failures in recorded conversations, their frequencies, and three quoted examples of each. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agenteval.verdict.statistics import Interval, wilson
 from agenteval.verdict.thresholds import is_errored
 
 QUOTATIONS = 3
-"""The maximum number of quotations of a row, in the order of the file."""
+"""The maximum number of quotations per row, in file order."""
 _JUDGE, _CHECK = "judge", "check"
 _LABELS = {"answer": "empty answer", "no_error": "the agent broke"}
 
@@ -39,21 +39,21 @@ class Quotation:
 
 @dataclass(frozen=True)
 class FailureRate:
-    """How often a label was found, and by what."""
+    """The frequency of a label, and the check, judge or detector that found it."""
 
     label: str
     found_by: str
-    """A detector, ``judge of METRIC`` or ``check NAME``."""
+    """The name of a detector, ``judge of METRIC`` or ``check NAME``."""
     metric: str
     conversations: int
     """The number of conversations with the label."""
     of: int
-    """The number of conversations for which it is known."""
+    """The number of conversations for which it is known whether the label applies."""
     unknown: int
-    """The number of further conversations for which it is not known."""
+    """The number of additional conversations for which it is not known whether the label applies."""
     severities: Mapping[Severity, int]
-    """The number of conversations by the worst severity there; empty for a check, which fails its
-    conversation."""
+    """The number of conversations for each severity, counting only the worst severity in each conversation.
+    Empty for a check, because a failed check fails its conversation."""
     quotations: tuple[Quotation, ...]
 
     @property
@@ -62,31 +62,32 @@ class FailureRate:
 
     @property
     def interval(self) -> Interval:
-        """The interval at 95 %."""
+        """The 95% confidence interval of the rate."""
         return wilson(self.conversations, self.of)
 
     @property
     def severity(self) -> Severity | None:
-        """The worst severity; ``None`` for a check."""
+        """The worst severity, or ``None`` for a check."""
         return max(self.severities, key=lambda each: each.rank, default=None)
 
 
 @dataclass(frozen=True)
 class FailureRates:
-    """The failures of a log without scenarios."""
+    """The failure rates in a log without scenarios."""
 
     records: int
     """The number of all records."""
     unreadable: tuple[str, ...]
-    """The places of the records that could not be read."""
+    """The locations of the records that could not be read."""
     undecided: int
-    """The number of conversations that could be read but are not decided."""
+    """The number of conversations that could be read but are undecided."""
     unplaced: int
-    """The number of conversations that contain something that no reader could place."""
+    """The number of conversations with content that no reader recognized."""
     rows: tuple[FailureRate, ...]
-    """The rows, by the worst severity, then by frequency."""
+    """The rows, sorted by worst severity and then by frequency."""
     by_severity: Mapping[Severity, int] = field(default_factory=dict)
-    """The number of conversations by the worst severity found there."""
+    """The number of conversations for each severity, counting only the worst severity in each conversation.
+    """
 
     @property
     def conversations(self) -> int:
@@ -95,7 +96,7 @@ class FailureRates:
 
 
 def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
-    """Count what goes wrong in a log; ``None`` if scenarios state what is expected, because then
+    """Count the failures in a log. Return ``None`` if scenarios state the expected behavior, because then
     conversations pass or fail."""
     if not decision.without_scenarios:
         return None
@@ -127,11 +128,11 @@ def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
 
 @dataclass(frozen=True)
 class _Occurrence:
-    """Something found in a conversation."""
+    """A label that was found in one conversation."""
 
     name: str
     severity: Severity | None
-    """The severity; ``None`` for a check."""
+    """The severity, or ``None`` for a check."""
     quotation: Quotation
 
 
@@ -203,7 +204,8 @@ def _rate(
 
 
 def _is_unknown(sample: SampleReport, metric: str) -> bool:
-    """Check whether it is unknown if the row's label applies to a conversation in which it was not found."""
+    """Check whether it is unknown if the row's label applies to a conversation in which the label was not
+    found."""
     if is_errored(sample):
         return True
     failed = any(failure.metric == metric for failure in sample.all_failures)
@@ -215,7 +217,7 @@ def _is_judged(sample: SampleReport, metric: str) -> bool:
 
 
 def _worst_first(row: FailureRate) -> tuple[int, float, str, str]:
-    """Sort by severity, then by rate. A check ranks above the worst finding because it fails its
-    conversation."""
+    """Return the sort key of a row: by severity, then by rate. A failed check ranks above the worst finding
+    because it fails its conversation."""
     rank = len(Severity) if row.severity is None else row.severity.rank
     return -rank, -row.rate, row.label, row.found_by

@@ -1,14 +1,15 @@
-"""Give failures an identity that the next run reproduces: a hash of what a report prints next to it, never of
-a judge's prose. Accepting a failure accepts exactly what is printed.
+"""Give each failure a fingerprint that is stable across runs: a hash of the facts that a report prints next
+to it, never of a judge's prose. Accepting a failure accepts exactly what is printed.
 
-A finding of code is identified by its scenario, label, detector, place and values: the call with its
-arguments, or the text that it quotes. A judge's finding is identified by its scenario, metric, label and what
-it refers to: the criterion, else a call with its arguments, the tool that was not called or the rule. A
-critical finding that refers to none of these (and is not a goal, of which a scenario has one) includes its
-quotation: accepting one unsafe statement accepts no other. A broken check is identified by its scenario, the
-scripted turn that it belongs to, its name and the part of the rule that failed (``Check.parts``). Each part
-is a failure of its own: knowing about one missing call does not cover a second. The agent and the epoch are
-not included: the same failure of another agent is the same failure."""
+A finding from code is identified by its scenario, label, detector, location and values: the call with its
+arguments, or the text that it quotes. A judge's finding is identified by its scenario, metric, label and
+reference. The reference is the criterion or, if there is none, a call with its arguments, the tool that was
+not called, or the rule. The fingerprint of a critical finding without any reference includes its quotation,
+so that accepting one unsafe statement does not accept another. (A goal is an exception, because a scenario
+has only one.) A failed check is identified by its scenario, its scripted turn, its name and the part of the
+rule that failed (``Check.parts``). Each part is a separate failure, so accepting one missing call does not
+cover a second. The agent and the epoch are not included: the same failure by another agent has the same
+fingerprint."""
 
 from __future__ import annotations
 
@@ -32,28 +33,29 @@ from agenteval.scoring.findings import LocatedFinding, locate_findings
 from agenteval.scoring.goals import GOAL
 
 LENGTH = 12
-"""The number of hexadecimal digits. Among 10,000 failures two collide with a probability of about one in 5
+"""The number of hexadecimal digits. Among 10,000 failures, the probability that two collide is about one in 5
 million."""
 SHOWN = 320
-"""The number of characters that are printed of what a fingerprint covers; a digest stands for the rest."""
+"""The maximum number of characters printed for the content that a fingerprint covers; a digest replaces the
+rest."""
 
 
 class FingerprintedFailure(NamedTuple):
-    """A failure with its identity."""
+    """A failure with its fingerprint."""
 
     fingerprint: str
     what: str
-    """A description of what the fingerprint covers: ``tool_calls: missing book(…)``."""
+    """A description of what the fingerprint covers, such as ``tool_calls: missing book(…)``."""
     metric: str
     """The metric of a finding, or the name of the check."""
     severity: Severity | None = None
-    """The severity of a finding; ``None`` for a broken check."""
+    """The severity of a finding; ``None`` for a failed check."""
     quoted: str = ""
     """The fingerprint that a judge's finding would have if it were critical."""
 
     def name_in(self, names: Collection[str]) -> str:
-        """Return the fingerprint, or the narrower one if ``names`` contains it: accepting a critical finding
-        also accepts it at a lower severity."""
+        """Return the narrower fingerprint ``quoted`` if ``names`` contains it, otherwise ``fingerprint``.
+        Accepting a critical finding therefore also accepts the same finding at a lower severity."""
         return self.quoted if self.quoted in names else self.fingerprint
 
 
@@ -62,28 +64,28 @@ class SampleFailures:
     """The failures of one sample."""
 
     findings: tuple[FingerprintedFailure, ...]
-    """The failures of the findings, in the sample's order."""
+    """The failures that the findings report, in the order of the sample."""
     checks: Mapping[tuple[int | None, int], tuple[FingerprintedFailure, ...]]
-    """The failures of the checks, by turn (``None``: the whole conversation) and index."""
+    """The failures that the checks report, keyed by turn (``None`` for the whole conversation) and index."""
 
     @property
     def all(self) -> tuple[FingerprintedFailure, ...]:
-        """Each failure once. If both a check and a finding report it, it is the check's: the check fails the
-        sample."""
+        """All failures without duplicates. A failure that both a check and a finding report belongs to the
+        check, because the check fails the sample."""
         check_failures = [failure for failures in self.checks.values() for failure in failures]
         return tuple({failure.fingerprint: failure for failure in (*self.findings, *check_failures)}.values())
 
     @property
     def names(self) -> frozenset[str]:
-        """Every fingerprint that an entry of the accept list may use."""
+        """Every fingerprint that an accept-list entry may use."""
         failures = [*self.findings, *self.all]
         return frozenset(
             name for failure in failures for name in (failure.fingerprint, failure.quoted) if name
         )
 
     def renamed(self, names: Mapping[str, Sequence[str]]) -> SampleFailures:
-        """Return the failures under other names. Of several with the same name, the first gets the first new
-        name, and so on."""
+        """Return the failures with new names. If several failures have the same name, the first one gets the
+        first new name, and so on."""
         occurrences: Counter[str] = Counter()
 
         def now(name: str) -> str:
@@ -105,11 +107,10 @@ class SampleFailures:
 def names_between(
     before: SampleReport, shown: SampleReport, scenario: Scenario
 ) -> dict[str, tuple[str, ...]]:
-    """Map the name of each failure of a sample as ``shown`` to the names that it had ``before``, in report
-    order, without those that did not change.
+    """Map the name of each failure in a sample as ``shown`` to its names ``before``, in report order,
+    excluding names that did not change.
 
-    If two failures look the same as shown, it is unknown which is which: they keep the names that they are
-    shown by."""
+    If two shown failures look the same, it is unknown which is which, so both keep the shown name."""
     failures_before, failures_shown = (
         _failures_as_shown(before, scenario),
         _failures_as_shown(shown, scenario),
@@ -136,10 +137,12 @@ def _hash(*names: str) -> str:
 
 
 def failures_of(sample: SampleReport, scenario: Scenario) -> SampleFailures:
-    """Return every failure of a sample, whether or not it gates anything. Names do not depend on masked text.
+    """Return every failure in a sample with its fingerprint, whether or not the failure affects the verdict.
+    Names do not depend on masked text.
 
-    A check that findings describe in more detail (an unknown tool, a criterion) has their identity. A turn's
-    check belongs to the scripted turn: if the user is simulated, the number of the turn means nothing."""
+    A check that findings describe in more detail (an unknown tool, a criterion) has the fingerprint of the
+    finding. A turn's check belongs to the scripted turn, because the number of a turn means nothing if the
+    user is simulated."""
     failures = _failures_as_shown(sample, scenario)
     return failures.renamed(sample.names) if sample.names else failures
 
@@ -205,7 +208,7 @@ def _fingerprint_code_finding(found: LocatedFinding, sample: SampleReport) -> Fi
 
 
 def _reference_of(found: LocatedFinding, sample: SampleReport) -> str:
-    """Return what a judge's finding is about: the first reference that it has."""
+    """Return the first reference of a judge's finding, which identifies its subject."""
     finding = found.finding
     if finding.criterion:
         return finding.criterion
@@ -273,7 +276,8 @@ def _is_criterion(check: Check, found: LocatedFinding, turn: int | None) -> bool
 
 
 def criterion_of(check: Check, scenario: Scenario) -> str:
-    """Return the author's sentence that a check of criteria is about. The text after it is the judge's."""
+    """Return the criterion, in the author's words, that a check is about. The text after it was written by
+    the judge."""
     if check.name != CRITERIA:
         return ""
     criteria = (c for c in scenario.all_criteria if check.detail.startswith(f"{c} — "))
@@ -291,15 +295,15 @@ def _turn_name(turn: Turn) -> str:
 
 
 def _broken_place(sample: SampleReport) -> str:
-    """Return the turn in which the agent failed; empty if that was before the first message or in a call
-    after the last answer."""
+    """Return the turn in which the agent failed. Return an empty string if the agent failed before the first
+    message or in a call after the last answer."""
     turns, at = sample.trajectory.all_turns, sample.trajectory.broken_turn
     turn = turns[at] if at < len(turns) else None
     return _turn_name(turn) if turn and turn.user else ""
 
 
 def agent_failure(sample: SampleReport, scenario: Scenario) -> FingerprintedFailure:
-    """Return the failure of a sample whose agent failed before any check could report it."""
+    """Return the failure for a sample in which the agent failed before any check could report it."""
     end = _end_as_shown(sample, scenario)
     return end._replace(fingerprint=sample.names.get(end.fingerprint, (end.fingerprint,))[-1])
 

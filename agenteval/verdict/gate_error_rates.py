@@ -1,4 +1,5 @@
-"""Estimate before a run how often its gates will be wrong. Pure arithmetic over its epochs."""
+"""Estimate before a run how often its gates will be wrong (false positives and false negatives). Pure
+arithmetic based on the number of epochs."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from agenteval.verdict.statistics import CountRule, share_rule
 
 def gate_error_rates(plan: Plan) -> tuple[GateErrorRates, ...]:
     """Return a row for each gate of the run whose verdict depends on chance and whose error rates can be
-    known. Thresholds on means are left out, because their spread is unknown beforehand."""
+    computed. Thresholds on means are left out, because the spread of their values is not known beforehand."""
     return tuple(_rows(plan, _all_rules(plan)))
 
 
 def configured_gate_error_rates(plan: Plan) -> tuple[GateErrorRates, ...]:
-    """Return the rows of the configured gates: statistical rules that were chosen for their error rates."""
+    """Return the rows for the configured gates: statistical rules that were chosen for their error rates."""
     return tuple(run_gate_error_rates(plan, _epoch_ranges(_all_rules(plan))))
 
 
@@ -33,8 +34,8 @@ def _epoch_ranges(rules: Sequence[ScenarioRules]) -> list[EpochRange]:
 
 
 def every_sample_error_rates(epochs: Sequence[int]) -> GateErrorRates:
-    """Return the error rates of "every sample passes". ``epochs`` has the number of epochs of each scenario ×
-    agent."""
+    """Return the error rates of the rule "every sample passes". ``epochs`` contains the number of epochs for
+    each scenario × agent."""
     advice = "gates: {pass_rate: …} tolerates a failure now and then, with known error rates"
     return count_error_rates(EVERY_SAMPLE, [CountRule(n, n) for n in epochs], "default", advice)
 
@@ -48,7 +49,8 @@ def _rows(plan: Plan, rules: Sequence[ScenarioRules]) -> Iterable[GateErrorRates
 
 
 def _goal_thresholds(plan: Plan, rules: Sequence[ScenarioRules]) -> Iterable[GateErrorRates]:
-    """Yield the thresholds on goals: a share of conversations is a count, so its error rates are known."""
+    """Yield the thresholds on goals. Their error rates are known, because a share of conversations is a
+    count."""
     designs = []
     for each in rules:
         threshold = each.thresholds.get(GOAL)
@@ -61,5 +63,5 @@ def _goal_thresholds(plan: Plan, rules: Sequence[ScenarioRules]) -> Iterable[Gat
 
 
 def describe_error_rates(rows: Sequence[GateErrorRates]) -> tuple[str, ...]:
-    """Describe each gate in words, and mark uninformative ones."""
+    """Describe the error rates of each gate in words, and mark uninformative gates."""
     return tuple(row.sentence for row in rows)

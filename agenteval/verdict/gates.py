@@ -1,5 +1,6 @@
-"""Decide who passed: pure rules over a report. See "Who fails what" in ``docs/verdicts.md``. Decisions about
-samples and scenarios, and the rows of a run, have their own modules; this one combines them."""
+"""Decide the verdict: pure rules over a report that determine who passed. See "Who fails what" in
+``docs/verdicts.md``. Decisions about samples and scenarios and the gate rows of a run have their own modules;
+this module combines them."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from agenteval.verdict.thresholds import threshold_gates
 
 
 def decide(report: Report) -> Decision:
-    """Return the verdict of a report under the configuration that the run was made with."""
+    """Return the verdict on a report (passed, failed or inconclusive) under the configuration of the run."""
     samples = decide_samples(report)
     lost = mostly_errored_scenarios(report, samples)
     left_to_shares = frozenset(_counted_by_gates(report, samples))
@@ -79,21 +80,21 @@ def decide(report: Report) -> Decision:
 
 
 class _RunRows(NamedTuple):
-    """The rows of a run by kind."""
+    """The gate rows of a run, grouped by type."""
 
     over_runs: tuple[GateRow, ...]
-    """Rows of gates over repeated runs."""
+    """Rows for gates over repeated runs."""
     tolerance: tuple[GateRow, ...]
     """Rows about errored samples."""
     undecided: tuple[GateRow, ...]
-    """Rows of scenarios in which nothing was decided."""
+    """Rows for scenarios in which nothing was decided."""
     thresholds: tuple[GateRow, ...]
-    """Rows of thresholds."""
+    """Rows for thresholds."""
     of_log: tuple[GateRow, ...]
     """Rows about recorded conversations."""
 
     def by_pairing(self) -> dict[Pairing, list[GateRow]]:
-        """Group the rows that decide scenarios by the scenario and agent that they look at."""
+        """Group the rows that decide scenarios by their pairing of scenario and agent."""
         found: dict[Pairing, list[GateRow]] = {}
         for row in (*self.over_runs, *self.tolerance, *self.undecided, *self.thresholds):
             found.setdefault((row.scenario, row.agent), []).append(row)
@@ -133,7 +134,7 @@ def _decide_scenarios(run: RunEvidence) -> dict[Pairing, ScenarioDecision]:
 
 def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[SampleKey]:
     """Yield the failed samples whose failures are decided by the share gates alone. If a gate replaces "every
-    sample passes", that gate decides, and there are none."""
+    sample passes", that gate decides, and no samples are yielded."""
     if report.plan.suite.gates and not replaces_every_sample(report.plan.suite.gates):
         for scenario in report.scenarios:
             for sample in scenario.samples:
@@ -153,8 +154,8 @@ def _accepted_uses(report: Report) -> tuple[AcceptedUse, ...]:
 
 
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
-    """Return what was judged but can fail nothing: numbers without a threshold, labels if no severity fails a
-    sample, and gates that do not apply."""
+    """Return what was judged but cannot fail anything: numbers without a threshold, labels if no severity
+    fails a sample, and gates that do not apply."""
     with_threshold = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.plan.suite.metrics if spec.is_label}
@@ -173,7 +174,8 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
 
 
 def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[SampleKey, int]]:
-    """Return the findings that fail the run, by sample and index. A run that passed has none."""
+    """Return the findings that fail the run, with their sample and index. If the run passed, the result is
+    empty."""
     plan = report.plan
     found = locate_counted_findings(report.scenarios, decision.samples, report)
     if decision.is_reported:
@@ -189,8 +191,8 @@ def _is_broken(severity: Severity, decision: Decision) -> bool:
 
 
 def _author_errors(report: Report) -> tuple[str, ...]:
-    """Return the author's mistakes that showed only at run time, each once, with the sample in which it
-    occurred."""
+    """Return the author's mistakes that became apparent only at run time. Each mistake is returned once, with
+    the sample in which it occurred."""
     texts: dict[str, str] = {}
     for sample in report.samples:
         details = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
@@ -215,5 +217,5 @@ def compute_exit_code(report: Report, verdict: Verdict, author_errors: Sequence[
 
 
 def is_neutral(report: Report) -> bool:
-    """Check whether an undecided run exits like a passed one."""
+    """Check whether an undecided run has the same exit code as a passed run."""
     return report.plan.suite.on_undecided == "neutral"

@@ -1,8 +1,8 @@
-"""The cost of calls, and the limit at which a run stops: prices, a ledger of calls in flight, and its lines
-in a report.
+"""The cost of model calls and the budget at which a run stops: prices, a ledger that includes calls in
+flight, and the ledger's lines in a report.
 
-Money is in US dollars. A price that is not configured stays ``None`` throughout: an unknown cost is never 0.
-"""
+Costs are in US dollars. A price that is not configured remains ``None`` throughout, because an unknown cost
+is never 0."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from agenteval.core.trajectory import Usage
 
 ROLES = ("agent", "user", "judge", "dedup")
 REPLY_TOKENS = 200
-"""The estimated length of an answer from a model that has not answered yet."""
+"""The estimated length, in tokens, of an answer from a model that has not answered yet."""
 _FREE = Price(input=0.0, output=0.0)
 _ROUNDING = 1e-9  # of a sum of costs
 
 
 def price_of(name: str, prices: Mapping[str, Price]) -> Price | None:
-    """Return the price of ``PROVIDER/MODEL`` or of an agent's name; ``None`` if it is not configured."""
+    """Return the price for ``PROVIDER/MODEL`` or for the name of an agent. Return ``None`` if the price is
+    not configured."""
     provider = PROVIDERS.shipped.get(name.partition("/")[0]) if "/" in name else None
     return prices.get(name) or (_FREE if provider and provider.in_process else None)
 
 
 def cost_of(usage: Usage, price: Price) -> float:
-    """Return the cost of ``usage`` at ``price``. Cached tokens are part of the input."""
+    """Return the cost of ``usage`` at ``price``. Cached tokens are included in the input tokens."""
     cached = min(usage.cached_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     dollars = (usage.input_tokens - cached) * price.input + cached * cached_price
@@ -37,17 +38,17 @@ def cost_of(usage: Usage, price: Price) -> float:
 
 
 def price_usage(usage: Usage, price: Price | None) -> Usage:
-    """Return ``usage`` with its cost.
+    """Return ``usage`` with its cost (token pricing).
 
-    A cost that the provider reported stays. The cost stays unknown if the price is unknown, or if only the
-    sum of input and output tokens is known, because the two have different prices."""
+    A cost that the provider reported is kept. The cost remains unknown if the price is unknown or if only the
+    sum of input and output tokens is known, because input and output have different prices."""
     if price is None or usage.cost is not None or not usage.is_spent or usage.unsplit:
         return usage
     return usage.model_copy(update={"cost": cost_of(usage, price)})
 
 
 def how_to_price(name: str) -> str:
-    """Return what to write in the configuration if a price is missing."""
+    """Return the setting to add to the configuration when a price is missing."""
     return f"add prices: {{{name}: {{input: …, output: …}}}} (US dollars per million tokens)"
 
 
@@ -55,16 +56,16 @@ def how_to_price(name: str) -> str:
 
 
 class LedgerLine(NamedTuple):
-    """What one role spent with one model."""
+    """The spending of one role with one model."""
 
     role: str
     name: str
-    """``PROVIDER/MODEL``, or the name of an agent."""
+    """``PROVIDER/MODEL`` or the name of an agent."""
     usage: Usage
 
 
 def lines_of(spent: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
-    """Sum up to one line for each role and model, in the order of the roles."""
+    """Sum up the usage in one line for each role and model, in the order of the roles."""
     sums: dict[tuple[str, str], Usage] = {}
     for role, name, usage in spent:
         if usage.is_spent or usage.cached_calls:
@@ -78,9 +79,9 @@ class Cost(NamedTuple):
     """The cost of a run in US dollars."""
 
     known: float
-    """The sum of the costs that are known."""
+    """The sum of all known costs."""
     unknown: tuple[LedgerLine, ...]
-    """The lines that the sum leaves out."""
+    """The lines whose cost is unknown and that the sum therefore excludes."""
 
     @property
     def is_fully_known(self) -> bool:
@@ -88,7 +89,8 @@ class Cost(NamedTuple):
 
 
 def total_cost(lines: Iterable[LedgerLine]) -> Cost:
-    """Return the cost of a run. An agent's line without tokens names no model, so its cost is unknown."""
+    """Return the cost of a run. If an agent's line has no tokens, no model is known for it, so the cost of
+    that line is unknown."""
     billed = [line for line in lines if line.usage.is_spent]
     known = sum(line.usage.cost for line in billed if line.usage.cost is not None)
     return Cost(known, tuple(line for line in billed if line.usage.cost is None))
@@ -110,8 +112,8 @@ class _Spending:
 
 
 class _Account:
-    """What was spent, and what calls in flight may spend, against one allowance. ``owner`` names it in
-    messages."""
+    """The spending and the reservations for calls in flight, counted against one allowance. ``owner`` is the
+    name used in messages."""
 
     def __init__(self, allowance: Allowance, owner: str) -> None:
         self.allowance = allowance
@@ -121,7 +123,8 @@ class _Account:
         self.is_used_up = False
 
     def shortfall(self, calls: int, tokens: int, cost: float) -> str:
-        """Explain why there is no room for this much more; empty if there is."""
+        """Explain why this additional amount does not fit into the allowance. Return an empty string if it
+        fits."""
         requested = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
         for name, limit in self.allowance.limits.items():
             kind = name.removeprefix("max_")
@@ -143,13 +146,14 @@ class _Account:
 
 
 class BudgetLedger:
-    """What a run has spent and what its calls in flight may spend, against its budget.
+    """The spending of a run and the reservations for its calls in flight, checked against the budget.
 
-    Calling ``begin`` before each call and ``settle`` after it keeps ``max_calls`` exact, whatever is in
-    flight. For tokens and cost, a call in flight counts with an estimate, so that the limit is exceeded by no
-    more than the error of the estimates. A role may have limits of its own, which stop only the calls of that
-    role. ``on_stop`` is called once, with a sentence, when the whole budget is used up, and ``on_spent`` once
-    for each role."""
+    ``max_calls`` is exact, regardless of the number of calls in flight, if ``begin`` is called before each
+    call and ``settle`` after it. For tokens and cost, the ledger counts an estimate for each call in flight,
+    so the limit is exceeded by no more than the error of these estimates. A role may have its own limits,
+    which stop only the calls made by that role. ``on_stop`` is called once, with an explanatory sentence,
+    when the entire budget is used up. ``on_spent`` is called once for each role whose own limit is used up.
+    """
 
     def __init__(
         self,
@@ -166,25 +170,26 @@ class BudgetLedger:
         self._seen: dict[str, Usage] = {}  # of each model's settled calls
 
     def carry_over(self, usage: Usage, role: str = "") -> None:
-        """Add what the run had spent before it was resumed."""
+        """Add the spending of the run before it was resumed."""
         for account in self._accounts(role):
             account.spent.add(usage.calls, usage.tokens, usage.cost or 0.0)
 
     def _accounts(self, role: str) -> tuple[_Account, ...]:
-        """Return the accounts that a call counts against; the role's own is first, because it stops less."""
+        """Return the accounts that a call counts against. The role's own account is first, because it stops
+        fewer calls."""
         account = self._roles.get(role)
         return (account, self._total) if account else (self._total,)
 
     def needs_estimate(self, role: str = "") -> bool:
-        """Check whether the size of a call matters before it is made."""
+        """Check whether a call requires a size estimate before it is made."""
         return self.counts_tokens(role) or any(a.allowance.max_cost is not None for a in self._accounts(role))
 
     def counts_tokens(self, role: str = "") -> bool:
         return any(account.allowance.max_tokens is not None for account in self._accounts(role))
 
     def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
-        """Reserve room for one call to ``name``. Raise ``BudgetError`` if there is none; the call must not be
-        made."""
+        """Reserve budget for one call to ``name``. Raise ``BudgetError`` if the budget is exhausted; the call
+        must then not be made."""
         usage = self._expected(name, prompt_tokens) if self.needs_estimate(role) else Usage()
         reserved = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
         self._require_room(role, *reserved)
@@ -192,7 +197,7 @@ class BudgetLedger:
         return OpenCall(self, name, role, reserved)
 
     def _expected(self, name: str, prompt_tokens: int) -> Usage:
-        """Estimate a call's usage from the prompt, if it is known, and from earlier calls."""
+        """Estimate the usage of a call from earlier calls and, if known, from the prompt."""
         seen = self._seen.get(name)
         if seen is None:
             return Usage(input_tokens=prompt_tokens, output_tokens=REPLY_TOKENS if prompt_tokens else 0)
@@ -226,8 +231,8 @@ class BudgetLedger:
 
 
 class OpenCall:
-    """A call in flight, and the room reserved for it. Call ``request`` before each HTTP request: the first is
-    covered by the reservation, and each further one (a repair, a retry) needs room of its own."""
+    """A call in flight and its reservation. Call ``request`` before each HTTP request. The reservation covers
+    the first request; each additional request (a repair, a retry) needs its own reservation."""
 
     def __init__(self, ledger: BudgetLedger, name: str, role: str, reserved: tuple[int, int, float]) -> None:
         self.name = name
@@ -237,11 +242,11 @@ class OpenCall:
         self._requests = 0
 
     def request(self) -> None:
-        """Reserve room for one more request. Raise ``BudgetError`` if there is none."""
+        """Reserve budget for one more request. Raise ``BudgetError`` if the budget is exhausted."""
         if self._requests:
             self._ledger._reserve_request(self)
         self._requests += 1
 
     def settle(self, usage: Usage, *, is_failed: bool = False) -> None:
-        """Record that the call is over. A failed call counts as made, even if its usage is unknown."""
+        """Record that the call has ended. A failed call counts as a call even if its usage is unknown."""
         self._ledger._settle(self, max(usage.calls, 1) if is_failed else usage.calls, usage)

@@ -1,4 +1,5 @@
-"""Gate rows for budget and deadline. A run that one of them ended is not decided, whatever had passed."""
+"""Gate rows for the budget and the deadline. A run that was ended by either limit is undecided, even if
+everything had passed so far."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from agenteval.verdict.report import Report
 
 
 def budget_gates(report: Report) -> Iterable[GateRow]:
-    """Yield what the run used of each limit.
+    """Yield a row for each limit of the budget, showing how much of the limit the run used.
 
-    The limit that is used up the most is the one that stopped the run. A limit that calls in flight exceeded
-    before they could be stopped is not satisfied either. A role's own limit does not stop the run: what it
-    left unasked is reported where it is missing."""
+    The limit of which the largest share was used is reported as the limit that stopped the run. A limit is
+    also not satisfied if calls in flight exceeded it before they could be stopped. A role's own limit does
+    not stop the run; calls that the role could not make are reported where their results are missing."""
     budget = report.plan.suite.budget
     spent = _spent(sum(report.usage.values(), Usage()), report.ledger)
     stopped = report.finished is not None and report.finished.outcome == "budget"
@@ -31,7 +32,7 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
 
 
 def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, scope: str) -> GateRow:
-    broken = stopped_by or ("overrun by calls that were in flight" if spent > limit else "")
+    broken = stopped_by or ("exceeded by calls in flight" if spent > limit else "")
     return GateRow(
         name=name,
         value=spent,
@@ -52,7 +53,7 @@ def _spent(usage: Usage, lines: Iterable[LedgerLine]) -> Mapping[str, float]:
 
 
 def deadline_gates(report: Report) -> Iterable[GateRow]:
-    """Yield how long the run took, if it had a deadline."""
+    """Yield a row with the duration of the run if the run had a deadline."""
     plan, end = report.plan, report.finished
     if plan.suite.deadlines.run_s is None:
         return

@@ -1,5 +1,6 @@
-"""``score --max-rate high=1%``: the observed share of conversations with a finding at or above a severity.
-Pure. Whatever is unknown about a conversation is taken at its worst and at its best."""
+"""``score --max-rate high=1%``: limit the observed share of conversations with a finding at or above a
+severity. Pure. If the result for a conversation is unknown, both the worst and the best case are considered.
+"""
 
 from __future__ import annotations
 
@@ -26,25 +27,25 @@ _MOST_NAMED = 3
 
 
 class Shares(NamedTuple):
-    """The conversations with something at or above a severity."""
+    """The conversations that contain a finding at or above a severity, and the counts around them."""
 
     conversations: int
     """The number of all conversations."""
     bad: tuple[SampleReport, ...]
-    """The conversations in which something at or above the severity was found."""
+    """The conversations that contain a finding at or above the severity."""
     unknown: tuple[SampleReport, ...]
-    """The conversations for which that is unknown."""
+    """The conversations for which it is unknown whether they contain a finding at or above the severity."""
     by_checks: int
-    """The number of ``bad`` conversations in which only a check failed."""
+    """The number of conversations in ``bad`` in which only a check failed."""
     remedies: Mapping[str, int]
-    """What would settle the unknown ones: the remedy, and the number of conversations that it would settle.
-    """
+    """The remedies for unknown conversations. Each remedy is mapped to the number of conversations that it
+    would settle."""
 
 
 def max_rate_rows(
     report: Report, samples: Mapping[SampleKey, SampleDecision], again: str
 ) -> Iterator[GateRow]:
-    """Yield a row for each ``--max-rate``. ``again`` is the command that calls the judges once more."""
+    """Yield a row for each ``--max-rate``. ``again`` is the command line that calls the judges again."""
     for severity, bound in report.plan.suite.max_rates.items():
         yield _row(severity, bound, shares_of(report, samples, severity, again))
 
@@ -86,7 +87,8 @@ def _places(samples: Sequence[SampleReport]) -> str:
 def shares_of(
     report: Report, samples: Mapping[SampleKey, SampleDecision], severity: Severity, again: str = ""
 ) -> Shares:
-    """Count over the records that could be read; the others are the matter of ``readable records``."""
+    """Count over the records that could be read. Unreadable records are covered by the gate ``readable
+    records``."""
     plan = report.plan.with_suite(fail_on_severity=severity)
     found = {
         key
@@ -113,12 +115,13 @@ def shares_of(
 
 def is_bad(key: SampleKey, samples: Mapping[SampleKey, SampleDecision], found: Set[SampleKey]) -> bool:
     """Check whether a conversation counts against the limit. A check that does not pass fails a conversation
-    whatever its severity; what a detector found has its own."""
+    regardless of severity, whereas a detector's finding has a severity of its own."""
     return key in found or any(failed_checks(samples[key]))
 
 
 def failed_checks(decided: SampleDecision) -> Iterator[str]:
-    """Yield the names of the rules that a conversation broke, without those that are findings as well."""
+    """Yield the names of the rules that a conversation broke, excluding those that are also reported as
+    findings."""
     for violation in decided.violations:
         if violation.verdict is Verdict.FAILED and violation.name not in (SEVERE, *DETECTORS):
             yield violation.name
@@ -127,7 +130,8 @@ def failed_checks(decided: SampleDecision) -> Iterator[str]:
 def _find_remedy(
     sample: SampleReport, scenario: ScenarioReport, decided: SampleDecision, plan: Plan, again: str
 ) -> str:
-    """Return what would settle whether the conversation contains something this bad; empty if it is known."""
+    """Return the action that would settle whether the conversation contains a finding of at least this
+    severity. Return an empty string if this is already known."""
     if sample.stop is None or sample.stop.fault is not None:
         if sample.review is not None and sample.review.decides:
             return "conversations in which the user is not at fault"

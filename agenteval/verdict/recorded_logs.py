@@ -1,5 +1,6 @@
-"""Logs without scenarios: recorded conversations with no expectations. They are reported, not passed: what
-goes wrong, and how often. Pure. See "Without scenarios" in ``docs/score.md``."""
+"""Logs without scenarios: recorded conversations for which no expectations were written. Such logs do not
+pass or fail; the report lists the kinds of failures and their frequencies. Pure. See "Without scenarios" in
+``docs/score.md``."""
 
 from __future__ import annotations
 
@@ -16,17 +17,18 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import is_errored
 
 READABLE = "readable records"
-"""The gate of a log without scenarios. Nothing is known about records that could not be read."""
+"""The name of the gate for a log without scenarios. Nothing is known about records that could not be read."""
 MOST_UNREADABLE = 0.05
-"""The share of records that may be unreadable if no configuration sets another (``fault_tolerance``)."""
+"""The share of records that may be unreadable, unless the configuration sets a different share
+(``fault_tolerance``)."""
 SEVERE = "fail_on_severity"
 _MOST_NAMED = 3
 _OF_RECORDS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
 
 
 def is_without_scenarios(report: Report) -> bool:
-    """Check whether these are recorded conversations with no expectations: no scenario was written for any of
-    them, none is from a run of agenteval, and the outcome of none is known."""
+    """Check whether these are recorded conversations without expectations: no scenario was written for any of
+    them, none comes from an agenteval run, and no known outcome was recorded."""
     if report.run.request or report.run.scenarios or not report.samples:
         return False
     return all(map(_expects_nothing, report.scenarios))
@@ -46,7 +48,7 @@ def _is_record_alone(sample: SampleReport) -> bool:
 
 
 def names_severity(plan: Plan) -> bool:
-    """Check whether a configuration sets which findings fail a conversation."""
+    """Check whether a configuration specifies which findings fail a conversation."""
     return plan.suite.where(SEVERE) != "default"
 
 
@@ -59,8 +61,8 @@ def unreadable_places(report: Report) -> tuple[str, ...]:
 
 
 def readable_row(report: Report) -> GateRow:
-    """Return the gate row for readable records. It is not decided if more than a few records could not be
-    read, or if nothing is known about any."""
+    """Return the gate row for readable records. The row is undecided if more than a few records could not be
+    read or if nothing is known about any record."""
     places, records = unreadable_places(report), len(report.samples)
     bound = report.plan.suite.fault_tolerance
     if report.plan.suite.where(TOLERANCE) == "default":
@@ -94,7 +96,7 @@ def named_places(places: Sequence[str]) -> str:
 
 
 def undecided_in(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> int:
-    """Count the conversations that could be read but were not decided."""
+    """Count the conversations that could be read but are undecided."""
     return sum(
         samples[sample.key].verdict is Verdict.INCONCLUSIVE and not is_unreadable(sample)
         for sample in report.samples

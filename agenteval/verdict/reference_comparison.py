@@ -1,5 +1,6 @@
-"""Compare the agents of one run: which succeeds more often, costs less or is faster, or whether that cannot
-be determined. Pure. It decides nothing, because each agent's samples gate the run."""
+"""Compare the agents of one run (A/B comparison): report which agent succeeds more often, costs less or is
+faster, or that this cannot be determined. Pure. The comparison has no effect on the verdict, because the run
+is gated by the samples of each agent."""
 
 from __future__ import annotations
 
@@ -28,16 +29,17 @@ class ReferenceVerdict(StrEnum):
 
 
 class ComparedNumber(Value):
-    """The average of a measure over conversations, and its ratio to the reference agent."""
+    """The average of a measure over conversations, and the ratio of this average to that of the reference
+    agent."""
 
     name: str
     value: float
     reference: float
     ratio: float | None = None
-    """The ratio to the reference; ``None`` if it cannot be computed."""
+    """The ratio to the reference agent, or ``None`` if the ratio cannot be computed."""
     low: float | None = None
-    """The lower bound of the ratio; ``None`` if there is no interval: one side has no value in some scenario,
-    or there is only one scenario."""
+    """The lower bound of the ratio. ``None`` if there is no interval, because one agent has no value in some
+    scenario or there is only one scenario."""
     high: float | None = None
     """The upper bound of the ratio."""
 
@@ -55,31 +57,32 @@ class ComparedNumber(Value):
 
 
 class ComparedAgent(Value):
-    """One agent compared with the reference, on the scenarios that both have."""
+    """One agent compared with the reference agent, in the scenarios that both agents ran."""
 
     agent: str
     scenarios: int
     epochs: int
     success: float | None
-    """The mean success rate over scenarios; ``None`` if it is unknown."""
+    """The mean success rate over scenarios, or ``None`` if the rate is unknown."""
     reference: float | None
     change: float | None
     """The difference between the two success rates."""
     low: float
-    """The lower bound of the difference, with missing epochs in the worst case."""
+    """The lower bound of the difference, assuming the worst outcome for missing epochs."""
     high: float
-    """The upper bound of the difference."""
+    """The upper bound of the difference, assuming the best outcome for missing epochs."""
     better_in: tuple[str, ...] = ()
     """Scenarios with a higher success rate, by Fisher's exact test with Holm's correction."""
     worse_in: tuple[str, ...] = ()
-    """Scenarios with a lower success rate, by the same test."""
+    """Scenarios with a lower success rate, by Fisher's exact test with Holm's correction."""
     epochs_to_decide: int | None = None
-    """About how many epochs of each agent would decide, at the observed rates."""
+    """The approximate number of epochs of each agent that would decide the comparison at the observed rates.
+    """
     numbers: tuple[ComparedNumber, ...] = ()
 
     @property
     def reference_verdict(self) -> ReferenceVerdict:
-        """Whether it succeeds more often than the reference."""
+        """The verdict on whether the agent succeeds more often than the reference agent."""
         return (
             ReferenceVerdict.MORE
             if self.low > 0
@@ -90,20 +93,20 @@ class ComparedAgent(Value):
 
 
 class ReferenceComparison(Value):
-    """The agents of a run compared with the first one."""
+    """The comparison of a run's agents with the first agent."""
 
     reference: str
-    """The first agent."""
+    """The name of the first agent, which is the reference."""
     comparisons: int
-    """The number of intervals in all."""
+    """The total number of intervals."""
     confidence: float
-    """The confidence with which all intervals hold together (Bonferroni)."""
+    """The joint confidence of all intervals (Bonferroni correction)."""
     agents: tuple[ComparedAgent, ...]
 
 
 def compare_with_reference(report: Report, decision: Decision) -> ReferenceComparison | None:
-    """Compare the other agents with the first one; ``None`` for a run of one agent, or of agents that have no
-    scenario in common."""
+    """Compare all other agents with the first agent. Return ``None`` if the run has only one agent or if the
+    agents have no scenario in common."""
     if len({scenario.agent for scenario in report.scenarios}) < 2:
         return None
     of_agents: dict[str, dict[str, ScenarioSummary]] = {}
@@ -174,7 +177,8 @@ def _mean_rate(tallies: Sequence[Tally]) -> float | None:
 
 
 def _epochs_to_decide(change: float | None, low: float, high: float, pairs: _Pairs) -> int | None:
-    """Estimate the epochs that would decide: an interval shrinks with the square root of the epochs."""
+    """Estimate the number of epochs that would decide the comparison. An interval shrinks with the square
+    root of the number of epochs."""
     if not change or low > 0 or high < 0:
         return None
     reach = change - low if change > 0 else high - change
@@ -184,7 +188,7 @@ def _epochs_to_decide(change: float | None, low: float, high: float, pairs: _Pai
 
 
 def _compare_number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
-    """Compare one measure. Each side of an interval gets half of the permitted error."""
+    """Compare one measure. Each end of an interval gets half of the permitted error probability."""
     if name == COST_PER_SUCCESS:
         return _cost_per_success(pairs, alpha)
     sides = [RatioPair(old.id, Side(old.effort[name]), Side(new.effort[name])) for old, new in pairs]
@@ -204,7 +208,7 @@ def _compare_number(name: str, pairs: _Pairs, alpha: float) -> ComparedNumber:
 
 
 def _cost_per_success(pairs: _Pairs, alpha: float) -> ComparedNumber:
-    """Compare the cost of all conversations, failed ones included, per successful one."""
+    """Compare the cost per successful conversation. The cost includes failed conversations."""
 
     def side(scenario: ScenarioSummary) -> Quotient:
         costs = scenario.effort["cost"]

@@ -1,4 +1,5 @@
-"""Statistics over the epochs of a run: pass^k, pass@k, rates with intervals, flakiness. Pure."""
+"""Reliability statistics over the epochs of a run: pass^k, pass@k, success rates with confidence intervals,
+flakiness. Pure."""
 
 from __future__ import annotations
 
@@ -31,12 +32,12 @@ class ScenarioRepeats:
 
     tally: Tally
     fixed: Tally
-    """The epochs whose number was fixed beforehand. If success decides how many there are, estimates over
-    scenarios are based on these alone."""
+    """The epochs whose number was fixed beforehand. If the number of epochs depended on their success,
+    estimates over scenarios use only these epochs."""
     interval: Interval
-    """The 95 % score interval of the rate (Wilson 1927), for display; it gates nothing."""
+    """The 95% score interval of the rate (Wilson 1927), for display only; no gate uses this interval."""
     stability: Stability
-    """Whether all epochs ended alike."""
+    """Whether all epochs had the same outcome (stable, flaky or unknown)."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,17 @@ class Repeats:
 
     scenarios: Mapping[tuple[str, str], ScenarioRepeats]
     pass_hat_k: Mapping[int, float]
-    """By k, the average over scenarios, for each k for which every scenario has enough decided epochs."""
+    """The average of pass^k over scenarios, keyed by k, for each k for which every scenario has enough
+    decided epochs."""
     pass_at_k: Mapping[int, float]
-    """By k, as for ``pass_hat_k``."""
+    """The average of pass@k over scenarios, keyed by k, as for ``pass_hat_k``."""
     rates: Mapping[str, Estimate]
-    """The mean success rate of these scenarios, and of scenarios like these."""
+    """The mean success rate for these scenarios and for further scenarios of the same kind."""
 
 
 def repeats_of(report: Report, decision: Decision) -> Repeats:
-    """Compute the statistics of a run. A sample succeeds if it passed and its goal, if judged, was completed;
-    a sample that is inconclusive or never ran is missing."""
+    """Compute the reliability statistics of a run. A sample succeeds if it passed and, if its goal was
+    judged, the goal was completed. A sample that is inconclusive or never ran counts as missing."""
     entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, decision) for s in report.scenarios}
     unreadable = {(s.scenario.id, s.agent) for s in report.scenarios if _is_unreadable(s)}
     tallies = [entry.fixed for key, entry in entries.items() if key not in unreadable]
@@ -74,14 +76,14 @@ def repeats_of(report: Report, decision: Decision) -> Repeats:
 
 
 def _is_unreadable(scenario: ScenarioReport) -> bool:
-    """Check whether no record could be read. The scenario of such a record is unknown, so it is not an epoch
-    of any."""
+    """Check whether all samples are unreadable records. The real scenario of such a record is unknown, so the
+    record is not an epoch of any scenario."""
     stops = [sample.stop for sample in scenario.samples]
     return bool(stops) and all(stop and stop.reason is StopReason.UNREADABLE for stop in stops)
 
 
 def repeats_of_scenario(scenario: ScenarioReport, decision: Decision) -> ScenarioRepeats:
-    """Compute the statistics of one scenario × agent."""
+    """Compute the reliability statistics of one scenario × agent."""
     epochs = epoch_outcomes(scenario, outcomes_of(scenario, decision))
     tally = epochs.tally
     interval = wilson(tally.successes, tally.decided)
@@ -89,7 +91,7 @@ def repeats_of_scenario(scenario: ScenarioReport, decision: Decision) -> Scenari
 
 
 def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | None, ...]:
-    """Return for each sample of a scenario whether it succeeded; ``None`` if that is unknown."""
+    """Return, for each sample of a scenario, whether the sample succeeded, or ``None`` if this is unknown."""
     decisions = (decision.samples.get(sample.key) for sample in scenario.samples)
     return tuple(
         sample_success(sample, one.verdict) if one else None
@@ -98,8 +100,8 @@ def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | No
 
 
 def means_over_scenarios(scenarios: Sequence[ScenarioReport]) -> dict[str, float]:
-    """Return for each metric the mean over scenarios of the mean over conversations of the mean of each:
-    every scenario counts the same, however long its conversations are."""
+    """Return the mean of each metric. Values are averaged within each conversation, then over conversations,
+    then over scenarios, so every scenario has the same weight, however long its conversations are."""
     means: dict[str, list[float]] = {}
     for scenario in scenarios:
         for metric, aggregate in scenario.aggregates.items():

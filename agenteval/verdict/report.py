@@ -1,4 +1,4 @@
-"""Build a report from events. Pure, and independent of the order of events between samples."""
+"""Build a report from the events of a run. Pure, and independent of the order of events between samples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from agenteval.verdict.spending import by_role, ledger_of
 
 @dataclass(frozen=True)
 class Dimension:
-    """The numbers of one of the three dimensions, over the samples of its category."""
+    """The numbers for one of the three dimensions, over all samples in its category."""
 
     category: Category
     samples: int
@@ -55,25 +55,26 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that is known about a run."""
+    """All information about a run."""
 
     run: RunStarted
     scenarios: tuple[ScenarioReport, ...]
     dimensions: Mapping[str, tuple[Dimension, ...]]
-    """The dimensions, by agent."""
+    """The dimensions, keyed by agent."""
     usage: Mapping[str, Usage]
-    """The usage by role: agent, user, judge, dedup."""
+    """The usage, keyed by role: agent, user, judge, dedup."""
     ledger: tuple[LedgerLine, ...] = ()
-    """The usage by role and model."""
+    """The usage for each role and model."""
     issues: tuple[Issue, ...] = ()
     issue_failures: tuple[ScoreFailure, ...] = ()
     findings_not_asked: int = 0
-    """The number of findings that exceeded what a model is asked to group; code grouped them."""
+    """The number of findings beyond the maximum that a model is asked to group. These findings were grouped
+    by code."""
     notices: tuple[Notice, ...] = ()
     evidence: Mapping[str, frozenset[CallEvidence]] = field(default_factory=dict)
-    """The evidence, by agent, of how its turns showed that its calls are seen."""
+    """For each agent, the evidence from its turns that its calls are seen."""
     finished: RunFinished | None = None
-    """How the run ended; ``None`` if it was cut off."""
+    """The end of the run, or ``None`` if the run was interrupted."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -81,12 +82,12 @@ class Report:
         return self.run.plan
 
     def visibility_of(self, agent: str) -> ToolVisibility:
-        """Return how much of an agent's tool calls the run has seen."""
+        """Return how many of the agent's tool calls the run can see."""
         return _visibility(self.run.plan, agent, self.evidence)
 
     @cached_property
     def scripted(self) -> bool:
-        """True if any reply came from the scripted model, so that no language model judged it."""
+        """True if any reply came from the scripted model. In that case, no language model judged the run."""
         return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
 
     @cached_property
@@ -104,7 +105,8 @@ def _visibility(plan: Plan, agent: str, evidence: Mapping[str, Collection[CallEv
 
 
 def build_report(events: Iterable[Event]) -> Report:
-    """Build the report of a run. Raise ``ValueError`` if the events contain no ``RunStarted``."""
+    """Build the report of a run from its events. Raise ``ValueError`` if the events do not contain
+    ``RunStarted``."""
     accumulator = RunAccumulator()
     for event in events:
         accumulator.apply(event)
@@ -200,8 +202,8 @@ def _turn_report(turn: Turn, items: Sequence[ScoreItem]) -> TurnReport:
 
 
 def _with_charged_fault(turns: tuple[Turn, ...], stop: Stop | None) -> tuple[Turn, ...]:
-    """Return the turns, with the error in the finished turn that is charged with the fault, as in a turn that
-    broke off."""
+    """Return the turns with the error added to the finished turn that the fault is attributed to, as in an
+    interrupted turn."""
     if stop is None or stop.turn is None:
         return turns
     at = stop.turn
@@ -223,7 +225,8 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
 
 
 def _tool_accuracy(case: CaseSpec, trajectory: Trajectory) -> float | None:
-    """Return the share of the expected tools that were called; if none may be called, whether none was."""
+    """Return the share of expected tools that were called. If no tool may be called, return 1 if there were
+    no calls and 0 otherwise."""
     if not trajectory.all_calls_seen:
         return None
     if case.allows_no_call:
@@ -269,8 +272,8 @@ def _build_scenario_reports(
 def _with_proposed_severities(
     scenarios: tuple[ScenarioReport, ...], issues: Sequence[Issue], overrides: Mapping[str, Severity]
 ) -> tuple[ScenarioReport, ...]:
-    """Apply ``severity_from: model``: raise a finding by one level above the table if its issue was rated
-    higher."""
+    """Apply ``severity_from: model``: raise the severity of a finding one level above the severity table if
+    the model rated its issue higher."""
     from agenteval.scoring.findings import effective_severities
 
     findings = {sample.key: sample.findings for scenario in scenarios for sample in scenario.samples}
@@ -286,8 +289,8 @@ def _with_proposed_severities(
 
 
 _NEVER_ZERO = frozenset({"input_tokens", "output_tokens", "latency_ms"})
-"""Measures that are never zero in a real answer: a zero is an agent that does not report the value, or a
-recording."""
+"""Measures that are never zero in a real answer. A zero means that the agent does not report the value or
+that the conversation is a recording."""
 _RATES: dict[str, Callable[[SampleReport], float | bool | None]] = {
     "tool_calls": lambda s: s.calls_correct,
     "output": lambda s: s.answers_correct,

@@ -1,5 +1,5 @@
-"""The resources that an agent uses in a conversation: time, tokens, steps, calls, money. Pure. An unknown
-value is never zero."""
+"""The resources that an agent uses in a conversation: time (latency), tokens, steps, tool calls, cost. Pure.
+An unknown value is never treated as zero."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from agenteval.verdict.ledger import how_to_price, price_of, price_usage
 
 
 class Measurement(NamedTuple):
-    """A number of one conversation."""
+    """A number measured in one conversation."""
 
     value: float
-    """The number; if ``unknown_reason`` is set, what was seen of it, so that the number is this or more."""
+    """The measured number. If ``unknown_reason`` is set, this is a lower bound: the part of the number that
+    was seen."""
     unknown_reason: str = ""
-    """What is missing for it to be known, with a remedy; empty if it is known."""
+    """The reason why the number is unknown, with a remedy; empty if the number is known."""
     is_estimated: bool = False
-    """True if it is based on tokens that were counted here."""
+    """True if the number is based on token counts that agenteval estimated."""
 
 
 Measure = Callable[[SampleReport, Scenario, Plan], Measurement]
 
 
 def _latency(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measurement:
-    """Measure the latency. No agent answers at once: a turn that took no time comes from a record without
-    times."""
+    """Measure the latency. No agent answers instantly, so a turn that took no time comes from a record
+    without timestamps."""
     turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
     reason = "" if turns and all(turn.latency_ms for turn in turns) else "no times were recorded"
     return Measurement(sample.trajectory.latency_ms, reason)
@@ -41,8 +42,8 @@ def _tokens(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measureme
 
 
 def _usage_gap(sample: SampleReport) -> str:
-    """Explain why the usage is unknown: a turn without any token was not counted, and a usage that cannot be
-    read is no count either."""
+    """Explain why the usage is unknown. Tokens were not counted in a turn that has zero tokens, and a usage
+    that cannot be read does not count either."""
     turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
     if not turns or any(not turn.usage.tokens for turn in turns):
         return "the agent reported no usage: have it return its token counts"
@@ -63,7 +64,7 @@ def _cost(sample: SampleReport, _scenario: Scenario, plan: Plan) -> Measurement:
 
 
 def _is_cost_reported(sample: SampleReport) -> bool:
-    """Check whether the agent itself reported the cost of each of its turns."""
+    """Check whether the agent itself reported the cost of each turn."""
     turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
     return bool(turns) and all(turn.usage.cost is not None for turn in turns)
 
@@ -77,8 +78,8 @@ def _tool_calls(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measu
 
 
 def _unseen_calls(sample: SampleReport) -> str:
-    """Explain why the calls are unknown: if not all of an agent's calls are seen, any call may have been
-    made."""
+    """Explain why the calls are unknown. If some of an agent's calls may be unseen, the agent may have made
+    any call."""
     return "" if sample.trajectory.all_calls_seen else "not all of the agent's calls are seen"
 
 
@@ -89,20 +90,20 @@ MEASURES: Mapping[str, Measure] = {
     "tool_calls": _tool_calls,
     "cost": _cost,
 }
-"""The measures by name. ``latency_ms`` is the time from the user's message to the final text, over all turns.
-"""
+"""The measures, keyed by name. ``latency_ms`` is the time from the user's message to the final text, summed
+over all turns."""
 
 UNITS: Mapping[str, str] = {"latency_ms": " ms", "cost": " USD"}
 
 
 def known_measure(name: str, sample: SampleReport, scenario: Scenario, plan: Plan) -> float | None:
-    """Return a number of a conversation; ``None`` if it is unknown."""
+    """Return the value of a measure for a conversation, or ``None`` if the value is unknown."""
     measurement = MEASURES[name](sample, scenario, plan)
     return None if measurement.unknown_reason else measurement.value
 
 
 def format_measure(name: str, value: float) -> str:
-    """Format as ``1,500 ms``, with a readable number of digits."""
+    """Format a value with its unit and a readable number of digits, such as ``1,500 ms``."""
     text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return f"{text}{UNITS.get(name, '')}"
 

@@ -1,5 +1,5 @@
-"""Resume a run: which samples are over, which are left, and whether the run would still measure the same.
-Pure."""
+"""Resume an interrupted run (checkpoint and resume): determine which samples are finished, which remain, and
+whether the run would still measure the same. Pure."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ RESULT_NEUTRAL_KEYS = frozenset(
         *("source", "root", "lines", "columns", "origins", "accepted_failures"),
     )
 )
-"""Keys of the configuration that do not change what is measured."""
+"""Configuration keys that do not change what is measured."""
 VARIABLES_SUFFIX = ": ${…}"
-"""The end of a source's name if the source is a key of the configuration and not a file."""
+"""The suffix of a source's name if the source is a configuration key rather than a file."""
 _LOCATION_FIELDS: Any = {**dict.fromkeys(Scenario.PLACES, True), "tools": {"__all__": {"base"}}}
 
 
 def finished_samples(events: Iterable[Event]) -> frozenset[SampleKey]:
-    """Return the samples that ended, however they ended. They are not run again."""
+    """Return the samples that have ended, regardless of their outcome. These samples are not run again."""
     return frozenset(key for key, is_over in _ends(events).items() if is_over)
 
 
 def _ends(events: Iterable[Event]) -> dict[SampleKey, bool]:
-    """Return for each finished sample whether it is over, according to the last event about it."""
+    """Return, for each sample with a finish event, whether the sample is over according to its last event."""
     ends: dict[SampleKey, bool] = {}
     for event in events:
         if isinstance(event, SampleFinished):
@@ -48,8 +48,8 @@ def _ends(events: Iterable[Event]) -> dict[SampleKey, bool]:
 
 
 def events_to_keep(events: Sequence[Event]) -> Iterator[Event]:
-    """Yield the start of the run, the evidence about its agents, every event of the samples that are over,
-    and the ends of other samples that errored once."""
+    """Yield the events to keep when a run is resumed: the start of the run, the evidence about its agents,
+    every event of the samples that are over, and the finish events of other samples that errored once."""
     done = finished_samples(events)
     for event in events:
         is_lost = isinstance(event, SampleFinished) and event.again
@@ -58,7 +58,7 @@ def events_to_keep(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def run_ending(events: Iterable[Event]) -> RunFinished | None:
-    """Return how the run ended; ``None`` if it did not."""
+    """Return the end of the run, or ``None`` if the run did not end."""
     end: RunFinished | None = None
     for event in events:
         if isinstance(event, RunFinished):
@@ -69,15 +69,15 @@ def run_ending(events: Iterable[Event]) -> RunFinished | None:
 
 
 def is_complete(events: Sequence[Event]) -> bool:
-    """Check whether nothing is left to do. Samples that ``--fail-fast`` left out stay left out; a judge that
-    was not called still has to be."""
+    """Check whether nothing remains to be done. Samples skipped by ``--fail-fast`` remain skipped, but a
+    judge that was not called still has to be called."""
     end = run_ending(events)
     is_ended = end is not None and end.outcome in ("complete", "fail_fast")
     return is_ended and all(_ends(events).values())
 
 
 def list_changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
-    """Describe every change that may affect a result."""
+    """Describe every change that may affect the results."""
     changes = [
         *_scenario_changes(then.scenarios, now.scenarios),
         *_named_changes("the prompt", then.prompts, now.prompts),
@@ -91,7 +91,7 @@ def list_changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
 
 
 def _selection(plan: Plan) -> tuple[Any, ...]:
-    """Return what is run and judged of the suite, independent of where it is written."""
+    """Return the parts of the suite that are run and judged, independently of where they are written."""
     epochs = [
         (scenario, agent, plan.rule_sets[kind].epochs)
         for scenario, agents in plan.scenarios.items()
@@ -125,7 +125,7 @@ def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iter
 
 
 def scenario_content(scenario: Scenario) -> dict[str, Any]:
-    """Return the content of a scenario, independent of where it is written."""
+    """Return the content of a scenario, independently of where the scenario is written."""
     return scenario.model_dump(mode="json", exclude=_LOCATION_FIELDS)
 
 
@@ -148,7 +148,7 @@ def _config_changes(then: RunStarted, now: RunStarted) -> Iterator[str]:
 
 
 def _differing_keys(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Yield the dotted keys of the differences, as deep as both are mappings."""
+    """Yield the dotted keys that differ, descending as long as both values are mappings."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys((*before, *after)):
             missing = object()

@@ -1,7 +1,8 @@
-"""Retain what reports need of ten thousand conversations: the figures of all, and the texts of a few that
-failed.
+"""Keep memory usage low: retain the numbers of all conversations (there may be ten thousand) but the text of
+only a few that failed.
 
-The journal has everything; this is what stays in memory until the reports are written."""
+The journal contains everything. This module holds the data that stays in memory until the reports are
+written."""
 
 from __future__ import annotations
 
@@ -32,16 +33,16 @@ from agenteval.core.trajectory import CallEvidence, Step, Stop, ToolCall, Turn
 from agenteval.verdict.sample_decisions import sample_failed
 
 KEPT_IN_FULL = 100
-"""The default number of conversations whose text is kept. It is far more than a person reads; readable
-reports list the rest with their reasons."""
-LEFT_OUT = "(not kept for the report; the journal has it)"
+"""The default number of conversations whose text is kept, which is far more than a person reads.
+Human-readable reports list the rest with their reasons."""
+LEFT_OUT = "(not kept for the report; see the journal)"
 
 _BLANK = Scenario()
 _Items = tuple[tuple[int | None, tuple[ScoreItem, ...]], ...]
 
 
 class _RetainedSample(NamedTuple):
-    """A conversation in the form in which it is kept."""
+    """A conversation in its retained form."""
 
     key: SampleKey
     rules: ScenarioRules | None
@@ -67,8 +68,9 @@ class _RetainedSample(NamedTuple):
 
 
 class RetainedEvents:
-    """A sink of events that are folded later. ``most`` is the number of failed conversations that keep their
-    text, and of other conversations with something to report; with ``everything`` nothing is left out."""
+    """A sink for events that are accumulated later. ``most`` is the maximum number of failed conversations
+    whose text is kept, and the same maximum applies to other conversations with something to report. With
+    ``everything``, nothing is left out."""
 
     def __init__(self, plan: Plan, *, most: int = KEPT_IN_FULL, everything: bool = False) -> None:
         self._plan = plan
@@ -113,8 +115,8 @@ class RetainedEvents:
                 assert_never(event)
 
     def events(self, *, found: bool = False) -> Iterator[Event]:
-        """Yield the events of the run, grouped by sample and in the order of the records, whichever judge
-        finished first. With ``found``, yield only samples in which something was found."""
+        """Yield the events of the run, grouped by sample and in the order of the records, regardless of which
+        judge finished first. With ``found``, yield only samples in which something was found."""
         yield from self._started
         for sample in sorted(self._done, key=attrgetter("number")):
             again = self._reconsidered.get(sample.key, ())
@@ -160,7 +162,8 @@ class RetainedEvents:
         return self._room[failed] >= 0
 
     def _settled(self, agent: str, items: Sequence[ScoreItem], turns: Sequence[Turn]) -> Sequence[ScoreItem]:
-        """Settle open checks by the agent's evidence so far; a later conversation may show more."""
+        """Settle open checks using the evidence about the agent so far. A later conversation may provide more
+        evidence."""
         passthrough = self._plan.suite.unmocked_tools == "passthrough"
         known, evidence = self._plan.known_visibility(agent), self._evidence.get(agent, set())
         return settle_absence_checks(
@@ -168,7 +171,7 @@ class RetainedEvents:
         )
 
     def _scenario(self, scenario: Scenario | None) -> Scenario | None:
-        """Return one shared object for all conversations of a scenario."""
+        """Return one object that all conversations of a scenario share."""
         if scenario is not None and scenario.id not in self._scenarios:
             self._scenarios[scenario.id] = scenario if self._everything else _without_words(scenario)
         return self._scenarios[scenario.id] if scenario else None
@@ -198,7 +201,7 @@ def _has_figures(step: Step) -> bool:
 
 
 class _EventSlimmer:
-    """Reduces turns and checks to objects without text, and shares those that are then equal."""
+    """Reduces turns and checks to objects without text, and shares objects that are then equal."""
 
     def __init__(self) -> None:
         self._turns: dict[tuple[object, ...], Turn] = {}
@@ -208,7 +211,7 @@ class _EventSlimmer:
         self._slimmed_items: dict[tuple[object, ...], tuple[int | None, tuple[ScoreItem, ...]]] = {}
 
     def turn(self, turn: Turn, *, keeps_calls: bool) -> Turn:
-        """Remove the text of a turn. With ``keeps_calls`` the arguments of its calls stay, because they
+        """Remove the text of a turn. With ``keeps_calls``, the arguments of its calls are kept, because they
         identify failures."""
         steps = tuple(self._step(step, keeps_calls=keeps_calls) for step in turn.steps)
         update: dict[str, Any] = {"user": LEFT_OUT, "steps": steps}

@@ -1,4 +1,4 @@
-"""The rows of a run about all of its samples, about errored samples and about how the run ended. Pure."""
+"""The gate rows that concern all samples of a run, errored samples, or how the run ended. Pure."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def run_rows(
     tolerance: Sequence[GateRow],
     counted: Set[SampleKey],
 ) -> Iterable[GateRow]:
-    """Yield the rows of a run. ``counted`` has the failed samples that share gates decide, ``tolerance`` the
-    rows about errored samples."""
+    """Yield the gate rows of a run. ``counted`` contains the failed samples that share gates decide, and
+    ``tolerance`` contains the rows about errored samples."""
     if not replaces_every_sample(report.plan.suite.gates):
         tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
         yield _every_sample_row(report, samples, counted, tolerated=tolerated)
@@ -60,7 +60,7 @@ def _every_sample_row(
     verdicts = [Verdict.PASSED if key in counted else each.verdict for key, each in samples.items()]
     lost = verdicts.count(Verdict.INCONCLUSIVE)
     basis = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
-    basis += f", {len(counted)} failed ones left to the share gates" if counted else ""
+    basis += f", {len(counted)} failed and left to the share gates" if counted else ""
     every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
     return GateRow(
         name=EVERY_SAMPLE,
@@ -102,13 +102,14 @@ def tolerance_rows(
     replaced: int,
     unreadable_apart: bool,
 ) -> Iterable[GateRow]:
-    """Yield the rows about errored samples: a share of all samples is tolerated, and at most half of each
-    scenario's.
+    """Yield the rows about the fault tolerance for errored samples. A share of all samples may error, and at
+    most half of the samples of each scenario.
 
-    ``lost`` has the scenarios that exceed this half, ``replaced`` the number of samples that were replaced by
-    a further one. Replaced samples count as errored; otherwise an agent whose failures look like network
-    faults would be measured by its successes alone. Samples that never began are not part of the share and
-    are never tolerated. With ``unreadable_apart``, records that could not be read have a row of their own."""
+    ``lost`` contains the scenarios that exceed this half, and ``replaced`` is the number of samples that were
+    replaced by an additional sample. Replaced samples count as errored; otherwise, an agent whose failures
+    look like network faults would be measured by its successes alone. Samples that never began are not part
+    of the share and are never tolerated. With ``unreadable_apart``, records that could not be read have a row
+    of their own."""
     begun = report.samples
     never = len(samples) - len(begun)
     if unreadable_apart:
@@ -167,8 +168,8 @@ def mostly_errored_scenarios(
 ) -> frozenset[Pairing]:
     """Return the scenarios (id and agent) in which more than half of the started samples are inconclusive.
 
-    Too little is known about them, whatever is tolerated. A recorded conversation that stands for itself
-    alone is not a scenario; for these the share of all is bounded."""
+    Too little is known about these scenarios, whatever is tolerated. A recorded conversation that stands
+    alone is not a scenario; for such conversations, only the share of all samples is limited."""
     written = {scenario.id for scenario in report.run.scenarios}
     return frozenset(
         (scenario.scenario.id, scenario.agent)
@@ -184,8 +185,8 @@ def _count_lost(begun: Iterable[SampleReport], samples: Mapping[SampleKey, Sampl
 
 
 def is_tolerated(lost: int, begun: int, bound: float) -> bool:
-    """Check whether this many errored samples are tolerated. If all samples errored, nothing is known about
-    the run."""
+    """Check whether this number of errored samples is tolerated. If all samples errored, nothing is known
+    about the run, so the errors are not tolerated."""
     return lost < begun and lost / begun <= bound
 
 
@@ -193,7 +194,7 @@ def is_tolerated(lost: int, begun: int, bound: float) -> bool:
 
 
 def end_rows(report: Report) -> Iterable[GateRow]:
-    """Yield the rows about how the run ended."""
+    """Yield the rows about the way in which the run ended."""
     yield from budget_gates(report)
     yield from deadline_gates(report)
     if report.finished is None:
@@ -203,8 +204,8 @@ def end_rows(report: Report) -> Iterable[GateRow]:
 
 
 def _cut_off_row(report: Report) -> GateRow:
-    """Return the row of a run that was killed. It never passes, whatever is tolerated, because what it would
-    have found is unknown."""
+    """Return the row for a run that was killed. Such a run never passes, whatever is tolerated, because its
+    remaining results are unknown."""
     done, planned = len(report.samples), sum(len(s.samples) + len(s.missing) for s in report.scenarios)
     return GateRow(
         name="complete run",
@@ -218,7 +219,7 @@ def _cut_off_row(report: Report) -> GateRow:
 
 
 def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
-    """Return the row of scenarios without a conversation. Expectations that were not evaluated are not met,
+    """Return the row for scenarios without a conversation. Expectations that were not evaluated are not met,
     whatever is tolerated."""
     return GateRow(
         name="every scenario met",
@@ -234,8 +235,8 @@ def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
 
 
 def _find_resolution(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """Return what would decide the open samples: repeating them, unless repeating cannot add what each is
-    missing; then what the first one is missing."""
+    """Return the next step that would decide the undecided samples: repeat them or, if a repetition cannot
+    add what they lack, supply what the first of these samples lacks."""
     lost = [(each, decided) for each in begun if _is_open(decided := samples[each.key])]
     faults = {decided.fault for _, decided in lost} - {"undecided"}
     if faults:
@@ -251,14 +252,14 @@ def _is_open(decided: SampleDecision | Violation) -> bool:
 
 
 def command_of(report: Report) -> str:
-    """Return the command line of the run, to run again."""
+    """Return the command line that runs the same run again."""
     return shlex.join(["agenteval", *report.run.command])
 
 
 def resolve_with_next_steps(
     rows: Iterable[GateRow], report: Report, samples: Mapping[SampleKey, SampleDecision]
 ) -> tuple[GateRow, ...]:
-    """Return the rows with resolutions that are possible for this run."""
+    """Return the rows with next steps that are possible for this run."""
     if report.run.command[:1] == ("score",):
         return tuple(replace(row, resolution=_record_resolution(row, report, samples)) for row in rows)
     if report.finished and report.finished.outcome == "fail_fast":  # which cannot be resumed
@@ -268,8 +269,8 @@ def resolve_with_next_steps(
 
 
 def _record_resolution(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """Return the resolution of a row for recorded conversations. They cannot be repeated: the same command
-    calls the judges again, and what a record is missing only another record can add."""
+    """Return the next step for a row about recorded conversations. These cannot be repeated: the same command
+    calls the judges again, and anything that a record lacks can be supplied only by another record."""
     if row.resolution in (RERUN_FAILED, RERUN_AFTER_FIX):
         return _describe_unread_records(row.scenario, report, samples) or command_of(report)
     if row.resolution.startswith(_EPOCHS):
@@ -281,8 +282,8 @@ def _record_resolution(row: GateRow, report: Report, samples: Mapping[SampleKey,
 def _describe_unread_records(
     scenario: str, report: Report, samples: Mapping[SampleKey, SampleDecision]
 ) -> str:
-    """Return what to provide in place of the records that could not be read; empty if there are none.
-    ``scenario`` is empty for all scenarios."""
+    """Describe what to provide instead of the records that could not be read. Return an empty string if all
+    records could be read. If ``scenario`` is empty, all scenarios are included."""
     lost = [
         (each, decided.fault)
         for each in report.samples
@@ -294,4 +295,4 @@ def _describe_unread_records(
         return ""
     place = stops[0].detail.partition(": ")[0]
     more = f", and {len(stops) - 1:,} more" if len(stops) > 1 else ""
-    return f"a readable record in place of {place}{more}"
+    return f"a readable record instead of {place}{more}"

@@ -1,4 +1,5 @@
-"""Decide one sample: a list of rules, and how the end of the sample affects their violations. Pure."""
+"""Decide one sample: a list of rules, and the effect that the end of the sample has on their violations.
+Pure."""
 
 from __future__ import annotations
 
@@ -47,11 +48,11 @@ def decide_samples(report: Report) -> dict[SampleKey, SampleDecision]:
 
 
 def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
-    """Decide a sample.
+    """Decide whether a sample passed, failed, or is inconclusive or errored.
 
-    It is failed if an expectation is not met, the agent failed, or a finding is severe. It is inconclusive if
-    a fault is not the agent's, or a check could not be decided. What the turns before such a fault prove
-    still counts: a sample that has failed by then is not errored."""
+    A sample fails if an expectation is not met, the agent failed, or a finding is severe. A sample is
+    inconclusive if a fault occurred that is not the agent's or if a check could not be decided. Failures
+    proven by the turns before such a fault still count: a sample that had already failed is not errored."""
     evidence = _SampleEvidence(
         sample=sample,
         scenario=scenario,
@@ -72,16 +73,16 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
 
 @dataclass(frozen=True)
 class _SampleEvidence:
-    """What the rules read."""
+    """The data that the rules read."""
 
     sample: SampleReport
     scenario: ScenarioReport
     plan: Plan
     failures: SampleFailures
     accepted: Set[str]
-    """The fingerprints of the failures that are accepted in its scenario."""
+    """The fingerprints of the failures that are accepted in the sample's scenario."""
     skipped: tuple[ScoreFailure, ...]
-    """The judges that failed and are ignored."""
+    """The failed judges that are ignored."""
 
     @property
     def fault(self) -> str | None:
@@ -98,8 +99,9 @@ class _SampleEvidence:
 
     @cached_property
     def ignores_unjudged(self) -> bool:
-        """True if criteria without a judgement gate nothing: with ``code_only``, if anything else in the
-        sample was decided; or if their judges failed and are skipped. If nothing is known, nothing passes."""
+        """True if criteria without a judgement do not affect the verdict. This is the case with
+        ``code_only``, if anything else in the sample was decided, and if the judges of the criteria failed
+        and are skipped. If nothing is known, nothing passes."""
         is_left_out = self.plan.suite.code_only and is_any_decided(self.sample)
         return is_left_out or skips_criteria(self.sample, self.skipped)
 
@@ -113,8 +115,8 @@ class _SampleEvidence:
         turn: int | None = None,
         failures: Sequence[FingerprintedFailure] = (),
     ) -> Violation:
-        """Return a violation that reports ``failures``. ``where`` is set for a rule that has a place of its
-        own."""
+        """Return a violation that reports ``failures``. ``where`` is set for a rule that has a location of
+        its own."""
         return Violation(
             name,
             detail,
@@ -146,7 +148,8 @@ def _broken_checks(evidence: _SampleEvidence) -> Iterator[Violation]:
 
 
 def _parts(sample: SampleReport) -> Iterator[tuple[int | None, SampleReport | TurnReport]]:
-    """Yield what checks and judges can refer to: the whole conversation, then each turn with its index."""
+    """Yield the parts that checks and judges can refer to: the whole conversation, then each turn with its
+    index."""
     yield None, sample
     yield from enumerate(sample.turns)
 
@@ -169,12 +172,12 @@ def _severe_findings(evidence: _SampleEvidence) -> Iterator[Violation]:
 
 
 def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
-    """Yield judges and detectors that failed, because they hide what they would have found. Skipped ones are
-    ignored.
+    """Yield the judges and detectors that failed, because anything that they would have found is hidden.
+    Skipped judges are ignored.
 
-    A label gates through its severity, if its worst value could fail the sample. A missed goal gates if it is
-    severe or would be the last of all epochs. A failure that the author caused, and one of a check in code,
-    always gates."""
+    A failed judge of a label affects the verdict if the label's worst value could fail the sample. A failed
+    judge of a goal affects the verdict if a missed goal is severe or would be the last of all epochs. A
+    failure that the author caused and a failure of a check in code always affect the verdict."""
     judged = {*DETECTORS, *(spec.name for spec in evidence.plan.suite.metrics), CRITERIA, USER_REVIEW}
     for turn, part in _parts(evidence.sample):
         for failure in part.score_failures:
@@ -193,8 +196,8 @@ def _describe_failure(failure: ScoreFailure, *, in_code: bool) -> str:
 
 
 def _goal_that_decides_others(evidence: _SampleEvidence) -> Iterator[Violation]:
-    """Yield a goal that is not clear, if it decides the scenario's other conversations. By itself it gates
-    nothing."""
+    """Yield an unclear goal if it decides the scenario's other conversations. On its own, an unclear goal
+    does not affect the verdict."""
     unclear = [goal for goal in get_goal_scores(evidence.sample) if goal.label == NOT_CLEAR]
     if unclear and decides_all_others(evidence.scenario.samples, evidence.plan.suite):
         detail = "not clear; if it was missed here too, none of the scenario's conversations reached it"
@@ -227,8 +230,9 @@ def _decide_errored(evidence: _SampleEvidence, violations: Iterable[Violation]) 
 
 
 def _is_proven(violation: Violation, sample: SampleReport) -> bool:
-    """Check whether it is a failure that a finished turn proves, or that no later turn could have undone. In
-    an errored conversation scorers report no others, and in the errored turn only the recorded calls."""
+    """Check whether the failure is proven by a finished turn, or could not have been undone by a later turn.
+    In an errored conversation, scorers report no other failures; for the errored turn, they report only
+    failures in the recorded calls."""
     turn, finished = violation.turn, len(sample.trajectory.turns)
     is_proven = turn is None or turn < finished or violation.name == "tool_calls"
     return violation.verdict is Verdict.FAILED and is_proven
@@ -247,7 +251,7 @@ def _error_violation(evidence: _SampleEvidence) -> Violation:
 def _unreported_agent_failure(
     evidence: _SampleEvidence, violations: Iterable[Violation]
 ) -> Iterator[Violation]:
-    """Yield that the agent failed, if no check reports it."""
+    """Yield the agent's failure if no check reports it."""
     sample = evidence.sample
     if evidence.fault == "agent" and not any(each.name == "no_error" for each in violations):
         detail = sample.stop.detail if sample.stop else ""
@@ -269,7 +273,8 @@ def _decided_fault(verdict: Verdict, remaining: Iterable[Violation], evidence: _
 
 
 def is_severe(finding: Finding, plan: Plan) -> bool:
-    """Check whether a finding fails its sample. An open question leaves it undecided."""
+    """Check whether a finding fails its sample. A finding that is an open question does not fail the sample
+    but leaves it undecided."""
     return (
         plan.suite.fail_on is not None
         and finding.severity.rank >= plan.suite.fail_on.rank
@@ -278,14 +283,14 @@ def is_severe(finding: Finding, plan: Plan) -> bool:
 
 
 def is_never_tolerated(finding: Finding, plan: Plan) -> bool:
-    """Check whether a finding fails the run. A gate over repeated runs tolerates failed samples, but no
-    critical finding."""
+    """Check whether a finding always fails the run. A gate over repeated runs tolerates failed samples but
+    never a critical finding."""
     tolerant = replaces_every_sample(plan.suite.gates)
     return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
 
 
 def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
-    """Check whether a sample is likely to fail the run, based only on what its scorers found."""
+    """Check whether a sample is likely to fail the run, based only on the results of its scorers."""
     findings = [item for item in items if isinstance(item, Finding)]
     if any(is_never_tolerated(finding, plan) for finding in findings):
         return True
@@ -298,8 +303,8 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
 
 
 def fails_alone(report: Report) -> bool:
-    """Check whether the only sample of a report is certain to fail its run. With a gate over repeated runs,
-    only a critical finding does."""
+    """Check whether the only sample in a report is certain to fail its run. With a gate over repeated runs,
+    only a critical finding is certain to do so."""
     (scenario,) = report.scenarios
     (sample,) = scenario.samples
     decided = decide_sample(sample, scenario, report)

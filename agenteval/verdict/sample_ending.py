@@ -1,4 +1,4 @@
-"""Decide one conversation by itself, before its run is over."""
+"""Decide one conversation on its own, before its run has ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from agenteval.verdict.sample_decisions import decide_sample
 
 
 def build_ended_conversation(run: RunStarted, sample: Sample, events: Sequence[Event]) -> EndedConversation:
-    """Return how ``sample`` ended, based on all of its events. ``run`` has the rules that decide samples."""
+    """Return the outcome of ``sample``, based on all of its events. ``run`` contains the rules that decide
+    samples."""
     plan = run.plan.restrict_to_pairing(sample.key.scenario, sample.key.agent)
     alone = {"scenarios": (sample.scenario,), "plan": plan}
     report = build_report([run.model_copy(update=alone), *events])

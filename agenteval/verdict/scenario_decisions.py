@@ -1,4 +1,4 @@
-"""Decide one scenario × agent, by its samples and by the gate rows that look at it. Pure."""
+"""Decide one scenario × agent, based on its samples and on the gate rows that apply to it. Pure."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from agenteval.verdict.sample_decisions import is_never_tolerated
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """What is known about the run when its scenarios are decided."""
+    """Facts about a run that are known when the outcomes of its scenarios are decided."""
 
     report: Report
     samples: Mapping[SampleKey, SampleDecision]
     rows: Mapping[Pairing, Sequence[GateRow]]
-    """The gate rows, by the scenario and agent that they look at."""
+    """The gate rows, keyed by the scenario and agent that they apply to."""
     counted: Set[SampleKey]
-    """The samples whose failures are decided by the shares that they lower."""
+    """The samples whose failures are decided by the share gates that count them."""
     lost: Set[Pairing]
     """The scenarios in which most samples errored."""
     tolerates_losses: bool
-    """True if the errored samples of the whole run are tolerated."""
+    """True if errored samples are tolerated in the run as a whole."""
     is_open_for_all: bool
-    """True if a gate over all scenarios is not decided."""
+    """True if a gate over all scenarios is undecided."""
 
 
 def decide_scenario(scenario: ScenarioReport, run: RunEvidence) -> ScenarioDecision:
-    """Decide a scenario. With gates over repeated runs a sample may fail, unless critically; what counts then
-    are the scenario's own rows, and that all of it was run."""
+    """Decide the outcome of a scenario. With gates over repeated runs, a sample may fail unless the failure
+    is critical; the scenario is then decided by its own gate rows, and all of its samples must have been run.
+    """
     rows = run.rows.get((scenario.scenario.id, scenario.agent), ())
     keys = (*(sample.key for sample in scenario.samples), *scenario.missing)
     verdicts = [Verdict.PASSED if key in run.counted else run.samples[key].verdict for key in keys]
@@ -67,7 +68,7 @@ def _decide_repeated_runs(
 def _is_known(
     verdicts: Sequence[Verdict], scenario: ScenarioReport, rows: Sequence[GateRow], run: RunEvidence
 ) -> bool:
-    """Check whether enough of the scenario was run to pass it, apart from its own rows."""
+    """Check whether enough of the scenario was run for it to pass, apart from its own gate rows."""
     is_undecided = all(verdict is Verdict.INCONCLUSIVE for verdict in verdicts)
     if is_undecided or _is_lost(scenario, run) or _is_incomplete(scenario):
         return False
@@ -78,7 +79,7 @@ def _is_known(
 
 
 def _is_incomplete(scenario: ScenarioReport) -> bool:
-    """Check whether samples were planned but not run to their end."""
+    """Check whether some samples were planned but did not run to the end."""
     return bool(scenario.missing) or any(s.stop is None or s.stop.is_cut_short for s in scenario.samples)
 
 

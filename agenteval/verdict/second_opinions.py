@@ -1,4 +1,5 @@
-"""How often judges were called again, what the result was, and what it cost. Pure."""
+"""Second opinions (repeated LLM-as-a-judge calls): how often judges were called again, with which results and
+at what cost. Pure."""
 
 from __future__ import annotations
 
@@ -10,31 +11,33 @@ from agenteval.verdict.report import Report
 
 
 class SecondOpinions(NamedTuple):
-    """The repeated judgements of a run."""
+    """The repeated judgements in a run."""
 
     doubted: int
-    """Verdicts that would have gated, and goals that were ruled out or withdrawn."""
+    """The number of verdicts that were judged again because they would have failed the sample, and of goals
+    that were ruled out or withdrawn."""
     upheld: int
     """The number of ``doubted`` verdicts that were confirmed."""
     sampled: int
-    """Clean verdicts that were drawn at random for a second answer."""
+    """The number of clean verdicts that were selected at random for a second judgement."""
     differed: int
-    """The number of ``sampled`` verdicts whose second answer would have gated."""
+    """The number of ``sampled`` verdicts for which the second judgement would have failed the sample."""
     usage: Usage
-    """The usage of all calls beyond the first."""
+    """The token usage of all repeated judge calls, excluding the first call for each judgement."""
     judges: Usage
     """The usage of all judge calls."""
 
     @property
     def share(self) -> float:
-        """The share of the judges' tokens, from 0 to 1; the share of their calls if no tokens are known."""
+        """The share of the judges' tokens that was used for repeated calls, from 0 to 1. If no tokens are
+        known, the share of their calls."""
         if self.judges.tokens:
             return self.usage.tokens / self.judges.tokens
         return self.usage.calls / self.judges.calls if self.judges.calls else 0.0
 
 
 def second_opinions(report: Report) -> SecondOpinions:
-    """Count over all samples of a run."""
+    """Count the repeated judgements in all samples of a run."""
     judged = [item for sample in report.samples for item in sample.judgements]
     voted = [item for item in judged if isinstance(item, Score | Check) and item.votes]
     doubted = [item for item in voted if not _is_sampled(item) and _is_in_doubt(item)]
@@ -58,13 +61,14 @@ def _is_sampled(item: Score | Check) -> bool:
 
 
 def _is_in_doubt(item: Score | Check) -> bool:
-    """Check whether the first answer would have gated, or excused a miss."""
+    """Check whether the first judgement would have failed the sample or excused a missed goal."""
     first = item.votes[0]
     return first.against or first.verdict in EXCUSES
 
 
 def _is_upheld(item: Score | Check) -> bool:
-    """Check whether the first answer is the one that counts. If two answers both gate, either does."""
+    """Check whether the first judgement is the one that counts. If both judgements would fail the sample,
+    either one counts."""
     first = item.votes[0]
     if not first.against and isinstance(item, Score):
         return item.label == first.verdict

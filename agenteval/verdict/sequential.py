@@ -1,4 +1,5 @@
-"""Choose the next sample: the planned ones, then as many epochs as the gate of each scenario needs."""
+"""Choose the next sample: first the planned samples, then as many epochs as the gate of each scenario needs
+(sequential testing)."""
 
 from __future__ import annotations
 
@@ -34,10 +35,10 @@ from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_ord
 
 
 class PlannedQueue:
-    """The samples of a plan, one after the other. Samples whose end it receives before the first is requested
-    are left out (a resumed run). An errored conversation is handed out once more after all others, when its
-    cause may be gone. ``may_play_again`` checks whether an errored sample can be repeated (a replay has only
-    what was recorded)."""
+    """A queue of the planned samples, in order. If the queue learns that a sample has ended before the first
+    sample is requested (in a resumed run), the sample is left out. A conversation that errored is handed out
+    once more after all others, when the cause of the error may be gone. ``may_play_again`` checks whether an
+    errored sample can be repeated (a replay contains only what was recorded)."""
 
     def __init__(
         self, samples: Iterable[Sample], *, may_play_again: Callable[[SampleKey], bool] = lambda _key: True
@@ -69,9 +70,9 @@ class PlannedQueue:
         return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
     def plays_again(self, key: SampleKey, events: Sequence[Event]) -> bool:
-        """Check whether an errored sample is repeated. If a gate decides how many epochs there are, a further
-        one is run instead. What the finished turns prove still counts: a sample that failed by them is not
-        errored."""
+        """Check whether an errored sample is repeated (retry). If a gate decides the number of epochs, an
+        additional epoch is run instead. Failures proven by finished turns still count: a sample that failed
+        because of them is not errored."""
         run = self._single.run
         if (
             run is None
@@ -87,7 +88,7 @@ class PlannedQueue:
 
 @dataclass
 class _ScenarioProgress:
-    """One scenario × agent: its test, and what is known about its epochs."""
+    """One scenario × agent: its test and the known results of its epochs."""
 
     first: Sample
     ranged: EpochRange
@@ -96,7 +97,7 @@ class _ScenarioProgress:
     finished: dict[int, bool | None] = field(default_factory=dict)
 
     def next_epoch(self) -> int | None:
-        """Return the next epoch that every decision needs and that has not started."""
+        """Return the next epoch that is needed for every possible decision and has not started."""
         known = in_epoch_order(self.finished, self.ranged.max)
         needed = self.test.min_further_epochs(known)
         wanted = epochs_to_start(self.finished, len(known) + needed, self.ranged.max) if needed else ()
@@ -104,12 +105,13 @@ class _ScenarioProgress:
 
 
 class SequentialQueue:
-    """The planned samples first, then further epochs of each scenario until its gate is decided.
+    """A queue of the planned samples, followed by additional epochs of each scenario until its gate is
+    decided.
 
-    It is also a sink of events. From them it learns how each sample ended, by the same fold and rules as the
-    report; in a resumed run also from those before the first sample is requested. Only epochs that the test
-    needs whatever the others show are started, so that none is wasted. Among the scenarios that need one, the
-    one with the fewest goes first."""
+    The queue is also a sink for events. It learns from them how each sample ended, by the same accumulation
+    and rules as the report. In a resumed run, these include the events before the first sample is requested.
+    To avoid wasting epochs, the queue starts only epochs that the test needs regardless of the other
+    outcomes. Among the scenarios that need an epoch, the scenario with the fewest epochs goes first."""
 
     def __init__(
         self,
@@ -181,7 +183,7 @@ class SequentialQueue:
         return None
 
     def _finish(self, key: SampleKey, events: Sequence[Event]) -> None:
-        """Record how an epoch ended. A goal that was ruled out or withdrawn may be judged again."""
+        """Record the end of an epoch. A goal that was ruled out or withdrawn may be judged again."""
         assert self._run is not None
         progress = self._scenarios[key.scenario, key.agent]
         alone = {

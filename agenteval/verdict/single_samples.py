@@ -1,4 +1,5 @@
-"""Evaluate each sample by itself as soon as it has finished, as the whole run will. Pure."""
+"""Evaluate each sample on its own as soon as it has finished, by the same rules that apply to the complete
+run. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ class SingleSamples:
         self._calls_seen: list[Event] = []
 
     def add_event(self, event: Event) -> Sequence[Event]:
-        """Return all events of a sample when it finishes; nothing before."""
+        """Return all events of a sample when the sample finishes. Return an empty sequence for all other
+        events."""
         match event:
             case RunStarted():
                 self.run = event
@@ -57,11 +59,11 @@ class SingleSamples:
         return ()
 
     def report(self, key: SampleKey, events: Sequence[Event], *, all_seen: bool = False) -> Report:
-        """Build the report of this sample alone.
+        """Build the report for this sample alone.
 
-        The other samples of its scenario are known to be planned, so that one does not prove what only all of
-        them can. With ``all_seen``, the report assumes that all calls were seen, which another sample may
-        still show."""
+        The other samples of its scenario are known to be planned, so one sample does not prove what only all
+        of them can prove. With ``all_seen``, the report assumes that all calls were seen, which another
+        sample may still show."""
         assert self.run
         rules = self.run.plan.rules_for_pairing(key.scenario, key.agent)
         plan = self.run.plan.restrict_to_pairing(key.scenario, key.agent, epochs=rules.most)
@@ -76,7 +78,8 @@ class SingleSamples:
 
 
 def surely_passes(events: Sequence[Event]) -> bool:
-    """Check whether no event could make the sample fail or be undecided. If so, it need not be folded."""
+    """Check whether no event could cause the sample to fail or to be undecided. Such a sample does not need
+    to be evaluated."""
     stops = [event.stop for event in events if isinstance(event, SampleFinished)]
     items = [item for event in events if isinstance(event, Scored) for item in event.items]
     return bool(stops) and stops[-1].fault is None and not any(map(_may_matter, items))

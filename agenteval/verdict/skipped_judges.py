@@ -1,4 +1,4 @@
-"""``judge: {on_failure: skip}``: which failed judges decide nothing. Pure."""
+"""``judge: {on_failure: skip}``: determine which failed judges have no effect on the verdict. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agenteval.verdict.report import Report
 
 
 def skipped_judges(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -> tuple[ScoreFailure, ...]:
-    """Return the judges of a sample that failed and are skipped: no threshold names their metric, and they
-    had given no verdict that would gate. The author's mistakes are never skipped, nor are answers that the
-    record does not contain."""
+    """Return the failed judges of a sample that are skipped: no threshold applies to their metric, and they
+    had not given a verdict that would fail the sample. Failures caused by the author and answers missing from
+    the record are never skipped."""
     if not plan.suite.skips_failed_judges:
         return ()
     judged = {CRITERIA, USER_REVIEW, *(spec.name for spec in plan.suite.metrics)}
@@ -27,8 +27,8 @@ def skipped_judges(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -
 
 
 def skips_criteria(sample: SampleReport, failures: tuple[ScoreFailure, ...]) -> bool:
-    """Check whether the criteria of a sample that were not judged are skipped. It is all or none of them,
-    because a check does not name the failure that it belongs to."""
+    """Check whether unjudged criteria in a sample are skipped. Either all of them are skipped or none,
+    because a check does not say which failure it belongs to."""
     criteria_failures = [failure for failure in sample.all_failures if failure.metric == CRITERIA]
     return bool(criteria_failures) and all(
         any(each is failure for each in failures) for failure in criteria_failures
@@ -36,12 +36,12 @@ def skips_criteria(sample: SampleReport, failures: tuple[ScoreFailure, ...]) -> 
 
 
 def is_unjudged(check: Check) -> bool:
-    """Check whether it is a criterion without an answer from a judge; *not clear* is an answer."""
+    """Check whether the check is a criterion that no judge answered. The answer *not clear* is an answer."""
     return check.name == CRITERIA and check.passed is None and not check.by
 
 
 def all_skipped_judges(report: Report) -> Iterator[ScoreFailure]:
-    """Yield all judges that are skipped in a run."""
+    """Yield all skipped judges in a run."""
     for scenario in report.scenarios:
         for sample in scenario.samples:
             yield from skipped_judges(sample, scenario, report.plan)

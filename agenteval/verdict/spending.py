@@ -1,4 +1,4 @@
-"""Compute who spent what in a run from its records: a line for each role and model."""
+"""Compute the spending (tokens and cost) of a run from its records, with one line for each role and model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from agenteval.verdict.ledger import ROLES, LedgerLine, lines_of, price_of, pric
 
 
 def ledger_of(samples: Iterable[SampleReport], grouping: Usage, plan: Plan) -> tuple[LedgerLine, ...]:
-    """Return what the samples and the grouping cost, including errored conversations that were repeated."""
+    """Return the spending on samples and on the grouping of findings. This includes errored conversations
+    that were repeated."""
     models = {role: plan.suite.model(role) for role in MODEL_ROLES}
     sample_lines = (
         line
@@ -28,8 +29,8 @@ def ledger_of(samples: Iterable[SampleReport], grouping: Usage, plan: Plan) -> t
 def _lines_of(
     sample: SampleReport, models: Mapping[ModelRole, str], prices: Mapping[str, Price]
 ) -> list[LedgerLine]:
-    """Return what one sample cost. Tokens of an agent that does not report its cost are priced here,
-    including estimated ones, which stay marked as estimated."""
+    """Return the spending on one sample. If an agent does not report its cost, its tokens are priced here.
+    Estimated tokens are also priced and remain marked as estimated."""
     agent, user, judge = sample.key.agent, models["user"], models["judge"]
     usage, turns, stop = sample.trajectory.usage, sample.trajectory.all_turns, sample.stop
     lines = [LedgerLine("agent", agent, price_usage(usage, price_of(agent, prices)))]
@@ -43,7 +44,7 @@ def _lines_of(
 
 
 def by_role(lines: Iterable[LedgerLine]) -> dict[str, Usage]:
-    """Sum up the usage of each role over its models; every role has an entry."""
+    """Sum up the usage of each role over its models. Every role has an entry."""
     sums = {role: Usage() for role in ROLES}
     for line in lines:
         sums[line.role] = sums[line.role] + line.usage

@@ -1,4 +1,5 @@
-"""Keep fingerprints the same on a laptop and in CI, although the two mask different texts."""
+"""Keep fingerprints identical on a laptop and in CI, although different texts are masked in the two
+environments."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from agenteval.verdict.single_samples import SingleSamples, surely_passes
 
 
 class StableFingerprints:
-    """A callable that receives each event before and after masking and returns the latter. At the end of a
-    sample in which something was masked, it adds the names that its failures had before
+    """A callable that receives each event before and after masking and returns the masked event. At the end
+    of a sample in which something was masked, the callable adds the original names of the sample's failures
     (``SampleFinished.names``).
 
-    ``differing`` has the secrets that may have another value in each environment; no name depends on them.
-    All other masked words are the same everywhere, but only some environments mask them."""
+    ``differing`` contains the secrets that may have a different value in each environment; names never depend
+    on these secrets. All other masked words are identical everywhere but are masked only in some
+    environments."""
 
     def __init__(self, differing: Iterable[str]) -> None:
         self._mask_differing = event_masker(differing) or (lambda event: event)

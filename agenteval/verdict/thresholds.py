@@ -1,4 +1,4 @@
-"""Thresholds: a minimum mean or rate for each metric, per scenario, that accounts for missing scores."""
+"""Thresholds: a minimum mean or rate for each metric and scenario, taking missing scores into account."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from agenteval.core.score import RULED_OUT, WITHDRAWN, MetricSpec, Verdict
 from agenteval.verdict.report import Report
 
 NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "recording", "interrupted", "budget")
-"""Faults that leave a sample undecided."""
+"""Faults that are not the agent's and leave a sample undecided."""
 _ROUNDING = 1e-9  # of a mean of decimals
 
 
 def is_errored(sample: SampleReport) -> bool:
-    """Check whether a fault that is not the agent's ended the sample, so that nothing is known about it."""
+    """Check whether the sample was ended by a fault that is not the agent's, which means that nothing is
+    known about the sample."""
     return sample.stop is None or sample.stop.fault in NOT_THE_AGENTS
 
 
 def threshold_gates(report: Report) -> Iterable[GateRow]:
-    """Yield a row for each threshold and each scenario × agent that it applies to. A threshold that applies
-    nowhere in the suite has one row, which is violated."""
+    """Yield a row for each threshold and each scenario × agent to which it applies. A threshold that applies
+    nowhere in the suite has a single row, which is violated."""
     plan = report.plan
     if plan.suite.code_only:
         return  # nothing that only a judge can decide is required
@@ -55,7 +56,8 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
 
 
 def _unjudged_reason(metric: str, plan: Plan) -> str:
-    """Explain why the command line left a metric unjudged everywhere; empty if it did not."""
+    """Explain why the command line left a metric unjudged in all scenarios. Return an empty string if it did
+    not."""
     if plan.suite.no_judge:
         return "not judged (--no-judge)"
     if plan.suite.by_flag and metric not in plan.suite.judged:
@@ -64,22 +66,22 @@ def _unjudged_reason(metric: str, plan: Plan) -> str:
 
 
 class _Scores(NamedTuple):
-    """What is known about a metric in a scenario, and how many of its values are unknown."""
+    """The known values of a metric in a scenario, and the counts of unknown values."""
 
     values: tuple[float, ...] = ()
     """The known values."""
     broken: int = 0
-    """How many values are unknown because a judge failed."""
+    """The number of values that are unknown because a judge failed."""
     unclear: int = 0
-    """How many are unknown because the record does not decide them."""
+    """The number of values that are unknown because the record does not settle them."""
     ruled_out: int = 0
-    """How many goals were ruled out."""
+    """The number of goals that were ruled out."""
     withdrawn: int = 0
-    """How many goals were withdrawn."""
+    """The number of goals that were withdrawn."""
     lost: int = 0
-    """How many conversations errored."""
+    """The number of conversations that errored."""
     unjudged: int = 0
-    """1 if nothing was judged in any conversation."""
+    """1 if nothing was judged in any conversation, otherwise 0."""
 
     @property
     def any(self) -> bool:
@@ -91,14 +93,15 @@ class _Scores(NamedTuple):
         return sum((self.broken, self.unclear, self.ruled_out, self.withdrawn, self.lost, self.unjudged))
 
     def extremes(self, spec: MetricSpec) -> tuple[Sequence[float], Sequence[float]]:
-        """Return all values with the unknown ones at their worst, and with the unknown ones at their best."""
+        """Return two lists of all values: one with unknown values at their worst, and one with unknown values
+        at their best."""
         low, high = ((*self.values, *[extreme] * self.unknown) for extreme in spec.scale)
         return low, high
 
 
 def _scores(name: str, scenario: ScenarioReport) -> _Scores:
-    """Collect the scores of a metric in a scenario. An errored conversation counts as one unknown value,
-    whatever was found in its turns."""
+    """Collect the scores for a metric in a scenario. An errored conversation counts as one unknown value,
+    regardless of what was found in its turns."""
     known_samples = [sample for sample in scenario.samples if not is_errored(sample)]
     scores = [score for sample in known_samples for score in sample.all_scores if score.metric == name]
     broken = sum(failure.metric == name for sample in known_samples for failure in sample.all_failures)
@@ -116,8 +119,8 @@ def _scores(name: str, scenario: ScenarioReport) -> _Scores:
 
 
 def _count_errored(scenario: ScenarioReport) -> int:
-    """Count the conversations that errored or never took place. If a gate decides how many there are, count
-    those that no further one replaced."""
+    """Count the conversations that errored or never took place. If a gate decides the number of
+    conversations, count only those that were not replaced by an additional conversation."""
     known_samples = sum(not is_errored(sample) for sample in scenario.samples)
     if scenario.rules.range:
         return max(0, scenario.rules.least - known_samples)
@@ -128,10 +131,10 @@ class _Bound(NamedTuple):
     """One bound of a rule."""
 
     name: str
-    """What follows the metric's name in the configuration."""
+    """The part of the configuration key that follows the metric's name."""
     bound: float | str
     of: Callable[[Sequence[float]], float]
-    """Computes the number that is bounded."""
+    """Computes the number that the bound applies to."""
     holds: Callable[[float], bool]
     """Checks whether a number is within the bound."""
 
@@ -177,7 +180,7 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
 
 
 def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
-    """Return what would decide it; the most certain option comes first."""
+    """Return the steps that would decide the threshold, with the most certain step first."""
     if left_out := _unjudged_reason(spec.name, plan):
         return f"the same without {left_out.partition('(')[2].rstrip(')')}"
     if scores.broken:
@@ -188,8 +191,8 @@ def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
 
 
 def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tuple[Verdict, str]:
-    """Return the verdict, and a sentence if it needs more than a number and its bound. Unknown values do not
-    matter if their worst and their best lead to the same verdict."""
+    """Return the verdict, with a sentence if the verdict needs more explanation than a number and its bound.
+    Unknown values do not matter if their worst and best cases lead to the same verdict."""
     if not scores.any:
         if left_out := _unjudged_reason(spec.name, plan):
             return Verdict.INCONCLUSIVE, left_out
@@ -213,7 +216,7 @@ CONTINUE_REMEDY = (
 
 
 def _describe_known(scores: _Scores) -> str:
-    """Describe what is known and what is not."""
+    """Describe which values are known and which are not."""
     unknown = "; ".join(_describe_unknown(scores))
     return f"{plural(len(scores.values), 'score')}; not known: {unknown}" if scores.values else unknown
 

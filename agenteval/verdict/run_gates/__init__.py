@@ -1,8 +1,8 @@
-"""Gates over repeated runs, each one an object. Pure; the arithmetic is in ``agenteval.verdict.statistics``.
-``docs/gates.md`` describes what each one guarantees.
+"""Gates over repeated runs (statistical quality gates), each implemented as one object. Pure; the arithmetic
+is in ``agenteval.verdict.statistics``. ``docs/gates.md`` describes what each gate guarantees.
 
-To add a gate, write its settings and its ``RunGate`` in a module here, a line in ``RUN_GATES``, and its test.
-``agenteval.verdict.run_gates.gate`` lists what a gate defines."""
+To add a gate, write its settings and its ``RunGate`` in a module of this package, add it to ``RUN_GATES``,
+and write a test. ``agenteval.verdict.run_gates.gate`` lists everything that a gate defines."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _configured_gates(gates: GatesConfig) -> list[tuple[RunGate[Any], Any]]:
 def gates_over_runs(
     report: Report, epochs: Mapping[Pairing, EpochOutcomes], samples: Mapping[SampleKey, SampleDecision]
 ) -> Iterable[GateRow]:
-    """Yield a row for each gate, and for each scenario × agent that it looks at separately. ``samples`` has
-    the decision about each sample."""
+    """Yield a row for each configured gate, and a row for each scenario × agent that the gate examines
+    separately. ``samples`` contains the decision about each sample."""
     configured = _configured_gates(report.plan.suite.gates)
     deciding = [gate for gate, settings in configured if gate.decides_each(settings)]
     for gate, settings in configured:
@@ -52,8 +52,8 @@ def gates_over_runs(
 
 
 def _with_excused_goals(row: GateRow, report: Report) -> GateRow:
-    """Add to the row that goals were ruled out or withdrawn: these epochs are missing, and no further run
-    would add them."""
+    """Add a note to the row that goals were ruled out or withdrawn. The affected epochs are missing, and no
+    further run would add them."""
     counted = [
         s for s in report.scenarios if row.scenario in ("", s.scenario.id) and row.agent in ("", s.agent)
     ]
@@ -70,19 +70,20 @@ _ARE = ("is", "are")
 
 
 def replaces_every_sample(gates: GatesConfig) -> bool:
-    """Check whether a gate sets how many samples may fail, in place of "every sample passes"."""
+    """Check whether a configured gate replaces the rule "every sample passes" and sets how many samples may
+    fail."""
     # This runs for every finding, so it does not parse what is written under the names.
     return any(gate.replaces_every_sample and gate.name in gates.configured_gates for gate in RUN_GATES)
 
 
 def reads_baseline(gates: GatesConfig) -> bool:
-    """Check whether a gate compares with ``--baseline``."""
+    """Check whether a configured gate compares the run with ``--baseline``."""
     return any(gate.reads_baseline(settings) for gate, settings in _configured_gates(gates))
 
 
 def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision, gates: GatesConfig) -> bool:
-    """Check whether every rule that a failed sample broke is counted by a gate that measures just that: which
-    tools the agent called, what it answered."""
+    """Check whether every rule that a failed sample broke is counted by a gate that measures exactly that
+    rule, such as which tools the agent called or what it answered."""
     counting = [gate for gate, _ in _configured_gates(gates) if not gate.replaces_every_sample]
     return decided.verdict is Verdict.FAILED and all(
         any(gate.counts(sample, scenario, violation) for gate in counting) for violation in decided.violations
@@ -92,21 +93,21 @@ def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision
 def without_concern(
     gates: GatesConfig, selected: Sequence[Scenario], suite: Sequence[Scenario] | None
 ) -> list[str]:
-    """Return the gates that apply to nothing that was selected, but may apply to another part of the suite
-    (``None``: unknown)."""
+    """Return the gates that apply to nothing that was selected but may apply to another part of ``suite``. If
+    ``suite`` is ``None``, the rest of the suite is unknown."""
     missed = [gate for gate, _ in _configured_gates(gates) if not any(map(gate.concerns, selected))]
     return [gate.name for gate in missed if suite is None or any(map(gate.concerns, suite))]
 
 
 def run_gate_error_rates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateErrorRates]:
-    """Yield the error rates of each gate. ``epochs`` has the range for each scenario × agent."""
+    """Yield the error rates of each configured gate. ``epochs`` contains a range per scenario × agent."""
     for gate, settings in _configured_gates(plan.suite.gates):
         yield gate.estimate_error_rates(settings, PlannedRun(epochs, plan.suite.where(f"gates.{gate.name}")))
 
 
 def unapplied(gates: GatesConfig, *, repeats: bool) -> dict[str, str]:
-    """Return the gates that no recorded conversations could satisfy, by name, with the reason. ``repeats`` is
-    true if several conversations may be epochs of one scenario."""
+    """Return the gates that recorded conversations can never satisfy, keyed by name, with the reason.
+    ``repeats`` is true if several conversations may be epochs of one scenario."""
     reasons = {
         gate.name: gate.unapplied(settings, repeats=repeats) for gate, settings in _configured_gates(gates)
     }

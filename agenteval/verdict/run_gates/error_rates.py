@@ -1,4 +1,4 @@
-"""The error rates of a gate, as a value and as a sentence."""
+"""The error rates of a gate (false-positive and false-negative probability), as values and as a sentence."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ GOOD, BAD = 0.95, 0.7
 for gates that set none."""
 
 UNINFORMATIVE_ABOVE = 0.2
-"""A gate with a higher error rate than this is called uninformative."""
+"""The error rate above which a gate is called uninformative."""
 
 
 class GateErrorRates(NamedTuple):
-    """How often a gate is wrong by chance. A rate is ``None`` if it cannot be estimated."""
+    """The probabilities that a gate is wrong by chance. A rate that cannot be estimated is ``None``."""
 
     gate: str
     good: float
-    """The true success rate, in every scenario, of an agent that should pass."""
+    """The true success rate, in every scenario, of an agent that should pass (the good agent)."""
     bad: float
-    """The true success rate of an agent that should not pass."""
+    """The true success rate of an agent that should not pass (the bad agent)."""
     false_red: float | None
     """The probability that a run of the good agent fails."""
     false_green: float | None
     """The probability that a run of the bad agent passes."""
     green: float | None
-    """The probability that a run of the good agent passes; the remainder is undecided."""
+    """The probability that a run of the good agent passes. The remaining runs fail or are undecided."""
     where: str = ""
     advice: str = ""
-    """What would do better; if the rates cannot be known beforehand (not ``is_known``), what is known."""
+    """An alternative that would do better. If the rates cannot be known beforehand (``is_known`` is false),
+    this says what is known."""
     bad_where: str = "in one scenario"
-    """In how many scenarios the bad agent has the rate ``bad``."""
+    """The number of scenarios in which the bad agent has the rate ``bad``, in words."""
     is_known: bool = True
-    """False if the rates cannot be known before the run."""
+    """True if the rates can be known before the run."""
 
     @property
     def is_uninformative(self) -> bool:
@@ -48,7 +49,7 @@ class GateErrorRates(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """A sentence about the effect of chance on the gate; an uninformative gate is marked."""
+        """A sentence about the effect of chance on the gate. It also marks an uninformative gate."""
         if self.false_red is None or self.false_green is None or self.green is None:
             return f"{self.gate}: {self.advice}"
         worth = "little better than tossing a coin" if self.is_uninformative else ""
@@ -64,7 +65,7 @@ class GateErrorRates(NamedTuple):
 
 
 def unknown_error_rates(gate: str, where: str, known: str) -> GateErrorRates:
-    """Return the row of a gate whose error rates cannot be known beforehand."""
+    """Return the row for a gate whose error rates cannot be known beforehand."""
     return GateErrorRates(gate, GOOD, BAD, None, None, None, where, known, is_known=False)
 
 
@@ -83,8 +84,8 @@ def count_error_rates(
     good: float = GOOD,
     bad: float = BAD,
 ) -> GateErrorRates:
-    """Return the error rates of a gate that counts successes. ``designs`` has the rule for each scenario's
-    count; ``advice`` is used only if the gate is uninformative."""
+    """Return the error rates of a gate that counts successes. ``designs`` contains the rule for the count in
+    each scenario. ``advice`` is used only if the gate is uninformative."""
     rates = error_rates(designs, good=good, bad=bad)
     row = GateErrorRates(gate, good, bad, rates.false_red, rates.false_green, rates.green_when_good, where)
     return row._replace(advice=advice) if row.is_uninformative else row

@@ -30,39 +30,39 @@ VERDICT_OF = {
 BASELINE = "agenteval run --baseline RUN"
 
 ONE_EACH = "each conversation is a scenario of its own: --scenario-from PATH makes them epochs"
-"""Why a gate that needs several epochs does not apply to recorded conversations."""
+"""The reason why a gate that needs several epochs does not apply to recorded conversations."""
 
 
 def explain_no_baseline(report: Report) -> str:
-    """Explain why there is no baseline, for a gate that needs one."""
+    """Explain why there is no baseline, in the result of a gate that needs a baseline."""
     return f"nothing to compare with: {report.run.no_baseline or 'run with --baseline RUN'}"
 
 
 class Evidence(NamedTuple):
-    """What a gate bases its decision on."""
+    """The data on which a gate bases its decision."""
 
     report: Report
     epochs: Mapping[Pairing, EpochOutcomes]
     samples: Mapping[SampleKey, SampleDecision]
     """The decision about each sample."""
     where: str
-    """The place where the gate is written."""
+    """The location of the gate in the configuration."""
     others_decide: bool
-    """True if another gate looks at each scenario separately."""
+    """True if another gate examines each scenario separately."""
 
     def place(self, gate: str, key: str) -> str:
-        """Return the place where a key of the gate is written."""
+        """Return the location of one of the gate's keys in the configuration."""
         place = self.report.plan.suite.where(f"gates.{gate}.{key}")
         return self.where if place == "default" else place
 
 
 class PlannedRun(NamedTuple):
-    """What is known before a run."""
+    """The facts about a run that are known before it starts."""
 
     epochs: Sequence[EpochRange]
-    """The range for each scenario × agent."""
+    """The range of epochs for each scenario × agent."""
     where: str
-    """The place where the gate is written."""
+    """The location of the gate in the configuration."""
 
 
 def _always(_settings: Any, *, repeats: bool) -> str:
@@ -78,32 +78,36 @@ class RunGate(Generic[Settings]):
     """One gate over repeated runs. It is registered only in ``agenteval.verdict.run_gates.RUN_GATES``."""
 
     name: str
-    """The key under ``gates``, and the name of its rows."""
+    """The gate's key under ``gates``, which is also the name of its rows."""
     help: str
-    """The one-line description of the key that editors show."""
+    """The one-line description of the gate's key, which editors display."""
     settings: type[Settings]
-    """The model of what an author writes under the key. Its ``EXAMPLE`` is shown if the value is invalid."""
-    rows: Callable[[Settings, Evidence], Iterable[GateRow]]
-    """The decision: a row of the gate, and one for each scenario × agent that it looks at separately."""
-    estimate_error_rates: Callable[[Settings, PlannedRun], GateErrorRates]
-    """The error rates of the decision, which ``plan`` and ``validate`` show."""
-    replaces_every_sample: bool = True
-    """True if it replaces "every sample passes" and sets itself how many samples may fail."""
-    reads_baseline: Callable[[Settings], bool] = lambda _: False
-    """Whether it compares with ``--baseline``."""
-    counts: Callable[[SampleReport, Scenario, Violation], bool] = _nothing
-    """If it does not replace "every sample passes": the broken rules that it counts itself. A sample that
-    breaks no others does not fail the run otherwise."""
-    concerns: Callable[[Scenario], bool] = lambda _: True
-    """Whether it may apply to a scenario at all. It requires nothing of a selection without such a scenario.
+    """The model of the value under the gate's key. The model's ``EXAMPLE`` is shown if the value is invalid.
     """
+    rows: Callable[[Settings, Evidence], Iterable[GateRow]]
+    """Makes the decision. Returns one row for the gate and one for each scenario × agent that the gate
+    examines separately."""
+    estimate_error_rates: Callable[[Settings, PlannedRun], GateErrorRates]
+    """Estimates the error rates of the decision, which ``plan`` and ``validate`` show."""
+    replaces_every_sample: bool = True
+    """True if the gate replaces the rule "every sample passes" and itself sets how many samples may fail."""
+    reads_baseline: Callable[[Settings], bool] = lambda _: False
+    """True if the gate compares the run with ``--baseline``."""
+    counts: Callable[[SampleReport, Scenario, Violation], bool] = _nothing
+    """For a gate that does not replace "every sample passes": checks whether the gate itself counts a broken
+    rule. A sample that broke only such rules does not otherwise fail the run."""
+    concerns: Callable[[Scenario], bool] = lambda _: True
+    """Checks whether the gate may apply to a scenario at all. The gate requires nothing from a selection
+    without such a scenario."""
     unapplied: Callable[..., str] = _always
-    """Given the settings and ``repeats`` (whether several recorded conversations may be epochs of one
-    scenario): why no recorded conversations could satisfy it; empty if some could."""
+    """Returns the reason why recorded conversations can never satisfy the gate, or an empty string if some
+    could. The arguments are the settings and ``repeats``, which is true if several recorded conversations may
+    be epochs of one scenario."""
     decides_each: Callable[[Settings], bool] = lambda _: False
-    """Whether it decides for each scenario separately if that has passed."""
+    """Checks whether, with these settings, the gate decides separately for each scenario whether the scenario
+    passed."""
 
     def parse_settings(self, gates: GatesConfig) -> Settings | None:
-        """Return the settings in the configuration; ``None`` if the gate is not configured."""
+        """Return the gate's settings from the configuration, or ``None`` if the gate is not configured."""
         written = gates.configured_gates.get(self.name)
         return None if written is None else self.settings.model_validate(written)

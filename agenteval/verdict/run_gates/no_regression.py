@@ -1,4 +1,5 @@
-"""``gates.no_regression``: no worse than the run given by ``--baseline``."""
+"""``gates.no_regression``: a regression test that requires the run to be no worse than the baseline run given
+by ``--baseline``."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from agenteval.verdict.statistics import (
 
 _MOST_NAMED = 8
 SCENARIO_MARGIN = 0.3
-"""The default for the largest uncertain drop of one scenario that is not a regression."""
+"""The default for the largest uncertain drop in one scenario that does not count as a regression."""
 
 
 class NoRegressionGate(Value):
@@ -53,8 +54,9 @@ class NoRegressionGate(Value):
 
 
 def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, EpochOutcomes]) -> dict[str, tuple[Pairing, Pair]]:
-    """Pair each scenario before and now, of one agent: the agent of the same name, or the only one there is.
-    The key is the name that the pair has in the comparison."""
+    """Pair the results of each scenario in the baseline and in this run. The agents are matched by name; if
+    each run has only one agent, the two are matched. The result is keyed by the name of the pair in the
+    comparison."""
     agents = {agent for _, agent in epochs}
     pairs = {}
     for (scenario, agent), outcomes in epochs.items():
@@ -123,8 +125,9 @@ def _drop_row(
 
 
 def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evidence) -> GateRow:
-    """Return the row of a scenario that the baseline does not have, or has in another form. It passes as it
-    would without a gate over repeated runs, unless another of these gates looks at it separately."""
+    """Return the row for a scenario that the baseline does not contain, or contains in a different form. The
+    scenario passes as it would without a gate over repeated runs, unless another of these gates examines it
+    separately."""
     id, agent = scenario.scenario.id, scenario.agent
     changed = baseline.changed.get(agent, {}).get(id)
     why = f"changed since the baseline: {changed}" if changed else "new: not in the baseline"
@@ -152,7 +155,8 @@ def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evid
 
 
 def _describe_drop(result: NonInferiority, pairs: Sequence[Pair]) -> str:
-    """Describe the drop. A run that is no worse than another may be as bad, so that is reported first."""
+    """Describe the drop. A run that is no worse than a bad run may be equally bad, so that fact is reported
+    first."""
     text = f"drop of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
     never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
     if never:

@@ -1,5 +1,6 @@
-"""``gates.latency_ms``, ``tokens``, ``steps``, ``tool_calls``, ``cost``: the resources that the agent used in
-conversations, compared with numbers and with the run given by ``--baseline``."""
+"""``gates.latency_ms``, ``tokens``, ``steps``, ``tool_calls``, ``cost``: limits on the resources that the
+agent used in its conversations. Values are compared with fixed numbers and with the baseline run given by
+``--baseline``."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ _PAIRED = "no_worse_than"
 
 
 class NumberGate(Value):
-    """Upper bounds on what conversations use. Percentiles are by nearest rank."""
+    """Upper bounds on the resources that conversations use. Percentiles use the nearest-rank method."""
 
     EXAMPLE: ClassVar[str] = "{mean: 1500}"
 
@@ -56,7 +57,7 @@ class NumberGate(Value):
     max: Annotated[Number, Field(ge=0)] | None = None
     """Highest acceptable value of any conversation."""
     no_worse_than: Annotated[Number, Field(gt=0, le=100)] | None = None
-    """Highest acceptable ratio to the baseline; 1.2 allows a fifth more."""
+    """Highest acceptable ratio to the baseline; 1.2 allows an increase of one fifth."""
 
     @model_validator(mode="after")
     def _asks_something(self) -> NumberGate:
@@ -66,18 +67,18 @@ class NumberGate(Value):
 
     @property
     def bounds(self) -> dict[str, float]:
-        """The bounds on this run alone, by statistic."""
+        """The bounds that apply to this run alone, keyed by statistic."""
         named = {"mean": self.mean, "p50": self.p50, "p95": self.p95, "max": self.max}
         return {name: bound for name, bound in named.items() if bound is not None}
 
 
 class _MeasuredConversation(NamedTuple):
-    """A conversation with its measurement."""
+    """A conversation and its measurement."""
 
     scenario: str
     measurement: Measurement
     broke: bool
-    """True if the agent broke it off."""
+    """True if the agent failed and thereby ended the conversation."""
 
 
 def _rows(name: str, gate: NumberGate, evidence: Evidence) -> Iterable[GateRow]:
@@ -96,8 +97,9 @@ def _rows(name: str, gate: NumberGate, evidence: Evidence) -> Iterable[GateRow]:
 def _measure_conversations(
     name: str, scenario: ScenarioReport, evidence: Evidence
 ) -> list[_MeasuredConversation]:
-    """Measure all conversations that ended, including those that the agent broke off. If success decided how
-    many epochs there are, use only the first ones: early failures must not count more."""
+    """Measure all conversations that ended, including those that ended because the agent failed. If the
+    number of epochs depended on their success, use only the first epochs, so that early failures do not carry
+    more weight."""
     measure, spec = MEASURES[name], scenario.scenario
     measured = [
         _MeasuredConversation(
@@ -129,8 +131,8 @@ def _row(
     *,
     agent: str,
 ) -> GateRow:
-    """Compare a statistic with its bound. An unknown number may be what was seen of it, or any larger one; it
-    matters only if these lead to different results."""
+    """Compare a statistic with its bound. The true value of an unknown number may be the part that was seen
+    or anything larger. This matters only if the possible values lead to different results."""
     of = _STATISTICS[statistic]
     most = bound + _ROUNDING * max(1.0, bound)
     value: float | None = None
@@ -164,7 +166,7 @@ def _resolution(played: Sequence[_MeasuredConversation]) -> str:
 
 
 def format_bound(name: str, bound: float) -> str:
-    """Format a bound as it was written: ``1,500 ms``."""
+    """Format a bound as it was written, such as ``1,500 ms``."""
     unit = format_measure(name, 0.0).removeprefix("0")
     return f"{bound:,.10g}{unit}"
 
@@ -234,8 +236,9 @@ def _baseline_row(
 def _baseline_pairs(
     name: str, scenarios: Sequence[ScenarioReport], baseline: Baseline | None, evidence: Evidence
 ) -> tuple[list[RatioPair], list[str]]:
-    """Return each scenario that is the same in both runs, and why scenarios have no number. Unknown ones are
-    not left out silently, because they might be the ones that got worse."""
+    """Return each scenario that is identical in both runs, and the reasons why scenarios have no number.
+    Scenarios with unknown numbers are not left out silently, because they might be the ones that got worse.
+    """
     pairs, unknown = [], []
     for scenario in scenarios:
         known = _baseline_values(scenario, baseline)
@@ -261,7 +264,8 @@ def _baseline_pairs(
 def _baseline_values(
     scenario: ScenarioReport, baseline: Baseline | None
 ) -> Mapping[str, tuple[float, ...]] | None:
-    """Return the numbers of the same scenario in the baseline; ``None`` if it is missing or not the same."""
+    """Return the numbers of the same scenario in the baseline, or ``None`` if the scenario is missing or not
+    identical."""
     if baseline is None:
         return None
     return baseline.effort.get(scenario.agent, {}).get(scenario.scenario.id)
@@ -275,7 +279,7 @@ def _describe_ratio(
     means = f"mean {format_measure(name, before)} before and {format_measure(name, after)} now"
     text = f"{plural(len(pairs), 'scenario')}, {means}"
     if isinf(found.high):
-        return f"{text}; one scenario does not show how much they scatter: at least 2 are needed"
+        return f"{text}; one scenario does not show how much the ratios scatter: at least 2 are needed"
     text += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
     if outcome is not StatisticalOutcome.UNDECIDED:
         return text

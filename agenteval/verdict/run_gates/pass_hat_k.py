@@ -1,4 +1,4 @@
-"""``gates.pass_hat_k``: the probability that several epochs in a row succeed."""
+"""``gates.pass_hat_k``: a gate on pass^k, the probability that ``k`` epochs in a row succeed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PassHatKGate(Value):
     at_least: Annotated[Number, Field(gt=0, le=1)]
     """Lowest acceptable probability."""
     over: Literal["scenario", "suite"] = "scenario"
-    """scenario: applies to each scenario; suite: to their mean."""
+    """scenario: the gate applies to each scenario; suite: the gate applies to the mean over all scenarios."""
 
 
 def _rows(gate: PassHatKGate, evidence: Evidence) -> Iterable[GateRow]:

@@ -1,4 +1,5 @@
-"""``gates.pass_rate``: each scenario's true success rate, by a test planned before the first epoch."""
+"""``gates.pass_rate``: a gate on each scenario's true success rate, decided by a statistical test that is
+planned before the first epoch."""
 
 from __future__ import annotations
 
@@ -26,17 +27,18 @@ from agenteval.verdict.statistics import (
 
 
 class PassRateGate(Value):
-    """A test of each scenario's true success rate. Accepting it at ``reject_below`` or less, and (for a whole
-    run) rejecting it at ``at_least`` or more, each have a probability of at most ``1 - confidence``."""
+    """A test of each scenario's true success rate. The probability of accepting a rate of ``reject_below`` or
+    less is at most ``1 - confidence``, and so is the probability (for a whole run) of rejecting a rate of
+    ``at_least`` or more."""
 
     EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
 
     at_least: Annotated[Number, Field(gt=0, le=1)]
-    """Success rate from which a scenario is good, so that red is unlikely."""
+    """Success rate from which a scenario counts as good, so that a failed run is unlikely."""
     reject_below: Annotated[Number, Field(gt=0, lt=1)]
-    """Success rate up to which a scenario is bad, so that green is unlikely."""
+    """Success rate up to which a scenario counts as bad, so that a passed run is unlikely."""
     confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
-    """Confidence of a verdict; 0.95 means wrong in at most 5 of 100 runs."""
+    """Confidence of a verdict; with 0.95, the verdict is wrong in at most 5 of 100 runs."""
 
     @model_validator(mode="after")
     def _in_order(self) -> PassRateGate:
@@ -53,7 +55,8 @@ def rule_of(gate: PassRateGate, scenarios: int) -> PassRateRule:
 
 
 def planned_test(gate: PassRateGate, epochs: EpochOutcomes, scenarios: int) -> RateTest:
-    """Return the test that was planned before the first epoch: sequential, or exact for a fixed number."""
+    """Return the test that was planned before the first epoch: a sequential test, or an exact test if the
+    number of epochs is fixed."""
     return rate_test(rule_of(gate, scenarios), max(1, epochs.planned_min), max(1, epochs.planned_max))
 
 
@@ -94,7 +97,7 @@ def _basis(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRate
 
 
 def _resolution(decision: SequentialDecision, outcomes: EpochOutcomes, rule: PassRateRule) -> str:
-    """Return what would decide, as a line to write or a command to run."""
+    """Return the next step that would decide the scenario: a configuration line or a command to run."""
     decided = decision.epochs - decision.missing
     if outcomes.planned_max < least_epochs(rule):
         return f"epochs: {least_epochs(rule)}"

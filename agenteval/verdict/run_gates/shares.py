@@ -1,6 +1,6 @@
-"""``gates.tool_accuracy``, ``output_accuracy``, ``robustness``: the shares of the dimensions, over all their
-conversations. A failure that they count does not fail its sample: a share of nine in ten allows one in ten to
-miss."""
+"""``gates.tool_accuracy``, ``output_accuracy``, ``robustness``: minimum values for the three dimensions, each
+a share of all conversations in the dimension. A failure that is counted in a share does not fail its sample:
+with a minimum of nine in ten, one conversation in ten may fail."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ class _Share(NamedTuple):
     """The definition of one share."""
 
     of: Callable[[SampleReport], float | bool | None]
-    """What a conversation adds to the share, from 0 to 1; ``None`` if it is unknown."""
+    """Returns the contribution of a conversation to the share, from 0 to 1, or ``None`` if the contribution
+    is unknown."""
     concerns: Callable[[Scenario], bool]
-    """Whether it applies to a scenario."""
+    """Checks whether the share applies to a scenario."""
     scenarios_text: str
-    """Those scenarios, in words."""
+    """A description of the scenarios that the share applies to."""
     counts: Callable[[SampleReport, Scenario, Violation], bool]
-    """Whether a broken rule lowers it."""
+    """Checks whether a broken rule lowers the share."""
 
 
 class _ShareValue(NamedTuple):
@@ -80,8 +81,8 @@ def _measure_share(scenario: str, sample: SampleReport, share: _Share) -> _Share
 
 
 def _row(name: str, gate: ShareGate, shares: Sequence[_ShareValue], where: str, *, agent: str) -> GateRow:
-    """Compare the share with its bound. An unknown value counts once as missed and once as met; if both lead
-    to the same result, it does not matter."""
+    """Compare the share with its bound. Unknown values are counted once as misses and once as hits. They do
+    not matter if both counts lead to the same result."""
     known = [each.value for each in shares if each.value is not None]
     unknown = len(shares) - len(known)
     low, high = ((fsum([*known, *[each] * unknown]) / len(shares) if shares else None) for each in (0.0, 1.0))
@@ -106,7 +107,7 @@ def _row(name: str, gate: ShareGate, shares: Sequence[_ShareValue], where: str, 
 
 
 def _describe_lowest(shares: Sequence[_ShareValue]) -> str:
-    """List the scenarios that lower the share, the lowest first."""
+    """List the scenarios that lower the share, beginning with the lowest."""
     of_each: dict[str, list[float]] = {}
     for each in shares:
         if each.value is not None:
@@ -130,8 +131,8 @@ def _expects_tools(scenario: Scenario) -> bool:
 
 
 def _is_missing_tool(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Check whether expected tools were never called (or some were called although none may be), and nothing
-    else was wrong with the calls. A forbidden call or wrong arguments do not belong to the share."""
+    """Check whether the only problem with the calls is that expected tools were never called (or that tools
+    were called although none may be). The share does not cover forbidden calls or wrong arguments."""
     if violation.name != "tool_calls" or sample.tool_accuracy is None or scenario.case is None:
         return False
     called = {call.name for call in sample.trajectory.tool_calls if call.was_made}
@@ -147,8 +148,8 @@ def _is_wrong_output(sample: SampleReport, scenario: Scenario, violation: Violat
 
 
 def _is_broken_check(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Check whether one of the scenario's own checks failed; a severe finding belongs to
-    ``fail_on_severity``."""
+    """Check whether one of the scenario's own checks failed. A severe finding is covered by
+    ``fail_on_severity`` instead."""
     if scenario.category is not Category.ROBUSTNESS or violation.verdict is not Verdict.FAILED:
         return False
     return violation.name == "no_error" or bool(_broken_checks(sample, violation.name))

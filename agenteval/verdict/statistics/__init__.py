@@ -1,7 +1,8 @@
-"""Statistics of repeated runs, and gates with known error rates. Pure; uses only the standard library.
+"""Statistics for repeated runs, and statistical gates with known error rates. Pure; uses only the standard
+library.
 
-Every value is frozen, and every function returns the same result whatever the order of the scenarios. Epochs
-are in epoch order if a test is sequential, and in any order otherwise. Randomness is seeded."""
+Every value is frozen, and the result of a function does not depend on the order of the scenarios. Epochs must
+be in epoch order if a test is sequential; otherwise, they may be in any order. Random draws are seeded."""
 
 from agenteval.verdict.statistics.estimates import (
     Bounds,

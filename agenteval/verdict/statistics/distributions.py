@@ -1,6 +1,6 @@
-"""The few distributions that the tests need, from the standard library alone.
+"""The few probability distributions that the tests need, implemented with the standard library alone.
 
-Accurate to about 1e-12; the tests compare them with exact rational arithmetic."""
+The functions are accurate to about 1e-12; unit tests compare them with exact rational arithmetic."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ _MOST_TERMS = 100_000
 
 
 def normal_quantile(probability: float) -> float:
-    """Return the standard normal value that is exceeded with probability ``1 - probability``."""
+    """Return the quantile of the standard normal distribution: the value that is exceeded with probability
+    ``1 - probability``."""
     return NormalDist().inv_cdf(probability)
 
 
 @lru_cache(maxsize=1024)
 def student_t_quantile(probability: float, degrees: int) -> float:
-    """Return the value below which Student's t with ``degrees`` of freedom lies with ``probability`` (>=
-    0.5).
+    """Return the quantile of Student's t distribution with ``degrees`` degrees of freedom: the value that is
+    not exceeded with ``probability`` (>= 0.5).
 
-    Student (1908), "The probable error of a mean"; from 30 degrees on by the expansion of Abramowitz & Stegun
-    (1964), 26.7.5, within 1e-6 there."""
+    Student (1908), "The probable error of a mean". From 30 degrees of freedom on, the expansion of Abramowitz
+    & Stegun (1964), 26.7.5, is used, which is accurate to 1e-6 in that range."""
     if degrees >= 30:
         return _t_by_expansion(normal_quantile(probability), degrees)
 
@@ -47,7 +48,7 @@ def _t_by_expansion(z: float, degrees: int) -> float:
 
 
 def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Find where a rising function crosses zero between ``low`` and ``high``, by bisection."""
+    """Find the point between ``low`` and ``high`` where an increasing function crosses zero, by bisection."""
     for _ in range(60):
         middle = (low + high) / 2
         if rising(middle) < 0:
@@ -58,7 +59,8 @@ def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
 
 
 def regularised_beta(x: float, a: float, b: float) -> float:
-    """Compute I_x(a, b) by its continued fraction (DLMF 8.17.22), on the side where it converges fast."""
+    """Compute the regularized incomplete beta function I_x(a, b) by its continued fraction (DLMF 8.17.22), on
+    the side where the fraction converges quickly."""
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):
@@ -68,7 +70,7 @@ def regularised_beta(x: float, a: float, b: float) -> float:
 
 
 def _beta_fraction(x: float, a: float, b: float) -> float:
-    """Evaluate the fraction by Lentz's method: a product of ratios ``c * d``, until they become one."""
+    """Evaluate the continued fraction by Lentz's method: multiply ratios ``c * d`` until they become 1."""
     c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _MOST_TERMS):

@@ -1,4 +1,5 @@
-"""Statistics of the epochs of one scenario: counts, intervals, pass@k and pass^k, stable or flaky."""
+"""Statistics of the epochs of one scenario: counts, confidence intervals, pass@k and pass^k, stability or
+flakiness."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from agenteval.verdict.statistics.rate_test import StatisticalOutcome
 
 @dataclass(frozen=True)
 class Tally:
-    """The counts of ``planned`` epochs: ``decided`` have an outcome, ``successes`` succeeded, and the rest is
-    missing.
+    """The counts for ``planned`` epochs. Of these, ``decided`` have an outcome and ``successes`` succeeded;
+    all other planned epochs are missing.
 
     Raise ``ValueError`` unless 0 <= successes <= decided <= planned."""
 
@@ -31,11 +32,11 @@ class Tally:
 
     def __post_init__(self) -> None:
         if not 0 <= self.successes <= self.decided <= self.planned:
-            raise ValueError("a tally needs 0 <= successes <= decided <= planned")
+            raise ValueError("a tally requires 0 <= successes <= decided <= planned")
 
     @classmethod
     def of(cls, outcomes: Iterable[bool | None]) -> Tally:
-        """Count outcomes; ``None`` is a missing one."""
+        """Count outcomes. ``None`` stands for a missing outcome."""
         known = list(outcomes)
         return cls(known.count(True), len(known) - known.count(None), len(known))
 
@@ -45,7 +46,7 @@ class Tally:
 
     @property
     def rate(self) -> Fraction | None:
-        """The exact share of the decided epochs that succeeded; ``None`` if none was decided."""
+        """The exact success rate of the decided epochs, or ``None`` if no epoch was decided."""
         return Fraction(self.successes, self.decided) if self.decided else None
 
     def worst(self) -> Tally:
@@ -63,8 +64,9 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """Return the score interval of a rate; all of [0, 1] without a sample. It is for display, not for a gate:
-    read after the fact it does not guarantee an error rate.
+    """Return the Wilson score interval (confidence interval) of a rate; without any sample, return [0, 1].
+    The interval is for display, not for a gate, because an interval that is read after the fact does not
+    guarantee an error rate.
 
     Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference", JASA 22."""
     if not n:
@@ -79,17 +81,18 @@ def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
 
 
 def score_reach(variance: float, n: float, *, lean: float, z: float) -> float:
-    """Return the distance between Wilson's bound and an estimate with this variance, from ``n`` epochs.
+    """Return the distance between Wilson's bound and an estimate with this variance, based on ``n`` epochs.
 
-    ``lean`` in [-1, 1] is the side to which the outcomes are skewed; at 1 they may spread further on this
-    one. The terms of order 1/n keep the interval open if no variance was observed (all passed, or all
-    failed)."""
+    ``lean`` in [-1, 1] is the side to which the outcomes are skewed; at 1, they may spread further on the
+    side of the bound. The terms of order 1/n keep the interval from collapsing if no variance was observed
+    (all passed or all failed)."""
     half_term = z * z / (2 * n)
     return max(0.0, (lean * half_term + sqrt(z * z * variance + half_term * half_term)) / (1 + z * z / n))
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval:
-    """Return the exact interval of a rate. It covers the true rate at least that often, for every rate and n.
+    """Return the exact confidence interval of a rate. For every rate and every n, the interval contains the
+    true rate with at least the stated probability.
 
     Clopper, C. J. & Pearson, E. S. (1934), "The use of confidence or fiducial limits illustrated in the case
     of the binomial", Biometrika 26."""
@@ -103,8 +106,9 @@ def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interva
 
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
-    """Estimate the probability that at least one of ``k`` epochs succeeds, without bias, from ``c`` successes
-    in ``n``; ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
+    """Estimate pass@k without bias: the probability that at least one of ``k`` epochs succeeds, given ``c``
+    successes in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed
+    beforehand.
 
     Chen, M. et al. (2021), "Evaluating large language models trained on code", arXiv 2107.03374: the share of
     the subsets of size k that contain a success."""
@@ -112,8 +116,8 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float | None:
-    """Estimate the probability that all of ``k`` epochs succeed, without bias, from ``c`` successes in ``n``;
-    ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
+    """Estimate pass^k without bias: the probability that all of ``k`` epochs succeed, given ``c`` successes
+    in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
 
     Yao, S. et al. (2024), "tau-bench", arXiv 2406.12045: the share of the subsets of size k that contain only
     successes."""
@@ -127,25 +131,26 @@ def _share_of_subsets(n: int, c: int, k: int) -> Fraction:
 
 
 class Bounds(NamedTuple):
-    """An estimate, and its values in the worst and the best case."""
+    """An estimate, and its values in the worst and the best case for missing epochs."""
 
     estimate: float | None
-    """The estimate from the decided epochs; ``None`` if it cannot be estimated from them."""
+    """The estimate based on the decided epochs, or ``None`` if they do not allow an estimate."""
     low: float
     """The value if all missing epochs had failed."""
     high: float
     """The value if all missing epochs had succeeded."""
 
     def compare(self, at_least: float) -> StatisticalOutcome:
-        """Check whether the estimate reaches ``at_least``; undecided if the missing epochs matter."""
+        """Check whether the estimate reaches ``at_least``. The result is undecided if the missing epochs
+        could change it."""
         if self.low >= at_least:
             return StatisticalOutcome.ACCEPT
         return StatisticalOutcome.REJECT if self.high < at_least else StatisticalOutcome.UNDECIDED
 
 
 def pass_hat_k_bounds(tally: Tally, k: int) -> Bounds | None:
-    """Return pass^k of one scenario, with missing epochs in the worst and the best case; ``None`` if fewer
-    than ``k`` epochs were planned."""
+    """Return pass^k for one scenario, with bounds that assume the worst and the best outcome for missing
+    epochs. Return ``None`` if fewer than ``k`` epochs were planned."""
     if tally.planned < k:
         return None
     worst, best = tally.worst(), tally.best()
@@ -157,8 +162,8 @@ def pass_hat_k_bounds(tally: Tally, k: int) -> Bounds | None:
 
 
 def mean_pass_hat_k(tallies: Sequence[Tally], k: int) -> Bounds | None:
-    """Return the mean of pass^k over scenarios; ``None`` if any scenario has fewer than ``k`` planned epochs,
-    or there are no scenarios."""
+    """Return the mean of pass^k over scenarios. Return ``None`` if any scenario has fewer than ``k`` planned
+    epochs or if there are no scenarios."""
     if not tallies or any(tally.planned < k for tally in tallies):
         return None
     known = all(tally.decided >= k for tally in tallies)
@@ -174,19 +179,19 @@ def _mean_share(counts: Sequence[tuple[int, int]], k: int) -> float:
 
 
 class Stability(StrEnum):
-    """Whether all epochs of a scenario ended alike."""
+    """The stability of a scenario: whether all epochs had the same outcome."""
 
     STABLE_PASS = "stable pass"
     FLAKY = "flaky"
     STABLE_FAIL = "stable fail"
     UNKNOWN = "not known"
-    """Fewer than two epochs were decided and none contradicts another, or the result depends on a missing
-    one."""
+    """Fewer than two epochs were decided and their outcomes do not differ, or the result depends on a missing
+    epoch."""
 
 
 def stability(tally: Tally) -> Stability:
-    """Classify a scenario by whether all of its epochs ended alike. One epoch cannot show that, and a missing
-    one may hide a difference."""
+    """Classify a scenario as stable or flaky by whether all of its epochs had the same outcome. A single
+    epoch cannot show stability, and a missing epoch may hide a difference."""
     if 0 < tally.successes < tally.decided:
         return Stability.FLAKY
     if tally.missing or tally.decided < 2:

@@ -1,5 +1,5 @@
-"""Tests of whether anything changed between two runs of the same scenarios. All are exact unless marked
-otherwise."""
+"""Significance tests for a change between two runs of the same scenarios (paired tests). All tests are exact
+unless marked otherwise."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from agenteval.verdict.statistics.estimates import Tally
 Alternative = Literal["drop", "rise", "either"]
 
 _MOST_SUMS = 50_000
-"""The maximum number of sums that are added up for one magnitude."""
+"""The maximum number of sums computed for one magnitude."""
 _DRAWS = 20_000
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One scenario in both runs."""
+    """The results of one scenario in both runs."""
 
     scenario: str
     before: Tally
@@ -32,17 +32,18 @@ class Pair:
 
     @property
     def difference(self) -> Fraction | None:
-        """The rate after minus the rate before, of the decided epochs; ``None`` if a side has none."""
+        """The rate after minus the rate before, over the decided epochs. ``None`` if either run has no
+        decided epoch."""
         before, after = self.before.rate, self.after.rate
         return None if before is None or after is None else after - before
 
     @property
     def single(self) -> bool:
-        """True if each side has exactly one decided epoch."""
+        """True if each run has exactly one decided epoch."""
         return self.before.decided == self.after.decided == 1
 
     def kindest(self) -> Pair:
-        """Return the pair with missing epochs counted against a drop."""
+        """Return the pair with missing epochs counted as evidence against a drop."""
         return Pair(self.scenario, self.before.worst(), self.after.best())
 
     def harshest(self) -> Pair:
@@ -51,20 +52,20 @@ class Pair:
 
 
 class PValue(NamedTuple):
-    """A p-value."""
+    """A p-value, and whether it is exact."""
 
     value: float
     exact: bool
-    """True if it was computed over all possibilities. Otherwise it comes from seeded random draws and is
-    slightly too large."""
+    """True if the p-value was computed over all possibilities. Otherwise, it was computed from seeded random
+    draws and is slightly too large."""
 
 
 def sign_flip_test(differences: Sequence[float | Fraction], *, seed: int = 0, draws: int = _DRAWS) -> PValue:
-    """Test whether the mean of per-scenario differences is zero: if nothing had changed, each would be
-    equally likely to have the other sign. Whole scenarios flip, so their epochs need not be independent of
-    each other.
+    """Test whether the mean of per-scenario differences is zero (permutation test). If nothing had changed,
+    each difference would be equally likely to have the opposite sign. The signs of whole scenarios are
+    flipped, so the epochs of a scenario need not be independent of each other.
 
-    Fisher, R. A. (1935), "The design of experiments", section 21; the count of draws includes the observed
+    Fisher, R. A. (1935), "The design of experiments", section 21. The number of draws includes the observed
     one (Phipson & Smyth 2010)."""
     sizes = _as_integers(differences)
     observed, alike = sum(sizes), Counter(abs(size) for size in sizes if size)
@@ -81,16 +82,17 @@ def sign_flip_test(differences: Sequence[float | Fraction], *, seed: int = 0, dr
 
 
 def _as_integers(differences: Sequence[float | Fraction]) -> list[int]:
-    """Scale the differences to integers. Differences of rates are fractions of small numbers: on a common
-    denominator equal sums are equal."""
+    """Scale the differences to integers. Differences of rates are fractions with small denominators; with a
+    common denominator, equal sums compare as equal."""
     exact = [Fraction(difference).limit_denominator(1_000_000) for difference in differences]
     scale = lcm(*(value.denominator for value in exact))
     return [int(value * scale) for value in exact]
 
 
 def _sums_of_flips(alike: Mapping[int, int]) -> dict[int, int] | None:
-    """Count the ways in which each sum arises; ``None`` if there are too many. ``alike`` has the number of
-    differences of each magnitude. A zero flips to itself and provides no information."""
+    """Count the ways in which each sum can result, or return ``None`` if there are too many sums. ``alike``
+    contains the number of differences of each magnitude. Flipping a zero changes nothing and provides no
+    information."""
     sums = {0: 1}
     for size, n in sorted(alike.items()):
         if len(sums) * n > _MOST_SUMS:
@@ -105,16 +107,17 @@ def _sums_of_flips(alike: Mapping[int, int]) -> dict[int, int] | None:
 
 
 def mcnemar(worse: int, better: int) -> float:
-    """Test scenarios that have one epoch in each run: of those that changed, ``worse`` now fail and
-    ``better`` now pass; if nothing had changed, both directions would be equally likely. Exact.
+    """Apply McNemar's exact test to scenarios that have one epoch in each run. Of the scenarios that changed,
+    ``worse`` now fail and ``better`` now pass. If nothing had changed, both directions would be equally
+    likely.
 
     McNemar, Q. (1947), "Note on the sampling error of the difference between correlated proportions",
-    Psychometrika 12, by the binomial instead of its approximation."""
+    Psychometrika 12, using the binomial distribution instead of its approximation."""
     return min(1.0, 2 * binomial_at_least(max(worse, better), worse + better, 0.5))
 
 
 def mcnemar_of(pairs: Sequence[Pair]) -> float | None:
-    """Apply ``mcnemar`` over scenarios; ``None`` unless each has one epoch in each run."""
+    """Apply ``mcnemar`` to the scenarios. Return ``None`` unless each scenario has one epoch in each run."""
     if not pairs or not all(pair.single for pair in pairs):
         return None
     worse = sum(pair.before.successes > pair.after.successes for pair in pairs)
@@ -123,8 +126,9 @@ def mcnemar_of(pairs: Sequence[Pair]) -> float | None:
 
 
 def fisher_exact(before: Tally, after: Tally, alternative: Alternative = "drop") -> float:
-    """Test whether the rate of one scenario changed, from its decided epochs: the probability of a split of
-    all successes over the two runs that is at least as extreme, if nothing had changed. Exact.
+    """Test whether the rate of one scenario changed, using its decided epochs (Fisher's exact test). The
+    p-value is the probability, if nothing had changed, that all successes are split between the two runs at
+    least as extremely as observed.
 
     Fisher, R. A. (1934), "Statistical methods for research workers", 5th edition, section 21.02."""
     return _fisher(before.successes, before.decided, after.successes, after.decided, alternative)
@@ -143,8 +147,9 @@ def _fisher(s: int, n: int, t: int, m: int, alternative: Alternative) -> float:
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Adjust the p-values of several tests for comparison with one level: the probability that any true
-    "nothing changed" falls below it is at most that level, however the tests depend on each other.
+    """Adjust the p-values of several tests so that they can be compared with one level (Holm's
+    multiple-testing correction). If nothing changed in some of the tests, the probability that any of their
+    adjusted p-values falls below the level is at most that level, however the tests depend on each other.
 
     Holm, S. (1979), "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6."""
     adjusted: dict[str, float] = {}

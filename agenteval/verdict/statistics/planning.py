@@ -1,4 +1,5 @@
-"""Estimate before a run how often its gates will be wrong, and how many epochs would do better."""
+"""Estimate before a run how often its gates will be wrong and how many epochs would improve them (power
+analysis)."""
 
 from __future__ import annotations
 
@@ -28,16 +29,16 @@ _DRAWS = 300
 
 
 class Design(Protocol):
-    """What a gate requires of one scenario: a ``RateTest`` or a ``CountRule``."""
+    """The rule by which a gate decides one scenario: a ``RateTest`` or a ``CountRule``."""
 
     def chances(self, rate: float) -> OutcomeProbabilities: ...
 
 
 @dataclass(frozen=True)
 class CountRule:
-    """A rule that accepts from ``accept_from`` successes in ``epochs`` on and rejects otherwise, as a
-    threshold on a share does, and "every sample passes". Such a rule is never undecided, and its error rates
-    are whatever results."""
+    """A rule that accepts if at least ``accept_from`` of ``epochs`` epochs succeed, and rejects otherwise. A
+    threshold on a share and "every sample passes" are such rules. A rule of this type is never undecided, and
+    its error rates are not limited beforehand; they follow from the two numbers."""
 
     accept_from: int
     epochs: int
@@ -48,13 +49,14 @@ class CountRule:
 
 
 def share_rule(at_least: float, epochs: int) -> CountRule:
-    """Return the rule of a threshold on the share of the epochs: ``goal_completion: 0.8`` of 3 epochs
-    requires all three."""
+    """Return the rule for a threshold on the share of successful epochs. For example, ``goal_completion:
+    0.8`` with 3 epochs requires all three to succeed."""
     return CountRule(ceil(Fraction(str(at_least)) * epochs), epochs)
 
 
 def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
-    """Return the rule of a bound on pass^k of each scenario; ``None`` (not estimable) if epochs < k."""
+    """Return the rule for a lower bound on pass^k in each scenario. Return ``None`` (not estimable) if epochs
+    < k."""
     if epochs < k:
         return None
     reached = [c for c in range(epochs + 1) if (pass_hat_k(epochs, c, k) or 0.0) >= at_least]
@@ -62,11 +64,12 @@ def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
 
 
 def mean_pass_hat_k_chance(counts: Sequence[int], k: int, at_least: float, rate: float) -> float | None:
-    """Return how often the mean of pass^k over scenarios reaches ``at_least`` if each has the true ``rate``;
-    ``None`` if it is not estimable.
+    """Return the probability that the mean of pass^k over scenarios reaches ``at_least`` if each scenario has
+    the true ``rate``. Return ``None`` if pass^k is not estimable.
 
-    ``counts`` has the epochs of each scenario. Exact: the distributions of the scenarios' estimates are
-    convolved, at a resolution of a millionth if their numbers of epochs differ."""
+    ``counts`` contains the number of epochs for each scenario. The computation is exact: the distributions of
+    the scenarios' estimates are convolved, with a resolution of one millionth if the numbers of epochs
+    differ."""
     if not counts or min(counts) < k:
         return None
     unit = comb(counts[0], k) if len(set(counts)) == 1 else 1_000_000
@@ -84,7 +87,7 @@ def mean_pass_hat_k_chance(counts: Sequence[int], k: int, at_least: float, rate:
 
 
 class ErrorRates(NamedTuple):
-    """Probabilities over a whole run."""
+    """Error probabilities for an entire run."""
 
     false_red: float
     false_green: float
@@ -92,14 +95,16 @@ class ErrorRates(NamedTuple):
 
 
 def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorRates:
-    """Compute how often a run is wrong. ``designs`` has one design for each scenario.
+    """Compute the probabilities that a run is wrong. ``designs`` contains one design for each scenario.
 
-    ``good`` is the rate of an agent that should pass: a false red is a red run in which every scenario has
-    it. ``bad`` is the rate of one that should not: a false green is a green run in which one scenario has it
-    and the others never fail, the case that is hardest to detect (of all scenarios, the one in which it is
-    missed most often). Binomial arithmetic; nothing is simulated. Raise ``ValueError`` without a design."""
+    ``good`` is the success rate of an agent that should pass. A false red is a failed run in which every
+    scenario has this rate. ``bad`` is the success rate of an agent that should not pass. A false green is a
+    passed run in which one scenario has this rate and all others never fail, which is the case that is
+    hardest to detect. Of all scenarios, the bad one is assumed to be the scenario in which a bad rate is
+    missed most often. The computation uses binomial arithmetic and no simulation. Raise ``ValueError`` if
+    there is no design."""
     if not designs:
-        raise ValueError("error rates need at least one scenario")
+        raise ValueError("error rates require at least one scenario")
     kinds = Counter(designs)
     at_good = {kind: kind.chances(good) for kind in kinds}
     perfect = {kind: kind.chances(1.0) for kind in kinds}
@@ -118,16 +123,16 @@ def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorR
 
 def least_epochs(rule: PassRateRule) -> int:
     """Return the smallest number of epochs after which a scenario that never failed can be accepted. With
-    fewer no run can be green, because at ``reject_below`` a lucky streak is too likely."""
+    fewer epochs, no run can pass, because a lucky streak is too likely at a rate of ``reject_below``."""
     return max(1, ceil(log(rule.false_accept) / log(rule.reject_below) - 1e-9))
 
 
 def epochs_for_green(
     rule: PassRateRule, good: float, *, chance: float = 0.8, min_epochs: int | None = None
 ) -> int | None:
-    """Return about how many epochs a test must be allowed so that a run whose scenarios all have the rate
-    ``good`` is green with at least the probability ``chance``; ``None`` if 1,000 are not enough. Without
-    ``min_epochs`` it is a test of a fixed number."""
+    """Return the approximate maximum number of epochs that a test must allow so that a run in which all
+    scenarios have the rate ``good`` passes with a probability of at least ``chance``. Return ``None`` if
+    1,000 epochs are not enough. Without ``min_epochs``, the test has a fixed number of epochs."""
     n = max(least_epochs(rule), min_epochs or 1)
     while n <= _LONGEST_TEST:
         # The exact test of n epochs has nearly the highest power of all tests that end by n, and is cheap.
@@ -140,7 +145,8 @@ def epochs_for_green(
 
 
 def _power(rule: PassRateRule, good: float, n: int) -> float:
-    """Return how often the exact test of ``n`` epochs accepts at the rate ``good``."""
+    """Return the power of the exact test with ``n`` epochs: the probability that it accepts at the rate
+    ``good``."""
     accept_from = bisect_left(
         range(n + 1), True, key=lambda c: binomial_at_least(c, n, rule.reject_below) <= rule.false_accept
     )
@@ -148,8 +154,9 @@ def _power(rule: PassRateRule, good: float, n: int) -> float:
 
 
 def epochs_to_decide(successes: int, n: int, rule: PassRateRule) -> int | None:
-    """Return about how many *more* epochs would decide if the scenario continued to succeed at its observed
-    rate; 0 if ``n`` decide by an exact test, ``None`` if 10,000 in all would not or none was observed."""
+    """Return the approximate number of *additional* epochs that would decide a scenario if it continued to
+    succeed at its observed rate. Return 0 if ``n`` epochs are enough for an exact test to decide. Return
+    ``None`` if a total of 10,000 epochs would not be enough or if no rate was observed."""
     if not n:
         return None
     rate, total = Fraction(successes, n), n
@@ -175,11 +182,11 @@ def no_regression_chances(
     draws: int = _DRAWS,
     seed: int = 0,
 ) -> OutcomeProbabilities:
-    """Estimate the outcomes of ``non_inferiority`` for two runs of ``epochs`` epochs. ``before`` and
-    ``after`` have the true rate of each scenario.
+    """Estimate the probabilities of the outcomes of ``non_inferiority`` for two runs with ``epochs`` epochs
+    each. ``before`` and ``after`` contain the true rate of each scenario.
 
-    This is the only gate with too many paths to count: it uses seeded draws; 300 of them are accurate to
-    about five hundredths."""
+    This is the only gate with too many paths to count, so the estimate uses seeded random draws (Monte Carlo
+    simulation). With 300 draws, the estimate is accurate to about 0.05."""
     random = Random(seed)
     names = [str(index) for index in range(len(before))]
     outcomes = Counter(

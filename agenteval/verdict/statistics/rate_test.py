@@ -1,14 +1,15 @@
-"""The ``pass_rate`` gate of one scenario: a sequential test whose error rates are exact.
+"""The ``pass_rate`` gate for one scenario: a sequential test (SPRT) whose error rates are exact.
 
-Wald, A. (1945), "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16: the ratio
-of the likelihoods of the outcomes at ``at_least`` and at ``reject_below`` is followed epoch by epoch. By
-Ville's inequality it ever rises above 1/a with a probability of at most ``a`` at the lower rate, however
-often one looks. Epochs are bounded, so the last look decides by exact arithmetic over all paths: it may use
-up the probability of an error that the earlier looks have left. With ``min_epochs == max_epochs`` there are
-no earlier looks, and what is left is the exact binomial test.
+Wald, A. (1945), "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16: after
+each epoch, the test updates the likelihood ratio of the outcomes at ``at_least`` to the outcomes at
+``reject_below``. By Ville's inequality, the probability at the lower rate that this ratio ever rises above
+1/a is at most ``a``, however often the test looks at the outcomes. The number of epochs is limited, so the
+last look decides by exact arithmetic over all paths; it may use up the error probability that the earlier
+looks have left. With ``min_epochs == max_epochs``, there are no earlier looks, and the test is the exact
+binomial test.
 
 Both error rates hold for every true rate on their side, not only at the bounds: a path with more successes is
-accepted no later and rejected no earlier, so the probability of accepting rises with the rate."""
+accepted no later and rejected no earlier, so the probability of acceptance rises with the rate."""
 
 from __future__ import annotations
 
@@ -28,17 +29,18 @@ class StatisticalOutcome(StrEnum):
     REJECT = "reject"
     CONTINUE = "continue"
     UNDECIDED = "undecided"
-    """Final: no further epoch within the plan can change it."""
+    """Undecided for good: no additional epoch within the plan can change this outcome."""
 
 
 @dataclass(frozen=True)
 class PassRateRule:
-    """What the test guarantees for each of ``scenarios`` scenarios.
+    """The guarantees of the test for each of ``scenarios`` scenarios.
 
-    At a true rate of ``reject_below`` or less, the probability of accepting is at most ``1 - confidence`` (no
-    correction: a run is green only if all scenarios accept). At ``at_least`` or more, a *run* of all
-    scenarios rejects one with at most that probability (Bonferroni: each scenario gets its share). Raise
-    ``ValueError`` unless 0 < reject_below < at_least <= 1 and 0 < confidence < 1."""
+    At a true rate of ``reject_below`` or less, the probability of acceptance is at most ``1 - confidence``
+    (without a correction, because a run passes only if all scenarios are accepted). At a true rate of
+    ``at_least`` or more, the probability that a *run* of all scenarios rejects any scenario is at most ``1 -
+    confidence`` (Bonferroni: each scenario gets an equal share). Raise ``ValueError`` unless 0 < reject_below
+    < at_least <= 1 and 0 < confidence < 1."""
 
     at_least: float
     reject_below: float
@@ -47,11 +49,11 @@ class PassRateRule:
 
     def __post_init__(self) -> None:
         if not 0 < self.reject_below < self.at_least <= 1:
-            raise ValueError("a pass rate needs 0 < reject_below < at_least <= 1")
+            raise ValueError("a pass rate requires 0 < reject_below < at_least <= 1")
         if not 0 < self.confidence < 1:
-            raise ValueError("confidence lies between 0 and 1")
+            raise ValueError("confidence must be between 0 and 1")
         if self.scenarios < 1:
-            raise ValueError("a pass rate needs at least one scenario")
+            raise ValueError("a pass rate requires at least one scenario")
 
     @property
     def false_accept(self) -> float:
@@ -76,16 +78,17 @@ class PassRateRule:
 
 
 class InterimLook(NamedTuple):
-    """The decision after a number of epochs. Between all bounds the test continues."""
+    """The decision bounds after a given number of epochs. If the number of successes is between all bounds,
+    the test continues."""
 
     accept_from: int
-    """Accept from this number of successes on."""
+    """The smallest number of successes at which the test accepts."""
     reject_to: int
-    """Reject up to this number of successes."""
+    """The largest number of successes at which the test rejects."""
     hopeless_from: int = 1
-    """Give up from this number of successes on."""
+    """The smallest number of successes at which the test stops as undecidable."""
     hopeless_to: int = 0
-    """Give up to this number of successes."""
+    """The largest number of successes at which the test stops as undecidable."""
 
     def outcome_at(self, successes: int) -> StatisticalOutcome:
         if successes >= self.accept_from:
@@ -97,16 +100,16 @@ class InterimLook(NamedTuple):
 
 
 class SurvivingPaths(NamedTuple):
-    """The paths that continue. Few numbers of successes are open at a time, so a plan of thousands of epochs
-    stays fast."""
+    """The paths on which the test continues. Only a few numbers of successes are open at a time, so even a
+    plan with thousands of epochs is computed quickly."""
 
     least: int
-    """The smallest number of successes of a path."""
+    """The smallest number of successes on any path."""
     weights: list[float]
     """The weights of the paths with ``least``, ``least + 1``, … successes."""
 
     def after(self, look: InterimLook, ended: dict[StatisticalOutcome, float]) -> SurvivingPaths:
-        """Return what is left after ``look``; the rest is added to ``ended``."""
+        """Return the paths that remain after ``look``. Add the weights of all other paths to ``ended``."""
         accept = min(max(look.accept_from - self.least, 0), len(self.weights))
         reject = min(max(look.reject_to + 1 - self.least, 0), accept)
         for weight in self.weights[accept:]:
@@ -126,20 +129,21 @@ class SequentialDecision(NamedTuple):
 
     outcome: StatisticalOutcome
     epochs: int
-    """The number of epochs, in epoch order, that it is based on; later ones did not count."""
+    """The number of epochs, in epoch order, on which the decision is based. Later epochs did not count."""
     successes: int
     missing: int
-    """How many of these errored; the outcome is the same whether they would have succeeded or failed."""
+    """The number of these epochs that errored. The outcome is the same whether they would have succeeded or
+    failed."""
 
 
 class OutcomeProbabilities(NamedTuple):
-    """The outcomes of a gate for one scenario at a given true rate."""
+    """The probabilities of a gate's outcomes for one scenario at a given true rate."""
 
     accept: float
     reject: float
     undecided: float
     epochs: float
-    """The mean number of epochs that it takes."""
+    """The mean number of epochs that the test requires."""
 
 
 @dataclass(frozen=True)
@@ -150,14 +154,15 @@ class RateTest:
     min_epochs: int
     max_epochs: int
     looks: tuple[InterimLook, ...]
-    """The decision after ``n`` epochs, by ``n``."""
+    """The decision bounds after ``n`` epochs, keyed by ``n``."""
 
     def decide(self, outcomes: Sequence[bool | None]) -> SequentialDecision:
-        """Decide on finished epochs, given *in epoch order* without a gap (``in_epoch_order``). If they were
-        taken as they complete, slow failures would arrive late and the error rates would not hold.
+        """Decide based on finished epochs, which must be given *in epoch order* without gaps
+        (``in_epoch_order``). If epochs were used in the order in which they finish, slow failures would
+        arrive late, and the error rates would not hold.
 
-        ``None`` means that the epoch and its replacement errored. It counts as failed in the worst and as
-        passed in the best case, and both must agree."""
+        ``None`` means that the epoch and its replacement errored. Such an epoch counts as failed in the worst
+        case and as passed in the best case, and both cases must agree."""
         worst = best = StatisticalOutcome.CONTINUE
         low = high = epochs = 0
         for epochs, outcome in enumerate(outcomes[: self.max_epochs], 1):
@@ -170,8 +175,8 @@ class RateTest:
         return SequentialDecision(StatisticalOutcome.CONTINUE, epochs, low, high - low)
 
     def min_further_epochs(self, outcomes: Sequence[bool | None]) -> int:
-        """Return the number of further epochs that every decision needs; 0 once decided. This many may run at
-        the same time, and none of them is wasted."""
+        """Return the number of additional epochs that are needed for every possible decision, or 0 once the
+        test is decided. This number of epochs may run concurrently without wasting any."""
         so_far = self.decide(outcomes)
         if so_far.outcome is not StatisticalOutcome.CONTINUE:
             return 0
@@ -184,8 +189,8 @@ class RateTest:
         return 0
 
     def chances(self, rate: float) -> OutcomeProbabilities:
-        """Return the probabilities of the outcomes at a true ``rate``, over all paths: exact, nothing is
-        simulated."""
+        """Return the exact probabilities of the outcomes at a true ``rate``, computed over all paths without
+        simulation."""
         ended = dict.fromkeys(StatisticalOutcome, 0.0)
         epochs, alive = 0.0, SurvivingPaths(0, [1.0])
         for look in self.looks[1:]:
@@ -200,7 +205,7 @@ class RateTest:
 
 
 def _agree(worst: StatisticalOutcome, best: StatisticalOutcome) -> StatisticalOutcome:
-    """Return the outcome of both paths, if they can still agree."""
+    """Return the outcome of both paths if they can still agree."""
     if worst is best:
         return worst
     if worst is StatisticalOutcome.CONTINUE and best is StatisticalOutcome.ACCEPT:
@@ -212,10 +217,11 @@ def _agree(worst: StatisticalOutcome, best: StatisticalOutcome) -> StatisticalOu
 
 @lru_cache(maxsize=64)
 def rate_test(rule: PassRateRule, min_epochs: int, max_epochs: int) -> RateTest:
-    """Return the test of ``rule`` with at least ``min_epochs`` and at most ``max_epochs`` epochs. If both are
-    equal, it is the exact binomial test of that many. Raise ``ValueError`` unless 1 <= min <= max."""
+    """Return the test for ``rule`` with at least ``min_epochs`` and at most ``max_epochs`` epochs. If both
+    numbers are equal, the test is the exact binomial test for that number. Raise ``ValueError`` unless 1 <=
+    min <= max."""
     if not 1 <= min_epochs <= max_epochs:
-        raise ValueError("epochs need 1 <= min <= max")
+        raise ValueError("epochs require 1 <= min <= max")
     silent = InterimLook(accept_from=max_epochs + 1, reject_to=-1)
     looks = [silent] * min_epochs + [_wald_look(rule, n) for n in range(min_epochs, max_epochs)]
     looks.append(_last_look(rule, looks))
@@ -237,7 +243,7 @@ def _wald_look(rule: PassRateRule, n: int) -> InterimLook:
 
 
 def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
-    """Return the widest bounds whose total probability of an error, over all looks, stays within the rule."""
+    """Return the widest bounds whose total error probability, over all looks, stays within the rule."""
     n = len(looks)
     spent, weights = _spent_and_alive(looks, rule.reject_below, StatisticalOutcome.ACCEPT)
     accept_from = n + 1
@@ -260,8 +266,8 @@ def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
 def _spent_and_alive(
     looks: Sequence[InterimLook], rate: float, error: StatisticalOutcome
 ) -> tuple[float, list[float]]:
-    """Return the probability that an earlier look has made the error, and, by successes, the weights that are
-    left to the last look."""
+    """Return the probability that an earlier look made the error, and the weights that remain for the last
+    look, indexed by the number of successes."""
     ended, alive = dict.fromkeys(StatisticalOutcome, 0.0), SurvivingPaths(0, [1.0])
     for look in looks[1:]:
         alive = _one_more_epoch(alive, rate).after(look, ended)
@@ -271,7 +277,7 @@ def _spent_and_alive(
 
 
 def _one_more_epoch(alive: SurvivingPaths, rate: float) -> SurvivingPaths:
-    """Advance the paths by one epoch, and drop numbers of successes at both ends that no path has."""
+    """Advance the paths by one epoch. Drop numbers of successes at both ends that no path has reached."""
     failed = [weight * (1 - rate) for weight in alive.weights]
     passed = [weight * rate for weight in alive.weights]
     weights = [a + b for a, b in zip([*failed, 0.0], [0.0, *passed], strict=True)]
@@ -284,8 +290,8 @@ def _one_more_epoch(alive: SurvivingPaths, rate: float) -> SurvivingPaths:
 
 
 def _sure_already(now: InterimLook, later: InterimLook) -> InterimLook:
-    """Decide now what would be decided after one more epoch whether it succeeds or fails. No error rate
-    changes."""
+    """Decide early if one more epoch would lead to the same decision whether it succeeds or fails. This does
+    not affect the error rates."""
     accept_from = min(now.accept_from, later.accept_from)
     reject_to = max(now.reject_to, later.reject_to - 1)
     return InterimLook(
@@ -297,11 +303,12 @@ def _sure_already(now: InterimLook, later: InterimLook) -> InterimLook:
 
 
 def in_epoch_order(finished: Mapping[int, bool | None], planned: int) -> tuple[bool | None, ...]:
-    """Return the outcomes of epochs 0, 1, … up to the first of the ``planned`` ones that has not finished.
+    """Return the outcomes of epochs 0, 1, … up to, but excluding, the first of the ``planned`` epochs that
+    has not finished.
 
-    ``None`` marks an errored epoch. Each is replaced once: the first errored one in epoch order by epoch
-    ``planned``, the second by ``planned + 1``, and so on; one whose replacement errored too stays ``None``.
-    """
+    ``None`` stands for an errored epoch. Each errored epoch is replaced once: the first errored epoch in
+    epoch order by epoch ``planned``, the second by ``planned + 1``, and so on. An epoch whose replacement
+    also errored remains ``None``."""
     ordered: list[bool | None] = []
     for _, taken in _with_replacements(finished, planned, planned):
         if taken not in finished:
@@ -311,8 +318,8 @@ def in_epoch_order(finished: Mapping[int, bool | None], planned: int) -> tuple[b
 
 
 def epochs_to_start(finished: Mapping[int, bool | None], first: int, planned: int) -> tuple[int, ...]:
-    """Return the epochs that have to be run so that the ``first`` ones in epoch order are known: themselves,
-    and the replacements of those that have errored so far, as in ``in_epoch_order``."""
+    """Return the epochs that have to be run so that the ``first`` epochs in epoch order are known: these
+    epochs themselves and the replacements for those that have errored so far, as in ``in_epoch_order``."""
     pairs = _with_replacements(finished, min(first, planned), planned)
     return tuple(sorted({epoch for pair in pairs for epoch in pair}))
 
@@ -320,7 +327,8 @@ def epochs_to_start(finished: Mapping[int, bool | None], first: int, planned: in
 def _with_replacements(
     finished: Mapping[int, bool | None], first: int, planned: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield each of the ``first`` epochs and the one that counts in its place: itself, unless it errored."""
+    """Yield each of the ``first`` epochs, paired with the epoch that counts for it: the epoch itself or, if
+    it errored, its replacement."""
     replacement = planned
     for epoch in range(first):
         taken = epoch

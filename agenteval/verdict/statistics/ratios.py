@@ -1,14 +1,15 @@
-"""How many times as large a number is in one run as in another, from the same scenarios in both.
+"""Estimate the ratio of a number (such as cost or latency) between two runs of the same scenarios.
 
-Two ratios are estimated, and a statement holds for both. *Of the means*: the totals, in which large scenarios
-weigh most. *Of a scenario*: the geometric mean of the scenarios' own ratios, in which each weighs the same.
-Either alone errs where the other does not: a few large scenarios decide the first, and a rare leap to twice
-as much hardly moves the second. A scenario is the unit, not its epochs: Miller, E. (2024), arXiv 2411.00640.
+Two ratios are estimated, and a statement must hold for both. The ratio *of the means* compares the totals, in
+which large scenarios have the greatest weight. The ratio *of a scenario* is the geometric mean of the
+scenarios' own ratios, in which each scenario has the same weight. Each ratio alone can be misleading where
+the other is not: a few large scenarios determine the first, and a rare doubling hardly affects the second.
+The unit is the scenario, not the epoch: Miller, E. (2024), arXiv 2411.00640.
 
-Intervals are Student's t on logarithms, each end a test of its own: Schuirmann, D. J. (1987), "A comparison
-of the two one-sided tests procedure and the power approach", J. Pharmacokinet. Biopharm. 15. The geometric
-mean: Fleming, P. J. & Wallace, J. J. (1986), "How not to lie with statistics", CACM 29. The variance of a
-ratio of means, linearised: Cochran (1977), "Sampling techniques", 6.3."""
+Intervals are Student's t intervals on logarithms. Each end is a separate test: Schuirmann, D. J. (1987), "A
+comparison of the two one-sided tests procedure and the power approach", J. Pharmacokinet. Biopharm. 15. The
+geometric mean follows Fleming, P. J. & Wallace, J. J. (1986), "How not to lie with statistics", CACM 29. The
+variance of a ratio of means is linearized: Cochran (1977), "Sampling techniques", 6.3."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ from agenteval.verdict.statistics.distributions import student_t_quantile
 from agenteval.verdict.statistics.rate_test import StatisticalOutcome
 
 _NOT_NOTHING = 0.5
-"""Added to both sides if one of them is zero (Gart 1966), because a ratio to zero does not exist."""
+"""The amount added to both sides if either side is zero (Gart 1966), because a ratio to zero is undefined."""
 _MOST_SCENARIOS = 2000
 
 
 class Side(NamedTuple):
-    """The values of one scenario in one run, one for each conversation."""
+    """The values for one scenario in one run, one value for each conversation."""
 
     values: tuple[float, ...]
 
@@ -36,7 +37,7 @@ class Side(NamedTuple):
 
 
 class RatioPair(NamedTuple):
-    """One scenario in both runs; neither side is empty, and no value is negative."""
+    """The values for one scenario in both runs. Neither side is empty, and no value is negative."""
 
     scenario: str
     before: Side
@@ -51,25 +52,25 @@ class Ratio(NamedTuple):
     of_a_scenario: float
     """The geometric mean of the scenarios' own ratios."""
     low: float
-    """The bound that both true ratios exceed, with the requested confidence; nothing is known from one
-    scenario."""
+    """A lower bound on both true ratios, at the requested confidence. A single scenario provides no
+    information."""
     high: float
-    """The bound that both true ratios stay below, with the requested confidence."""
+    """An upper bound on both true ratios, at the requested confidence."""
     spread: float
-    """The standard deviation of what a scenario adds, on a logarithmic scale."""
+    """The standard deviation of the scenarios' contributions, on a logarithmic scale."""
     scenarios: int
 
     def against(self, bound: float) -> StatisticalOutcome:
-        """Check whether it is at most ``bound``: certainly below, certainly above, or neither."""
+        """Check whether the ratio is at most ``bound``: certainly below, certainly above, or neither."""
         if self.high < bound:
             return StatisticalOutcome.ACCEPT
         return StatisticalOutcome.REJECT if self.low > bound else StatisticalOutcome.UNDECIDED
 
 
 def ratio_of(pairs: Sequence[RatioPair], confidence: float = 0.95) -> Ratio:
-    """Estimate the ratio between two runs. Raise ``ValueError`` without scenarios."""
+    """Estimate the ratio between two runs. Raise ``ValueError`` if there are no scenarios."""
     if not pairs:
-        raise ValueError("a ratio needs a scenario")
+        raise ValueError("a ratio requires at least one scenario")
     means = sorted((pair.before.mean, pair.after.mean) for pair in pairs)
     logs, of_means, parts = [_log_ratio(*pair) for pair in means], *_of_means(means)
     n, typical = len(means), fsum(logs) / len(means)
@@ -90,7 +91,7 @@ def _log_ratio(before: float, after: float) -> float:
 
 
 def _of_means(means: Sequence[tuple[float, float]]) -> tuple[float, list[float]]:
-    """Return the logarithm of the ratio of the means, and how much each scenario moves it."""
+    """Return the logarithm of the ratio of the means, and the influence of each scenario on the ratio."""
     before, after = (fsum(side) / len(means) for side in zip(*means, strict=True))
     if not before and not after:
         return 0.0, [0.0] * len(means)
@@ -100,7 +101,7 @@ def _of_means(means: Sequence[tuple[float, float]]) -> tuple[float, list[float]]
 
 
 def _deviation(parts: Sequence[float]) -> float:
-    """Return the standard deviation of parts whose mean is zero."""
+    """Return the standard deviation of contributions whose mean is zero."""
     return sqrt(fsum(part**2 for part in parts) / (len(parts) - 1)) if len(parts) > 1 else 0.0
 
 
@@ -109,11 +110,11 @@ def _reach(spread: float, n: int, confidence: float) -> float:
 
 
 def _unseen_leaps(logs: Sequence[float], pairs: Sequence[RatioPair], confidence: float) -> float:
-    """Return the extra width for leaps that were not observed.
+    """Return the additional interval width for jumps that were not observed.
 
-    If half the ratios are equal, the numbers are whole ones, or fixed, and their spread is not a guide: they
-    stay the same until they leap. The share of leaps to twice as much, which none of these conversations
-    showed, is at most that of Clopper & Pearson (1934)."""
+    If half of the ratios are equal, the numbers are integers or constants, and their spread is not a guide,
+    because they remain the same until they jump. The share of jumps to twice the value, which did not occur
+    in any of these conversations, is at most the bound of Clopper & Pearson (1934)."""
     if 2 * max(Counter(round(each, 12) for each in logs).values()) < max(len(logs), 3):
         return 0.0
     conversations = min(sum(len(p.before.values) for p in pairs), sum(len(p.after.values) for p in pairs))
@@ -121,15 +122,16 @@ def _unseen_leaps(logs: Sequence[float], pairs: Sequence[RatioPair], confidence:
 
 
 class Quotient(NamedTuple):
-    """What one scenario adds to the numerator and denominator of a quotient, such as cost and successes."""
+    """The contribution of one scenario to the numerator and the denominator of a quotient, such as cost per
+    success."""
 
     top: float
     bottom: float
 
 
 class QuotientRatio(NamedTuple):
-    """The quotients of two runs and their ratio. There are no bounds if there is only one scenario or one
-    quotient is zero."""
+    """The quotients of two runs and the ratio between them. There are no bounds if there is only one scenario
+    or if one quotient is zero."""
 
     before: float
     after: float
@@ -139,12 +141,12 @@ class QuotientRatio(NamedTuple):
 
 
 def ratio_of_quotients(pairs: Sequence[tuple[Quotient, Quotient]], confidence: float = 0.95) -> QuotientRatio:
-    """Compare the quotients of sums, linearised like the ratio of means. Raise ``ValueError`` if a
-    denominator adds up to zero."""
+    """Compare quotients of sums, linearized like the ratio of means. Raise ``ValueError`` if a denominator
+    sums to zero."""
     tops = [fsum(each) for each in zip(*((old.top, new.top) for old, new in pairs), strict=True)]
     bottoms = [fsum(each) for each in zip(*((old.bottom, new.bottom) for old, new in pairs), strict=True)]
     if not all(bottoms):
-        raise ValueError("a quotient needs something at the bottom")
+        raise ValueError("the denominators of a quotient must not sum to zero")
     n, (before, after) = len(pairs), (top / bottom for top, bottom in zip(tops, bottoms, strict=True))
     if n < 2 or not before or not after:
         return QuotientRatio(before, after, after / before if before else None, None, None)
@@ -157,8 +159,8 @@ def ratio_of_quotients(pairs: Sequence[tuple[Quotient, Quotient]], confidence: f
 
 
 def scenarios_to_decide(found: Ratio, bound: float, confidence: float = 0.95) -> int | None:
-    """Return about how many scenarios with this spread would separate the bound from the ratio; ``None`` if
-    no realistic number would."""
+    """Return the approximate number of scenarios with this spread that would separate the bound from the
+    ratio. Return ``None`` if no realistic number would be enough."""
     gaps = [log(bound) - log(each) for each in (found.value, found.of_a_scenario)]
     if gaps[0] * gaps[1] <= 0:
         return None  # one is above the bound, the other below
@@ -171,8 +173,9 @@ def scenarios_to_decide(found: Ratio, bound: float, confidence: float = 0.95) ->
 
 
 def scatter_decided(scenarios: int, bound: float, confidence: float = 0.95) -> float | None:
-    """Return how far the logarithms of the ratios may scatter around no change (their standard deviation) for
-    the bound to be kept in half of all runs; ``None`` for one scenario, which provides no information."""
+    """Return the largest scatter around no change (the standard deviation of the logarithms of the ratios)
+    with which the bound is met in half of all runs. Return ``None`` for a single scenario, which provides no
+    information."""
     if scenarios < 2:
         return None
     return max(0.0, log(bound)) * sqrt(scenarios) / student_t_quantile(confidence, scenarios - 1)

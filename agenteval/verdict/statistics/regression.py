@@ -1,13 +1,14 @@
-"""The ``no_regression`` gate and the comparison of two runs.
+"""The ``no_regression`` gate (a non-inferiority test) and the comparison of two runs.
 
-Both are about *these* scenarios: a change of their mean is measured against the noise of their epochs. Each
-run is an estimate of its own (``suite.MeanRate``), and the two are joined by the square-and-add rule:
-Newcombe, R. G. (1998), "Interval estimation for the difference between independent proportions", Statist.
-Med. 17; Zou, G. Y. & Donner, A. (2008), "Construction of confidence limits about effect measures", ibid. 27.
+Both concern *these* scenarios: a change in their mean is compared with the noise of their epochs. The mean of
+each run is estimated separately (``suite.MeanRate``), and the two estimates are combined by the
+square-and-add rule: Newcombe, R. G. (1998), "Interval estimation for the difference between independent
+proportions", Statist. Med. 17; Zou, G. Y. & Donner, A. (2008), "Construction of confidence limits about
+effect measures", ibid. 27.
 
-Flipping signs or resampling scenarios cannot decide here: between two reliable runs all differences are zero,
-and both methods then call the change exactly zero, however few epochs there were. Their results are only
-reported."""
+Sign flips or resampled scenarios cannot decide here. Between two reliable runs, all differences are zero, and
+both methods then report a change of exactly zero, however few epochs there were. Their results are shown for
+information only."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ from agenteval.verdict.statistics.suite import MeanRate, cluster_bootstrap, mean
 _MOST_EPOCHS = 10_000
 _GROWTH = 1.05
 _MOST_FOR_FISHER = 200
-"""Above this number the interval gives nearly the same result at a small part of the cost."""
+"""The number of epochs above which the interval gives nearly the same result at a small fraction of the cost.
+"""
 
 
 class Change(StrEnum):
@@ -46,43 +48,44 @@ class Change(StrEnum):
 
 
 class Margins(NamedTuple):
-    """The largest drops that are not a regression."""
+    """The largest drops that do not count as a regression."""
 
     mean: float
-    """The largest drop of the mean."""
+    """The largest drop of the mean that does not count as a regression."""
     scenario: float
-    """The largest drop of a single scenario."""
+    """The largest drop of a single scenario that does not count as a regression."""
 
 
 class NonInferiority(NamedTuple):
-    """The result of ``non_inferiority``. Bounds take missing epochs in the worst and the best case."""
+    """The result of ``non_inferiority``, with bounds for the worst and the best outcome of missing epochs."""
 
     outcome: StatisticalOutcome
     drop: float | None
-    """The drop of the mean rate; negative for a rise."""
+    """The drop of the mean rate. A negative value is a rise."""
     surely_above: float
-    """The value that the true drop exceeds, with its own error rate (see ``non_inferiority``)."""
+    """A lower bound on the true drop, with an error rate of its own (see ``non_inferiority``)."""
     surely_below: float
-    """The value that the true drop stays below, with its own error rate."""
+    """An upper bound on the true drop, with an error rate of its own."""
     dropped: tuple[str, ...]
     """The scenarios that certainly dropped."""
     perhaps: tuple[str, ...]
     """The scenarios with a large observed drop that is not certain."""
     epochs_to_decide: int | None
-    """About how many epochs per scenario in each run would decide at the observed rates; ``None`` if no
-    number would."""
+    """The approximate number of epochs per scenario in each run that would decide at the observed rates;
+    ``None`` if no number of epochs would decide."""
 
 
 def non_inferiority(pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95) -> NonInferiority:
-    """Accept if the mean drop is certainly below ``margins.mean``, no scenario certainly dropped, and none
-    possibly dropped by much; reject if the mean drop certainly exceeds the margin or one scenario certainly
-    dropped; otherwise undecided.
+    """Test for a regression. Accept if the mean drop is certainly below ``margins.mean``, no scenario
+    certainly dropped, and no scenario has a large uncertain drop. Reject if the mean drop certainly exceeds
+    the margin or any scenario certainly dropped. Otherwise, the result is undecided.
 
-    At a true mean drop of the margin or more, the probability of accepting is about ``1 - confidence``. If
-    nothing dropped, the two ways to reject share that probability: half for the mean, half for the scenarios
-    together (Fisher's exact tests, Holm's correction). That correction costs power: of 20 scenarios, one that
-    falls from 5 of 5 to 0 of 5 is not certainly worse. Hence the third rule, uncorrected, which cannot turn a
-    run red: see ``is_large``. Raise ``ValueError`` without scenarios or if one has no planned epoch."""
+    If the true mean drop is the margin or more, the probability of acceptance is about ``1 - confidence``. If
+    nothing dropped, the two grounds for rejection share that probability: half for the mean and half for all
+    scenarios together (Fisher's exact tests with Holm's correction). The correction reduces the power of the
+    test: among 20 scenarios, a scenario that falls from 5 of 5 to 0 of 5 is not certainly worse. The third
+    condition for acceptance is therefore uncorrected; it cannot fail a run (see ``is_large``). Raise
+    ``ValueError`` if there are no scenarios or if a scenario has no planned epoch."""
     result = _non_inferiority(pairs, margins, 1 - confidence)
     if result.outcome is not StatisticalOutcome.UNDECIDED or result.drop is None:
         return result
@@ -92,7 +95,8 @@ def non_inferiority(pairs: Sequence[Pair], margins: Margins, confidence: float =
 def regression_outcome(
     pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95
 ) -> StatisticalOutcome:
-    """Return only the outcome of ``non_inferiority``, without the search for what would decide."""
+    """Return only the outcome of ``non_inferiority``, without searching for the number of epochs that would
+    decide."""
     return _non_inferiority(pairs, margins, 1 - confidence).outcome
 
 
@@ -115,23 +119,23 @@ def _non_inferiority(pairs: Sequence[Pair], margins: Margins, alpha: float) -> N
 
 
 def is_large(pair: Pair, margins: Margins) -> bool:
-    """Check whether the observed rate fell by more than ``margins.scenario``. The 90 % interval contains the
-    observed drop, so it extends beyond the margin too. A single failure is never large."""
+    """Check whether the observed rate fell by more than ``margins.scenario``. The 90% interval contains the
+    observed drop, so the interval also extends beyond the margin. A single failure is never a large drop."""
     fall = -(pair.difference or 0)
     return fall > Fraction(str(margins.scenario)) and not is_one_failure(pair)
 
 
 def drop_interval(pair: Pair) -> Interval:
-    """Return the 90 % interval of the drop of one scenario, uncorrected, with missing epochs in the worst and
-    the best case."""
+    """Return the uncorrected 90% interval for the drop of one scenario, assuming the worst and the best
+    outcome for missing epochs."""
     tail = 0.05
     low = _drop_interval([pair.kindest()], tail, tail).low
     return Interval(low, _drop_interval([pair.harshest()], tail, tail).high)
 
 
 def is_one_failure(pair: Pair) -> bool:
-    """Check whether nothing would have dropped if one more epoch had succeeded. For runs with the same number
-    of epochs: the second has at most one more failure."""
+    """Check whether nothing would have dropped if one more epoch had succeeded. If both runs have the same
+    number of epochs, this means that the second run has at most one more failure."""
     before, after = pair.before, pair.after
     return before.successes * after.decided <= (after.successes + 1) * before.decided
 
@@ -177,8 +181,8 @@ def _correlation(pairs: Sequence[Pair]) -> float:
     """Return the correlation of single outcomes over scenarios, corrected for continuity.
 
     Newcombe, R. G. (1998), "Improved confidence intervals for the difference between binomial proportions
-    based on paired data", Statist. Med. 17, method 10. With several epochs the noise within scenarios is
-    observed, and nothing shares it."""
+    based on paired data", Statist. Med. 17, method 10. With several epochs, the noise within each scenario is
+    observed and is not shared between the runs."""
     n = len(pairs)
     both = sum(p.before.successes and p.after.successes for p in pairs)
     before, after = sum(p.before.successes for p in pairs), sum(p.after.successes for p in pairs)
@@ -195,8 +199,8 @@ def _drop_interval(pairs: Sequence[Pair], level_low: float, level_high: float) -
 
 
 def _surely_dropped(pairs: Sequence[Pair], level: float) -> tuple[str, ...]:
-    """Return the scenarios that dropped, at ``level`` for all scenarios together. A single failed epoch shows
-    nothing, although against a baseline of hundreds it may be improbable."""
+    """Return the scenarios that dropped, at ``level`` for all scenarios together. A single failed epoch is no
+    evidence of a drop, although it may be improbable compared with a baseline of hundreds of epochs."""
     p_values = holm(
         {p.scenario: 1.0 if is_one_failure(p) else fisher_exact(p.before, p.after) for p in pairs}
     )
@@ -206,8 +210,9 @@ def _surely_dropped(pairs: Sequence[Pair], level: float) -> tuple[str, ...]:
 def _epochs_to_decide(
     pairs: Sequence[Pair], perhaps: Sequence[str], margins: Margins, alpha: float
 ) -> int | None:
-    """Return how many epochs would decide: if a drop of some scenarios is uncertain, the number that would
-    make one certain; otherwise the number for the mean."""
+    """Return the number of epochs that would decide. If the drop of some scenarios is uncertain, this is the
+    number that would make one of the drops certain; otherwise, it is the number that would decide the mean.
+    """
     if not perhaps:
         return _epochs_for_mean(pairs, margins.mean, alpha)
     levels = Levels(alpha, 0.0, len(pairs))
@@ -227,8 +232,8 @@ def _epochs_for_mean(pairs: Sequence[Pair], margin: float, alpha: float) -> int 
 
 
 class ScenarioComparison(NamedTuple):
-    """One scenario in two runs. The p-values are Fisher's, corrected over scenarios by Holm's method, with
-    missing epochs counted against the change."""
+    """The comparison of one scenario between two runs. The p-values are from Fisher's exact test with Holm's
+    correction over scenarios, with missing epochs counted against the change."""
 
     pair: Pair
     change: Change
@@ -242,29 +247,30 @@ class ScenarioComparison(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """The comparison of two runs. ``change``, the bootstrap and the tests are based on scenarios with a
-    decided epoch on both sides, and are ``None`` if there are none."""
+    """The comparison of two runs. ``change``, the bootstrap and the tests are based on the scenarios with a
+    decided epoch in both runs. They are ``None`` if there are no such scenarios."""
 
     change: float | None
-    """The change of the mean rate."""
+    """The change in the mean rate."""
     these_scenarios: Interval
-    """Its bounds for this set of scenarios."""
+    """The bounds of the change for this set of scenarios."""
     users_like_these: Interval | None
-    """Its bounds for further scenarios from the same population, by the cluster bootstrap."""
+    """The bounds of the change for further scenarios from the same population, by the cluster bootstrap."""
     sign_flip: PValue | None
-    """The test of whether there is any change."""
+    """The sign-flip test for any change."""
     mcnemar: float | None
-    """McNemar's test of the same; ``None`` unless each scenario has one epoch in each run."""
+    """McNemar's test for any change; ``None`` unless each scenario has one epoch in each run."""
     scenarios: tuple[ScenarioComparison, ...]
 
 
 def compare(
     pairs: Sequence[Pair], confidence: float = 0.95, *, unchanged_within: float = 0.1, seed: int = 0
 ) -> Comparison:
-    """Compare two runs, over all and scenario by scenario.
+    """Compare two runs overall and scenario by scenario.
 
-    A scenario is unchanged if a change beyond ``unchanged_within`` is excluded; if nothing is shown either
-    way, it is not decided. Raise ``ValueError`` without scenarios or if one has no planned epoch."""
+    A scenario is unchanged if a change larger than ``unchanged_within`` can be excluded. A scenario is
+    undecided if neither a change nor its absence is shown. Raise ``ValueError`` if there are no scenarios or
+    if a scenario has no planned epoch."""
     _check_names(pairs)
     alpha = 1 - confidence
     low = -_drop_interval([pair.harshest() for pair in pairs], alpha / 2, alpha / 2).high
@@ -316,13 +322,14 @@ def _compare_scenario(pair: Pair, levels: Levels, p_drop: float, p_rise: float) 
 
 @lru_cache(maxsize=4096)
 def _drop_high(before: Tally, after: Tally, level: float) -> float:
-    """Return the upper bound of the drop of one scenario. It is cached because most of thousands of scenarios
-    have the same counts as another one."""
+    """Return the upper bound of the drop of one scenario. The result is cached because, among thousands of
+    scenarios, most have the same counts as another scenario."""
     return _drop_interval([Pair("", before, after)], level, level).high
 
 
 def _epochs_for_scenario(pair: Pair, levels: Levels) -> int | None:
-    """Return how many epochs in each run would separate the observed rates, or show that they are alike."""
+    """Return the number of epochs in each run that would separate the observed rates or show that they are
+    alike."""
     return _epochs_for_counts(pair.before, pair.after, levels)
 
 

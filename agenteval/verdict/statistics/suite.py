@@ -1,9 +1,10 @@
-"""The rate of a suite, which depends on the question.
+"""The success rate of a suite, which depends on the question that is asked.
 
-For *these scenarios*: how often does the agent succeed on exactly this set? Only the epochs are random; each
-scenario is a stratum. For *users like these*: how often would it succeed on further scenarios from the same
-population? Then the scenarios are random, and the epochs of one are a cluster: each additional epoch adds
-less information. Epochs are never pooled into one binomial, which answers neither."""
+For *these scenarios*, the question is: how often does the agent succeed on exactly this set? Only the epochs
+are random, and each scenario is a stratum. For *users like these*, the question is: how often would the agent
+succeed on further scenarios from the same population? The scenarios are then random, and the epochs of a
+scenario are a cluster, so each additional epoch adds less information. Epochs are never pooled into one
+binomial distribution, which would answer neither question."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _MOST_PICKS = 4_000_000
 
 
 class Estimate(NamedTuple):
-    """An estimate with its interval."""
+    """An estimate with its confidence interval."""
 
     value: float
     low: float
@@ -32,29 +33,29 @@ class Estimate(NamedTuple):
     standard_error: float | None
     """The standard error; ``None`` if nothing is known about the spread."""
     estimand: str
-    """What was estimated, in words."""
+    """A description of the estimated quantity."""
     method: str
-    """How it was computed, in words."""
+    """A description of the method."""
 
 
 class MeanRate(NamedTuple):
-    """The mean rate of a fixed set of scenarios, and the parts of its interval."""
+    """The mean rate of a fixed set of scenarios, and the values from which its interval is computed."""
 
     value: float
     variance: float
     """The stratified variance (Cochran 1977, "Sampling techniques", 5.3). Scenarios with a single epoch are
-    collapsed into one stratum (5A.12), which overstates it."""
+    collapsed into one stratum (5A.12), which overestimates the variance."""
     epochs: float
-    """The effective number of epochs: fewer than were run if scenarios have unequal numbers (Kish 1965,
-    "Survey sampling")."""
+    """The effective number of epochs. This is smaller than the number that were run if scenarios have unequal
+    numbers of epochs (Kish 1965, "Survey sampling")."""
     degrees: int
-    """The degrees of freedom of the variance, so that the interval accounts for estimating it from few epochs
-    (Student's t)."""
+    """The degrees of freedom of the variance (Student's t). They account for a variance that is estimated
+    from few epochs."""
     lean_low: float
-    """The skew of the scenarios above one half, summed up. If some always pass and others never do, the skew
-    of their mean rate is not a guide."""
+    """The sum of the skews of the scenarios above one half. If some scenarios always pass and others never
+    pass, the skew of their mean rate is not a guide."""
     lean_high: float
-    """The skew of the scenarios below one half."""
+    """The sum of the skews of the scenarios below one half."""
 
     def reach_low(self, t: float) -> float:
         return score_reach(self.variance, self.epochs, lean=self.lean_low, z=t)
@@ -63,7 +64,7 @@ class MeanRate(NamedTuple):
         return score_reach(self.variance, self.epochs, lean=self.lean_high, z=t)
 
     def scaled(self, factor: float) -> MeanRate:
-        """Return the same rates from ``factor`` times the epochs."""
+        """Return the same rates, based on ``factor`` times the number of epochs."""
         return self._replace(
             variance=self.variance / factor,
             epochs=self.epochs * factor,
@@ -72,10 +73,10 @@ class MeanRate(NamedTuple):
 
 
 def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
-    """Return the mean of the rates over scenarios, each with the same weight, from decided epochs only. Raise
-    ``ValueError`` without scenarios, or if one has no decided epoch."""
+    """Return the mean of the rates over scenarios, using only decided epochs. Each scenario has the same
+    weight. Raise ``ValueError`` if there are no scenarios or if a scenario has no decided epoch."""
     if not tallies or not all(tally.decided for tally in tallies):
-        raise ValueError("a mean rate requires at least one decided epoch per scenario")
+        raise ValueError("a mean rate requires at least one decided epoch for each scenario")
     rates, m = [tally.successes / tally.decided for tally in tallies], len(tallies)
     return MeanRate(
         value=fsum(rates) / m,
@@ -106,11 +107,11 @@ def _collapsed_variance(outcomes: Sequence[float]) -> float:
 
 
 def these_scenarios(tallies: Sequence[Tally], confidence: float = 0.95) -> Estimate:
-    """Return the mean rate of this fixed set of scenarios, with Wilson's interval around the stratified
-    variance (``MeanRate``). Raise ``ValueError`` as ``mean_rate`` does.
+    """Return the mean rate of this fixed set of scenarios, with Wilson's interval based on the stratified
+    variance (``MeanRate``). Raise ``ValueError`` under the same conditions as ``mean_rate``.
 
-    Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, on why the repeats of a question must
-    not be counted as questions."""
+    Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, explains why repetitions of a question
+    must not be counted as separate questions."""
     mean = mean_rate(tallies)
     t = student_t_quantile((1 + confidence) / 2, mean.degrees)
     low, high = max(0.0, mean.value - mean.reach_low(t)), min(1.0, mean.value + mean.reach_high(t))
@@ -120,11 +121,11 @@ def these_scenarios(tallies: Sequence[Tally], confidence: float = 0.95) -> Estim
 
 
 def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estimate:
-    """Estimate the mean over the population that the scenarios stand for, from one rate (or mean score in [0,
-    1]) per scenario, with the t interval over clusters of Miller (2024).
+    """Estimate the mean over the population that the scenarios represent, from one rate (or mean score in [0,
+    1]) per scenario, with the clustered t interval of Miller (2024).
 
-    If all scenarios agree, their spread is not a guide; the interval is then the betting one. A single
-    scenario says nothing about others."""
+    If all scenarios agree, their spread is not a guide, and the betting interval is used instead. A single
+    scenario provides no information about other scenarios."""
     value = fsum(rates) / len(rates)
     estimand = "users like these"
     if len(rates) < 2:
@@ -140,12 +141,13 @@ def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estima
 def cluster_bootstrap(
     values: Sequence[float], confidence: float = 0.95, *, seed: int = 0, resamples: int = _RESAMPLES
 ) -> Interval:
-    """Return the percentile interval of a mean over scenarios: whole scenarios are resampled, never their
-    epochs.
+    """Return the percentile interval of a mean over scenarios (cluster bootstrap). Whole scenarios are
+    resampled, never their epochs.
 
-    The order of the values does not matter; the same seed gives the same interval. It is too narrow for few
-    scenarios and closes if all agree, so show it next to another one and do not decide by it. For thousands
-    of scenarios it is drawn less often, but at least 400 times: their mean scatters little.
+    The order of the values does not matter, and the same seed gives the same interval. The interval is too
+    narrow for few scenarios and collapses if all scenarios agree, so show it next to another interval and do
+    not use it for decisions. For thousands of scenarios, fewer samples are drawn, but at least 400, because
+    the means vary little.
 
     Efron, B. & Tibshirani, R. (1993), "An introduction to the bootstrap"; Davison & Hinkley (1997), 3.8."""
     ordered = sorted(values)
@@ -157,13 +159,13 @@ def cluster_bootstrap(
 
 
 def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Return an interval of a mean of independent values in [0, 1] that holds for any number of them and any
-    distribution, at the price of width.
+    """Return a confidence interval for the mean of independent values in [0, 1]. The interval is valid for
+    any number of values and any distribution, but it is wide.
 
-    A gambler who bets that the mean is above m multiplies a stake by 1 + c (x / m - 1) at each value x; a
-    fair game makes it 1/a with a probability of at most a. Waudby-Smith, I. & Ramdas, A. (2024), "Estimating
-    means of bounded random variables by betting", JRSS B 86. The stakes c are a fixed mixture here, not
-    learnt along the way, so that the order of the scenarios cannot matter."""
+    A gambler who bets that the mean is above m multiplies the stake by 1 + c (x / m - 1) for each value x. In
+    a fair game, the probability that the stake grows to 1/a is at most a. Waudby-Smith, I. & Ramdas, A.
+    (2024), "Estimating means of bounded random variables by betting", JRSS B 86. Here, the stakes c are a
+    fixed mixture and are not learned along the way, so the order of the scenarios does not matter."""
     fortune = log(2 / (1 - confidence))
     counts = Counter(values)
     low = root_of(lambda m: fortune - _log_capital(counts, m), 0.0, 1.0)
@@ -190,6 +192,6 @@ def _log1p(gain: float) -> float:
 
 
 def _spread(values: Sequence[float]) -> float:
-    """Return the unbiased variance between values."""
+    """Return the unbiased variance of the values."""
     mean = fsum(values) / len(values)
     return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
