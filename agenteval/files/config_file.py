@@ -83,7 +83,7 @@ def find_config(start: Path) -> Path | None:
 
 
 def profile_names(path: Path) -> list[str]:
-    """Return the names of the profiles in a configuration. Raises ``AuthorError`` if the file cannot be read."""
+    """Return the names of the profiles in a configuration. Raises ``AuthorError`` if the file is unreadable."""
     return list(parse_profiles(_read(path, Path.cwd())))
 
 
@@ -376,7 +376,7 @@ def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter
 def _changed_agents(
     config: Config, real: Config, change: Callable[[AgentConfig, AgentConfig], AgentConfig]
 ) -> dict[str, Any]:
-    """Return the agents in ``config`` with ``change`` applied to each agent and its counterpart in ``real``."""
+    """Return the agents in ``config``, after applying ``change`` to each agent and its ``real`` counterpart."""
     return {
         "agent": change(config.agent, real.agent) if config.agent and real.agent else None,
         "agents": {name: change(agent, real.agents[name]) for name, agent in config.agents.items()},

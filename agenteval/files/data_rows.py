@@ -124,7 +124,7 @@ def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> 
 
 
 def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list[str], str]]:
-    """Yield, for each row that is not blank, the line on which it starts, its cells, and its original text."""
+    """Yield the line on which each non-blank row starts, the cells of the row, and its original text."""
     written: list[str] = []
 
     def read_lines() -> Iterator[str]:

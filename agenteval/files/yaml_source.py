@@ -77,7 +77,7 @@ class Mark:
         return None
 
     def pairs(self) -> list[tuple[str, Mark]]:
-        """Return the marks of the direct children with their keys, or with their positions, which start at 0."""
+        """Return the marks of the direct children with their keys, or with their positions, starting at 0."""
         if isinstance(self.children, list):
             return [(str(index), mark) for index, mark in enumerate(self.children)]
         return list((self.children or {}).items())

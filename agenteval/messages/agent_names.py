@@ -40,7 +40,7 @@ def agent_of(message: Mapping[str, Any]) -> str:
 
 
 def read_agent_name(value: Any) -> str:
-    """Return the agent's name from a string, a mapping or an object, or an empty string if there is no name."""
+    """Return the agent's name from a string, mapping or object, or an empty string if there is no name."""
     if isinstance(value, Mapping):
         value = value.get("name")
     elif value is not None and not isinstance(value, str | type):

@@ -168,7 +168,7 @@ def _parts_in(value: Sequence[Any]) -> list[Any]:
 
 
 def _read_agent_reply(reply: AgentReply) -> ReadReply:
-    """Validate and parse an ``AgentReply``. Its ``text`` may be in any of the other forms of return values."""
+    """Validate and parse an ``AgentReply``. Its ``text`` may have any other form of return value."""
     inner = ReadReply(reply.text) if isinstance(reply.text, str | None) else _parse_reply(reply.text)
     listed: Any = reply.messages or ()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):

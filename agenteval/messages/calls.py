@@ -129,7 +129,7 @@ def _is_equivalent(call: ParsedCall, other: ParsedCall) -> bool:
 
 
 def parse_list(value: Any) -> list[Any]:
-    """Return a list unchanged, and a single object as a list that contains it. Either may be encoded as JSON."""
+    """Return a list unchanged, and a single object as a list of one. Either may be encoded as JSON."""
     if not value:
         return []
     value = parse_or(value, value) if isinstance(value, str) else value

@@ -243,7 +243,7 @@ def _dump_with_duplicates(value: Any) -> str:
 
 
 def describe_duplicate_key(raw_args: str) -> str:
-    """Return an error description for arguments that repeat a key, or an empty string if no key is repeated."""
+    """Describe the error in arguments that repeat a key, or return an empty string if no key is repeated."""
     try:
         STRICT_DECODER.decode(replace_json_surrogates(raw_args))
     except DuplicateKeyError as twice:

@@ -1,4 +1,4 @@
-"""Assembles a chat completion from the chunks of a streaming response, including the quirks of real servers."""
+"""Assembles a chat completion from the chunks of a streaming response. Handles the quirks of real servers."""
 
 from __future__ import annotations
 

@@ -31,7 +31,14 @@ The origin and meaning of each name:
 - ``gen_ai.usage.…``, ``llm.token_count.…``, ``ai.usage.…``: span attributes (OpenTelemetry, OpenInference,
   the AI SDK).
 
-**Each token counts once, and the total decides which counts include which.** Reasoning tokens and cached tokens are part of the count of which they are a detail; ``_CountName.excluded`` lists the exceptions by name. Prompt and completion may add up to less than the total (xAI, Gemini's compatible endpoint: 1,000 and 40 of 1,100). If other reported counts explain the gap (60 reasoning tokens), the gap is counted as tokens of that kind. The tokens in an unexplained gap were used nevertheless. They count as output, the more expensive kind, and the usage is marked as estimated, because the split was not reported. A total alone is also a count, but only of the sum (``Usage.unsplit``). A detail that is larger than its count cannot be part of the count. A total that is less than its parts proves nothing about them.
+**Each token counts once, and the total decides which counts include which.** Reasoning tokens and cached
+tokens are part of the count of which they are a detail; ``_CountName.excluded`` lists the exceptions by name.
+Prompt and completion may add up to less than the total (xAI, Gemini's compatible endpoint: 1,000 and 40 of
+1,100). If other reported counts explain the gap (60 reasoning tokens), the gap is counted as tokens of that
+kind. The tokens in an unexplained gap were used nevertheless. They count as output, the more expensive kind,
+and the usage is marked as estimated, because the split was not reported. A total alone is also a count, but
+only of the sum (``Usage.unsplit``). A detail that is larger than its count cannot be part of the count. A
+total that is less than its parts proves nothing about them.
 """
 
 from __future__ import annotations
@@ -163,7 +170,7 @@ def _parse_cost(value: Any) -> float | None:
 
 
 def reported_parts(value: Any) -> tuple[int | None, int | None]:
-    """Return the input and the output tokens of an incomplete usage. Each is ``None`` if it is not reported."""
+    """Return the input and output tokens of an incomplete usage. Each is ``None`` if it is not reported."""
     payload = _payload_of(value)
     counts = (_parse_token_count(payload, names, 0) for names in (_INPUT_NAMES, _OUTPUT_NAMES))
     tokens_in, tokens_out = (each.total if each and each.reported >= 0 else None for each in counts)

@@ -87,7 +87,7 @@ def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
 
 
 def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
-    """Return the content of a wrapper that only states the type of its content, or any other value unchanged."""
+    """Return the content of a wrapper that only states the content's type. Return other values unchanged."""
     kind = first_text(content, "type")
     if kind in _OUTPUT_KINDS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
         if kind == "execution-denied":

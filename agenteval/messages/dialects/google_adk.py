@@ -48,7 +48,7 @@ def _is_event(event: Mapping[str, Any]) -> bool:
 
 
 def _event_messages(events: Sequence[Any]) -> Iterator[Any]:
-    """Yield messages for the events. Partial events are skipped, because later events repeat their content."""
+    """Yield messages for the events. Partial events are skipped, because later events repeat them."""
     confirmations = _Confirmations(events)
     for event in events:
         actions = object_at(event, "actions")
