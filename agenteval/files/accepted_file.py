@@ -54,7 +54,7 @@ def _is_empty(data: bytes) -> bool:
 
 
 def _parse_entries(value: list[Any], mark: Mark, problems: list[Problem]) -> Iterator[AcceptedFailure]:
-    """Yield the valid entries; append mistakes to ``problems``."""
+    """Yield the valid entries, and append mistakes to ``problems``."""
     for index, item in enumerate(value):
         where = mark.find((index,))
         entry, wrong = validate(AcceptedFailure, item, where, kind=_LIST_KEY)
@@ -65,7 +65,7 @@ def _parse_entries(value: list[Any], mark: Mark, problems: list[Problem]) -> Ite
 
 
 def _find_duplicates(entries: list[AcceptedFailure]) -> Iterator[Problem]:
-    """Find fingerprints that an earlier entry already has."""
+    """Find fingerprints that already occur in an earlier entry."""
     first: dict[str, AcceptedFailure] = {}
     for entry in entries:
         if entry.fingerprint in first:

@@ -122,7 +122,8 @@ def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, ad
 
 
 def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
-    """Return a problem for the former key ``tools``, with its new spelling; ``None`` for any other key."""
+    """Return a problem for the former key ``tools`` that states the new spelling, or ``None`` for any other
+    key."""
     if key != "tools":
         return None
     remedy = {"visible": "write calls: all", "none": "write calls: unseen"}

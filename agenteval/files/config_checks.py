@@ -83,7 +83,7 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Problems:
 
 
 def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Problems:
-    """Check the options of a provider that has a model for them."""
+    """Check the options of a provider that defines a model for its options."""
     try:
         options = PROVIDERS.get(provider).options
     except AuthorError as error:

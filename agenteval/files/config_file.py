@@ -54,7 +54,7 @@ class LoadedConfig(NamedTuple):
     """A configuration in two forms: one for running, and one that may be stored and displayed."""
 
     config: Config
-    """The configuration to run with."""
+    """The configuration for running."""
     public: Config
     """The same configuration with environment variables unexpanded and literal secrets masked."""
     secrets: tuple[str, ...]
@@ -83,7 +83,7 @@ def find_config(start: Path) -> Path | None:
 
 
 def profile_names(path: Path) -> list[str]:
-    """Return the names of the profiles in a configuration. Raises ``AuthorError`` if the file is unreadable."""
+    """Return the names of a configuration's profiles. Raises ``AuthorError`` if the file cannot be read."""
     return list(parse_profiles(_read(path, Path.cwd())))
 
 
@@ -162,7 +162,7 @@ class _AssembledConfig(NamedTuple):
 
     config: Config
     resolved: LocatedValue
-    """The value with variables expanded and agents completed."""
+    """The value with variables expanded and inherited agent settings filled in."""
     secrets: tuple[str, ...]
     """The strings that must not be shown, longest first."""
 
@@ -376,7 +376,7 @@ def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter
 def _changed_agents(
     config: Config, real: Config, change: Callable[[AgentConfig, AgentConfig], AgentConfig]
 ) -> dict[str, Any]:
-    """Return the agents in ``config``, after applying ``change`` to each agent and its ``real`` counterpart."""
+    """Apply ``change`` to each agent in ``config`` and its counterpart in ``real``. Return the results."""
     return {
         "agent": change(config.agent, real.agent) if config.agent and real.agent else None,
         "agents": {name: change(agent, real.agents[name]) for name, agent in config.agents.items()},

@@ -44,7 +44,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.files.regular_files import private_opener
 
 JUDGE_REQUESTS_FILE = "asked.jsonl.gz"
-"""The name of the file, next to the journal."""
+"""The name of the file with the requests to judges, which is stored next to the journal."""
 _SHORTEST_PIECE = 60
 """The minimum length of a piece, in characters. A shorter piece takes up less space than its hash."""
 _PARAGRAPHS = re.compile(r"(?<!\n)(?=\n\n)")

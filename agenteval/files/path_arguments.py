@@ -26,7 +26,7 @@ class PathSelection:
     """The files selected by path arguments, with the scenario ids selected in each file."""
 
     files: tuple[Path, ...]
-    """The files to read."""
+    """The files that contain the selected scenarios."""
     ids_by_file: dict[str, tuple[str, ...]]
     """The ids selected in each file, keyed by the file's real path. All scenarios are selected in files that
     are not listed here."""

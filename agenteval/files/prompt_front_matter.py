@@ -62,7 +62,7 @@ class Labels(NamedTuple):
     names: tuple[str, ...] = ()
     """The labels, in order."""
     ok: frozenset[str] = frozenset()
-    """The labels that are not failures."""
+    """The labels that do not count as failures."""
     severities: Mapping[str, Severity] = {}
     """The severities that were specified, keyed by label."""
 

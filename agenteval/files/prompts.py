@@ -176,7 +176,7 @@ class Rubric:
     """True if only whole numbers on the scale are valid."""
     labels: tuple[str, ...] = ()
     ok: frozenset[str] = frozenset()
-    """The labels that are not failures."""
+    """The labels that do not count as failures."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """The severities that the file itself specifies, keyed by label."""
     references: Mapping[str, str] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class Rubric:
     """The possible outcomes of a goal with their values. An outcome whose value is ``None`` counts neither as
     a success nor as a failure."""
     form: str = "answer_score"
-    """The prompt that asks for the answer."""
+    """The prompt that specifies the form of the answer."""
     short: str = ""
     """The heading of the metric's table column. Only built-in rubrics have one."""
     needs: Needs = ""

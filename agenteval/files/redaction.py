@@ -436,7 +436,7 @@ _store = _SecretStore()
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
-    """Set the secrets that the functions below redact."""
+    """Set the secrets that the redaction functions of this module remove."""
     _store.secrets, _store.mask = tuple(secrets), None
 
 

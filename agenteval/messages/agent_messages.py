@@ -186,6 +186,6 @@ def _has_id_of(call: ToolCall, known: ToolCall) -> bool:
 
 
 def _ends_with_user(lines: Sequence[_MessageText]) -> bool:
-    """Check whether the last message is an inserted user message that the agent has not answered."""
+    """Check whether the last message is an inserted user message that the agent has not answered yet."""
     last = next((line for line in reversed(lines) if line.role in ("user", "assistant")), None)
     return last is not None and last.role == "user" and bool(last.text)

@@ -22,7 +22,7 @@ from agenteval.messages.unplaced_entries import ADDITIONAL_KWARGS, Unplaced, unp
 BARE_CALL_KEYS = frozenset(("id", "type", "function", "index"))
 """The keys of a call that has no additional fields."""
 OnWarning: TypeAlias = Callable[[str], None]
-"""Called with one sentence about something that was not read as recorded."""
+"""A callback that receives one sentence about data that was not read as recorded."""
 _TEXT_INPUT_KINDS = ("custom", "custom_tool_call")
 _PROVIDER_KINDS = ("server_tool_use", "mcp_tool_use", APPROVAL_REQUEST)
 _NOT_EXECUTED_STATES = ("approval-requested", "output-denied")

@@ -87,7 +87,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
-    """Return ``text`` with each lone surrogate replaced by U+FFFD, because no file can store one."""
+    """Return ``text`` with each lone surrogate replaced with U+FFFD, because lone surrogates cannot be stored
+    in a file."""
     return _SURROGATE.sub("\ufffd", text)
 
 
@@ -280,7 +281,7 @@ _ESCAPED_SURROGATE = re.compile(
 
 
 def replace_json_surrogates(text: str) -> str:
-    """Return JSON with its escaped lone surrogates replaced by U+FFFD."""
+    """Return JSON in which escaped lone surrogates are replaced with U+FFFD."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPED_SURROGATE.sub(lambda found: found[1] or "\\ufffd", text)

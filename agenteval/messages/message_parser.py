@@ -278,7 +278,7 @@ def _find_content(message: Mapping[str, Any]) -> _Content:
 
 
 def _holds_call(part: Any) -> bool:
-    """Check whether a part is a call that is not empty."""
+    """Check whether a part is a non-empty call."""
     call = parse_call(part)
     return call is not None and bool(call.raw)
 

@@ -67,7 +67,7 @@ class ModelTurn:
     """The calls and the token usage in the model requests of one turn."""
 
     rounds: tuple[tuple[ModelToolCall, ...], ...] = ()
-    """The calls, grouped by reply."""
+    """The calls, grouped by the model reply that requested them."""
     usage: Usage | None = None
     """The token usage of all requests, or ``None`` if there was no request or the usage of a request is
     unknown."""
@@ -501,7 +501,7 @@ def _asks_for_tools(choice: Any) -> bool:
 
 
 def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
-    """Return the tool results that a request sends."""
+    """Return the tool results that are sent in a request."""
     try:
         read = to_openai_messages(exchange.get("results") or ())
     except AgentError:  # an unreadable result is an unknown one

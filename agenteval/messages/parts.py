@@ -259,7 +259,7 @@ class CallsWithResults(NamedTuple):
 
 
 def parse_calls(raw: Iterable[Any]) -> CallsWithResults:
-    """Parse raw calls and the results next to them."""
+    """Parse raw calls, together with the results next to them."""
     calls: list[ParsedCall] = []
     results: list[ParsedMessage] = []
     unplaced: list[Unplaced] = []

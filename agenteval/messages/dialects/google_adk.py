@@ -33,7 +33,8 @@ _INTERMEDIATE_MESSAGES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "tool_responses": lambda result: {"role": "user", "parts": [{"function_response": result}]},
     "intermediate_responses": lambda pair: {"role": "model", "parts": pair[-1], "agent": pair[0]},
 }
-"""Functions that convert the intermediate data that an invocation lists before its answer to messages."""
+"""For each key in the intermediate data of an invocation, a function that converts an item to a message. The
+intermediate data precede the answer."""
 _INTERMEDIATE_EVENTS = "invocation_events"
 _RECORD_FIELDS = frozenset(
     ("state", "final_session_state", "rubrics", "session_input", "conversation_scenario")

@@ -22,7 +22,7 @@ class CandidateList(NamedTuple):
     record: Mapping[str, Any] = {}
     """The record that contains the list, or an empty mapping if the list is the whole record."""
     key: str = ""
-    """The key of the list in its record."""
+    """The key in the record that contains the list."""
 
     @property
     def rest(self) -> dict[str, Any]:
@@ -55,8 +55,8 @@ class MessageList:
     """Returns true if an object may be a message in this format. All elements of a list must be such
     messages."""
     to_openai: Callable[[Sequence[Any], OnWarning], Iterable[Any]]
-    """Converts the messages to OpenAI's format and leaves unknown messages unchanged. The callback is called
-    with a warning for anything that is omitted."""
+    """Converts the messages to OpenAI's format and leaves unknown messages unchanged. A callback receives a
+    warning for anything that is omitted."""
     known_record_fields: frozenset[str] = frozenset()
     """The fields of a record that contain no calls."""
 
