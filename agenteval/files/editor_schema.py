@@ -147,8 +147,8 @@ def _documented_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
 # ── simplification ───────────────────────────────────────────────────────────────────────────────
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""JSON Schema's keyword for each bound, keyed by pydantic's name. They are used where a validator of this
-project runs before pydantic's."""
+"""JSON Schema's keyword for each bound, keyed by pydantic's name. Used where a validator of this project runs
+before pydantic's validator."""
 
 
 def simplify_schema(schema: Schema) -> Schema:
@@ -226,8 +226,8 @@ def _split_by_type(type_name: str, of_shape: list[Schema], rest: list[Schema]) -
 
 
 def _merge(merged: list[Schema], each: Schema, separate_type: str) -> None:
-    """Add a schema to ``merged``. It is combined with a schema already there if neither restricts the types
-    of the other. ``separate_type`` is a type that is never combined."""
+    """Add a schema to ``merged``. If possible, it is combined with a schema in ``merged`` instead; neither
+    schema may restrict the types of the other. ``separate_type`` is a type that is never combined."""
     if each in merged:
         return
     for other in merged:

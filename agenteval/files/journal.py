@@ -33,7 +33,7 @@ from agenteval.core.score import Finding
 from agenteval.files.regular_files import private_opener
 
 LOCK_FILE = "lock"
-"""A lock file next to the journal. It contains the process id (PID), which is meant for people."""
+"""A lock file next to the journal. It contains the process id (PID) for people to read."""
 _BETWEEN_SYNCS_S = 0.01
 """The pause between two syncs, in seconds. At a thousand samples per second, waking up for each sample would
 slow down the run."""

@@ -143,7 +143,7 @@ def _pieces(text: str) -> list[str]:
 
 def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
     """Return the requests to judges for the given samples, in the order of the answers. Return ``None`` if
-    the run stored no requests because it is too old or had no judge."""
+    the run stored no requests because it is older than this file format or had no judge."""
     wanted = frozenset(keys)
     try:
         packed = (folder / JUDGE_REQUESTS_FILE).read_bytes()

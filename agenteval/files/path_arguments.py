@@ -54,8 +54,8 @@ class PathSelection:
 
 def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> PathSelection:
     """Resolve path arguments to files and scenario ids. Without ``paths``, use the files that the
-    configuration includes. The ``FILE`` part of ``FILE::ID`` may also be the end of an included file's path,
-    as shown in reports. Raises ``AuthorError`` for a path that does not exist."""
+    configuration includes. The ``FILE`` in ``FILE::ID`` may be only the end of an included file's path, as
+    shown in reports. Raises ``AuthorError`` for a path that does not exist."""
     root = Path(config.root)
     if not paths:
         return PathSelection(tuple(find_scenario_files(root, config.include, config.exclude)), {})

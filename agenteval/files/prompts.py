@@ -341,7 +341,7 @@ def _metric_mismatches(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator
     required = shipped.get("references", {})
     if "references" in head and not _covers_references(head["references"], required):
         what = "references differ from those of the built-in metric"
-        remedy = f"give a text for each of {', '.join(required)}, or leave it out"
+        remedy = f"write a text for each of {', '.join(required)}, or remove references"
         yield file.problem("references", what, remedy if required else "leave it out")
 
 

@@ -110,8 +110,8 @@ def masker(forms: Sequence[str]) -> Mask:
 
 
 def replacer(by_form: Mapping[str, str]) -> Mask:
-    """Return a function that replaces each form, in the given order, even if it contains invisible
-    characters. If a shortened string ends in an incomplete form next to its ellipsis, that part is masked."""
+    """Return a function that replaces each form, in the given order, even if the form contains invisible
+    characters. An incomplete form next to the ellipsis of a shortened string is masked."""
     all_forms = "\0".join(by_form)
     minimal = _minimal_forms(by_form)
 
@@ -153,7 +153,7 @@ _Replacement = tuple[int, int, str]
 """The start and end of a span in a string from which invisible characters were removed, and the replacement.
 """
 _ELLIPSIS = re.compile(r"(?:…|\.{3}|\\u2026)+")
-"""A mark at which a string was shortened."""
+"""A mark that shows where a string was shortened."""
 
 
 def _find_form(text: str, form: str, other: str) -> list[_Replacement]:
@@ -244,7 +244,7 @@ def mask_value(
 
 
 def schema_vocabulary(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the field names in a JSON Schema, and the strings that it prescribes."""
+    """Return the field names in a JSON Schema, and the strings that the schema prescribes."""
     names: set[str] = set()
     texts: set[str] = set()
 

@@ -76,8 +76,8 @@ def read_start_time(folder: Path) -> str:
 
 
 def run_reference(folder: Path, root: Path) -> str:
-    """Return the argument by which commands refer to a run: its id, or its path if it is stored elsewhere.
-    Return an empty string for the latest run, which is the default of those commands."""
+    """Return the argument with which commands refer to a run: its id, or its path if the run is stored
+    elsewhere. Return an empty string for the latest run, which commands use by default."""
     known = find_run_folders(root)
     if known and os.path.samefile(known[-1], folder):
         return ""
@@ -112,7 +112,7 @@ def _latest_or_previous(name: str, known: Sequence[Path], root: Path) -> Path:
 
 def _ambiguous_name(name: str, matches: Sequence[Path]) -> Problem:
     listed = ", ".join(folder.name for folder in matches[-_MOST_LISTED:])
-    return Problem(f"'{name}' matches {len(matches)} runs: {listed}", "give more of its id")
+    return Problem(f"'{name}' matches {len(matches)} runs: {listed}", "give a longer part of its id")
 
 
 def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
@@ -171,7 +171,9 @@ def _check_samples(events: Sequence[Event], file: Path) -> None:
     if unknown := set(events[0].plan.scenarios) - scenarios:
         raise AuthorError(
             Problem(
-                f"the journal has a sample of an unknown scenario, {min(unknown)}", "", Place(str(file), 1)
+                f"the journal contains a sample of an unknown scenario, {min(unknown)}",
+                "",
+                Place(str(file), 1),
             )
         )
     started = set()

@@ -131,8 +131,8 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Problems:
 
 
 _EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
-"""The empty lists that the model checks, because the model distinguishes empty lists that mean that no call
-is expected."""
+"""Lists that the model checks itself if they are empty. The model determines when an empty list means that no
+call is expected."""
 
 
 def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Problems:

@@ -103,7 +103,7 @@ _INNER_CALL_KEYS = (
     "function", "custom", "functionCall", "function_call", "toolUse", "toolInvocation", "toolCall",
     "tool_call",
 )  # fmt: skip
-"""Keys in an object below which its call may be found."""
+"""Keys below which an object may contain a call."""
 _DECLARABLE_KEYS = ("function", "custom")
 """The inner keys that are also used for tool declarations and tool choices."""
 _NAMED_OBJECT_KEYS = ("action", "tool")
@@ -506,5 +506,5 @@ METADATA_SHAPES: Mapping[str, FieldShape] = {
         ("gateway", "__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"), ANYTHING
     ),
 }
-"""The shapes of known fields inside the places whose content authors and providers choose freely. The keys
-are in lower case."""
+"""The shapes of known fields in data whose content authors and providers choose freely. The keys are in lower
+case."""

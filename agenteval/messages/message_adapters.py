@@ -1,4 +1,4 @@
-"""Converts messages that an agent returns in other libraries' formats to OpenAI's format.
+"""Converts messages in other libraries' formats, as returned by an agent, to OpenAI's format.
 
 The conversion uses the parser for recorded messages; messages in OpenAI's format stay unchanged. Nothing is
 lost silently: a call in a known form that cannot be parsed is the agent's failure, and anything that cannot
@@ -38,7 +38,7 @@ _FIELDS_WITHOUT_ROLE = _CHAT_FIELDS.union((
 """The fields that are known in a message that has neither a role nor a type."""
 _OTHER_FIELDS_KEY = "other fields"
 _POSSIBLE_CALLS_KEY = "calls"
-"""The key of a message about unplaced content that contains its possible calls."""
+"""The key, in a message that represents unplaced content, for the calls that this content may contain."""
 _UNCONVERTED_FIELDS = frozenset((*_CHAT_FIELDS, "parts", "role", "type", "agent", *USAGE_KEYS))
 """The message fields whose parsers accept any object."""
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
@@ -76,7 +76,7 @@ def _message_fields(value: Any) -> Message:
 
 
 def is_like_message(value: Any) -> bool:
-    """Check whether an object has the attributes of a message, whether they are fields or not."""
+    """Check whether an object has the attributes of a message, even if they are not fields."""
     return any(hasattr(value, name) for name in ("role", "content", "tool_calls"))
 
 
@@ -341,8 +341,7 @@ def _is_openai_part(part: Any) -> bool:
 
 
 def _is_openai_call(raw: Any) -> bool:
-    """Check whether a call is in OpenAI's format. A call that is broken in such a way that OpenAI's parser
-    reports the reason also counts."""
+    """Check whether a call is in OpenAI's format, or is broken in a way that OpenAI's parser reports."""
     if not isinstance(raw, Mapping):
         return True
     function = raw.get("function")

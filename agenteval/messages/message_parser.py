@@ -291,7 +291,7 @@ def _parse_text(
     role: Role, message: Mapping[str, Any], text: str | None, warn: OnWarning, *, has_calls: bool
 ) -> ParsedMessage:
     """Return a message with a single text. If the message has no text, warn about a field that may contain
-    it."""
+    the text."""
     has_words = has_calls or role == "system" or (text and text.strip())
     hidden = "" if has_words else find_nested_text_key(message)[:40]
     if not hidden:

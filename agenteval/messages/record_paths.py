@@ -78,7 +78,7 @@ def _iter_paths(value: Any, before: str = "", depth: int = 0) -> Iterator[str]:
 
 
 def is_success(value: Any) -> bool:
-    """Check whether a known outcome is a success: true, 1 or 1.0, also if written as a string."""
+    """Check whether a known outcome is a success: true, 1 or 1.0, or one of these written as a string."""
     if isinstance(value, str):
         return value.strip().lower() in ("true", "1", "1.0")
     return isinstance(value, bool | int | float) and value == 1

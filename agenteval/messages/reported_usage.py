@@ -19,7 +19,7 @@ The origin and meaning of each name:
   ``cache_read_tokens``.
 - ``input_token_count``, ``output_token_count``, ``total_token_count`` (Microsoft's agent framework, Java's
   LangChain4j): for Anthropic's models, Microsoft's framework adds ``anthropic.cache_read_input_tokens``,
-  which are not included.
+  which is not included.
 - ``tokens`` and ``billed_units``, each with ``input_tokens`` and ``output_tokens`` (Cohere): ``tokens``
   counts all tokens.
 - ``prompt_eval_count``, ``eval_count``: Ollama.

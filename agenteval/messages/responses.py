@@ -266,7 +266,7 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
             )
             for other in other_choices:
                 if _may_hold_calls(other, key):
-                    yield Unplaced(f"another of the response's {key}", (key,), other)
+                    yield Unplaced(f"another item in the response's {key}", (key,), other)
 
 
 def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:

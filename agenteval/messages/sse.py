@@ -73,7 +73,7 @@ def _error_payload(payload: str) -> str:
     error = parse_or(payload, payload)
     if isinstance(error, dict) and error.get("error"):
         return payload
-    return json.dumps({"error": error or "an event of the name 'error' without details"})
+    return json.dumps({"error": error or "an event named 'error' without details"})
 
 
 def texts_of(payloads: Iterable[str]) -> Iterator[str]:

@@ -236,7 +236,7 @@ _DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_d
 
 
 def _has_unknown_delta(piece: Mapping[str, Any]) -> bool:
-    """Check whether the type of a delta is one that is not read."""
+    """Check whether the type of a delta is unknown and therefore not read."""
     delta = object_at(piece, "delta")
     return (
         piece.get("type") == "content_block_delta" and delta.get("type", _DELTA_KINDS[0]) not in _DELTA_KINDS

@@ -50,7 +50,7 @@ _NO_SHAPES: Mapping[str, FieldShape] = {}
 
 
 class Unplaced(NamedTuple):
-    """An entry, or a field of one, that could not be placed."""
+    """An entry, or a field of an entry, that could not be placed."""
 
     what: str
     """A phrase that describes the entry or field and its location."""
