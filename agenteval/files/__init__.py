@@ -1,1 +1,2 @@
-"""Reads and writes the files of authors and of runs. Every mistake in a file is reported at its place."""
+"""Reads and writes the files of authors and the files of runs. Every mistake in a file is reported with its
+location."""

@@ -20,8 +20,8 @@ _EXAMPLE = "write for example accepted: [{fingerprint: …, owner: …, reason: 
 
 
 def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tuple[AcceptedFailure, ...]:
-    """Return the entries of the file, in order. ``named_at`` is the place where the configuration names the
-    file. Raises ``AuthorError`` with every mistake at its place."""
+    """Return the entries of the accept list (known failures), in order. ``named_at`` is the place where the
+    configuration names the file. Raises ``AuthorError`` with every mistake and its location."""
     name = display_path(path, cwd)
     with wrap_read_errors(f"the accept list {name}", named_at, "paths start at the configuration's folder"):
         data = read_file(path, MAX_BYTES + 1)
@@ -49,12 +49,12 @@ def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tu
 
 
 def _is_empty(data: bytes) -> bool:
-    """Check whether a file has no entries. One from which the last entry was removed is still valid."""
+    """Check whether a file has no entries. A file whose last entry was removed is still valid."""
     return all(not line.strip() or line.lstrip().startswith(b"#") for line in data.splitlines())
 
 
 def _parse_entries(value: list[Any], mark: Mark, problems: list[Problem]) -> Iterator[AcceptedFailure]:
-    """Yield the valid entries; append mistakes to ``problems``."""
+    """Yield the valid entries, and append mistakes to ``problems``."""
     for index, item in enumerate(value):
         where = mark.find((index,))
         entry, wrong = validate(AcceptedFailure, item, where, kind=_LIST_KEY)
@@ -65,7 +65,7 @@ def _parse_entries(value: list[Any], mark: Mark, problems: list[Problem]) -> Ite
 
 
 def _find_duplicates(entries: list[AcceptedFailure]) -> Iterator[Problem]:
-    """Find fingerprints that an earlier entry already has."""
+    """Find fingerprints that already occur in an earlier entry."""
     first: dict[str, AcceptedFailure] = {}
     for entry in entries:
         if entry.fingerprint in first:

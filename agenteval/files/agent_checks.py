@@ -1,5 +1,5 @@
-"""Checks the agents of a configuration: the adapter of each, and the options that its adapter takes. The
-checks read the values as written, so that they can run next to the validation by models."""
+"""Checks the agents in a configuration: the adapter of each agent, and the options that the adapter accepts.
+The checks read the values as written, so that they can run alongside the validation by models."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> 
 
 
 def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Problems:
-    """Find names that two agents share. With ``compare``, the primary agent is one of its entries and is not
-    counted again."""
+    """Find names that are used by more than one agent. With ``compare``, the primary agent is also an entry
+    of ``compare`` and is not counted twice."""
     first: dict[str, Mark] = {}
     for loc, agent in iter_agents(value):
         if loc[0] == "agent" and value.get("compare"):
@@ -69,14 +69,14 @@ def _adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: 
 
 
 def _adapter_options(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
-    """Return the options of an agent's adapter from where ``normalize_options`` put them."""
+    """Return the options of an agent's adapter from the place to which ``normalize_options`` moved them."""
     if kind in adapters.built_in:
         return {key: value for key, value in agent.items() if key not in COMMON_AGENT_KEYS}
     return mapping_at(agent, OPTIONS_KEY)
 
 
 def _other_adapters_options(kind: str, adapters: Adapters) -> dict[str, str]:
-    """Return a message for each option that only another adapter has."""
+    """Return a message for each option that only a different adapter accepts."""
     others = (adapters.get(other) for other in adapters if other != kind)
     names = (name for other in others for name in known_keys(other.options))
     return {name: f"an agent of type {kind} has no '{name}'" for name in names}
@@ -107,7 +107,7 @@ def _option_problems(
 
 
 def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Problems:
-    """Find options that no adapter takes, for an agent whose adapter is unknown."""
+    """Find options that no adapter accepts, for an agent whose adapter is unknown."""
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
@@ -122,7 +122,8 @@ def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, ad
 
 
 def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
-    """Return a problem for the former key ``tools``, with its new spelling; ``None`` for any other key."""
+    """Return a problem for the former key ``tools`` that states the new spelling, or ``None`` for any other
+    key."""
     if key != "tools":
         return None
     remedy = {"visible": "write calls: all", "none": "write calls: unseen"}

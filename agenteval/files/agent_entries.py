@@ -1,5 +1,5 @@
-"""Normalizes the agents of a configuration: finds where they are written, collects the options of each in one
-place, and completes the entries of ``compare``."""
+"""Normalizes the agents in a configuration: finds where they are written, collects the options of each agent
+in one place, and completes the entries of ``compare``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.files.validation import known_keys
 from agenteval.files.value_parts import Loc, list_at, mapping_at
 
 COMMON_AGENT_KEYS = frozenset(known_keys(AgentConfig))
-"""The keys that every agent has, whatever its adapter."""
+"""The keys that every agent accepts, whatever its adapter."""
 OPTIONS_KEY = "options"
 
 
@@ -28,14 +28,14 @@ def iter_agents(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, An
 
 
 def map_agents(config: LocatedValue, change: Callable[[Loc, LocatedValue], LocatedValue]) -> LocatedValue:
-    """Return the configuration with each agent replaced."""
+    """Return the configuration with each agent replaced by the result of a function."""
     for loc, _ in tuple(iter_agents(config.value)):
         config = config.replace_at(loc, change(loc, config.at(*loc)))
     return config
 
 
 def adapter_type(agent: Mapping[str, Any]) -> str:
-    """Return the adapter's name; empty if nothing names one, or if two are named."""
+    """Return the adapter's name, or an empty string if no adapter or more than one is named."""
     if agent.get("type"):
         return str(agent["type"])
     kinds = [kind for key, kind in KIND_BY_KEY.items() if agent.get(key)]
@@ -49,7 +49,8 @@ def normalize_options(
     config: LocatedValue, adapters: Registry[AgentAdapter], problems: list[Problem]
 ) -> LocatedValue:
     """Collect the options of each agent's adapter in one place: next to the common keys for built-in
-    adapters, under ``options`` for those of other packages. An author may write them either way."""
+    adapters, or under ``options`` for adapters from other packages. Authors may write the options in either
+    place."""
     inherited = adapter_type(mapping_at(config.value, "agent"))
 
     def normalized(loc: Loc, agent: LocatedValue) -> LocatedValue:
@@ -85,7 +86,7 @@ def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline
 def _misplaced_options(
     under: LocatedValue, inline: Container[str], common: Container[str]
 ) -> Iterator[Problem]:
-    """Find keys under ``options`` that are also written outside it, or belong there."""
+    """Find keys under ``options`` that are also written outside ``options``, or that belong outside it."""
     for key in under.value:
         if key in inline or key in common:
             remedy = "write it once" if key in inline else "move it out of options"
@@ -96,8 +97,8 @@ def _misplaced_options(
 
 
 def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
-    """Name ``agents`` by their keys, and complete the entries of ``compare``, with the primary agent first.
-    Values of the wrong shape stay as they are, for the model to refuse."""
+    """Name each agent in ``agents`` after its key, and complete the entries of ``compare``, with the primary
+    agent first. Values of the wrong shape are left unchanged, so that the model reports them."""
     config = _name_by_keys(config, problems)
     entries = list_at(config.value, "compare")
     if not entries or not all(isinstance(each, Mapping) for each in entries):
@@ -128,8 +129,8 @@ def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue
 def _complete_entry(
     entry: LocatedValue, index: int, primary: LocatedValue | None, problems: list[Problem]
 ) -> LocatedValue:
-    """Return an entry of ``compare`` with what it inherits. An entry without a name is a problem and gets a
-    placeholder."""
+    """Return an entry of ``compare`` together with the keys that it inherits. An entry without a name is
+    reported as a problem and given a placeholder name."""
     completed = entry.merge_over(_inherited(entry.value, primary))
     if entry.value.get("name"):
         return completed
@@ -138,8 +139,8 @@ def _complete_entry(
 
 
 def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> LocatedValue:
-    """Return what an entry of ``compare`` inherits from the primary agent: everything, or, if it is a whole
-    agent itself, only the keys that every agent shares."""
+    """Return the keys that an entry of ``compare`` inherits from the primary agent: only the common keys if
+    the entry is a complete agent itself, otherwise all keys."""
     if primary is None:
         return empty_mapping()
     if is_whole_agent(entry, primary.value):
@@ -148,9 +149,9 @@ def _inherited(entry: Mapping[str, Any], primary: LocatedValue | None) -> Locate
 
 
 def is_whole_agent(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> bool:
-    """Check whether an entry of ``compare`` is an agent of its own: it has the key that another type
-    requires, or it names its type and has the key that this type requires. Such an entry inherits only the
-    shared keys, and never credentials."""
+    """Check whether an entry of ``compare`` is a complete agent: it contains the required key of a different
+    type, or it names its type and contains the required key of that type. Such an entry inherits only the
+    common keys, and never credentials."""
     type_keys = [key for key in KIND_BY_KEY if entry.get(key)]
     primary_type = adapter_type(agent)
     if any(KIND_BY_KEY[key] != primary_type for key in type_keys):

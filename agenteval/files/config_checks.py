@@ -1,5 +1,6 @@
-"""Checks of a configuration that its models cannot make, each at its place: reachable agents, existing names.
-The checks read the values as written, so that they can run next to the validation by models."""
+"""Checks a configuration for mistakes that its models cannot find, such as unreachable agents and unknown
+names, and reports the location of each. The checks read the values as written, so that they can run alongside
+the validation by models."""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ Problems: TypeAlias = Iterator[Problem]
 
 
 class Registries(NamedTuple):
-    """The names that a configuration may use and that packages above this one register. The command line
-    provides them."""
+    """The names that a configuration may use and that are registered by higher-level packages. The command
+    line provides the registries."""
 
     agents: Adapters
     gates: Mapping[str, type[BaseModel]]
-    """The model of each gate's value, by the gate's name."""
+    """The model for each gate's value, keyed by the gate's name."""
     reporters: Registry[Any]
 
 
@@ -47,7 +48,7 @@ def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> 
 
 
 def _endpoint_problems(url: Any, mark: Mark) -> Problems:
-    """Check a provider's address without showing it: it may contain a secret."""
+    """Check a provider's address without including it in messages, because it may contain a secret."""
     if isinstance(url, str) and url and not _is_http(url):
         yield Problem("not an http or https address", "write for example http://localhost:3000/…", mark.place)
 
@@ -82,7 +83,7 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Problems:
 
 
 def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Problems:
-    """Check the options of a provider that has a model for them."""
+    """Check the options of a provider that defines a model for its options."""
     try:
         options = PROVIDERS.get(provider).options
     except AuthorError as error:

@@ -1,5 +1,6 @@
-"""Loads the configuration: finds the file in a folder or above it, reads it, applies the layers (defaults,
-file, environment variables, flags; later ones win) and checks the result."""
+"""Loads the configuration file (``agenteval.yaml`` or ``pyproject.toml``): finds the file in a folder or the
+nearest parent folder, parses the file, merges the layers (defaults, file, environment variables, flags; later
+layers take precedence) and validates the result."""
 
 from __future__ import annotations
 
@@ -50,14 +51,14 @@ _OPAQUE_KEYS = frozenset(("body", "extra", "options", "request"))
 
 
 class LoadedConfig(NamedTuple):
-    """A configuration in the form that runs use and in the form that may be written down."""
+    """A configuration in two forms: one for running, and one that may be stored and displayed."""
 
     config: Config
-    """The configuration to run with."""
+    """The configuration for running."""
     public: Config
-    """The same configuration with variables unexpanded and literal secrets masked."""
+    """The same configuration with environment variables unexpanded and literal secrets masked."""
     secrets: tuple[str, ...]
-    """The texts that must not be shown, longest first."""
+    """The strings that must not be shown, longest first."""
 
     def without_thresholds(self) -> LoadedConfig:
         update: dict[str, Any] = {"thresholds": {}}
@@ -66,7 +67,8 @@ class LoadedConfig(NamedTuple):
 
 
 def find_config(start: Path) -> Path | None:
-    """Return the nearest configuration at or above a folder. Raises ``AuthorError`` if a folder has two."""
+    """Find the configuration file in a folder or its nearest parent that contains one. Raises ``AuthorError``
+    if a folder contains two configurations."""
     here = Path(os.path.abspath(start))
     for folder in (here, *here.parents):
         found = [folder / name for name in CONFIG_NAMES if (folder / name).is_file()]
@@ -86,8 +88,8 @@ def profile_names(path: Path) -> list[str]:
 
 
 def _has_section(path: Path) -> bool:
-    """Check whether a ``pyproject.toml`` configures agenteval. A broken file counts if it mentions the
-    section."""
+    """Check whether a ``pyproject.toml`` configures agenteval. A file that cannot be parsed counts if it
+    mentions the section."""
     try:
         data = read_file(path)
         return b"agenteval" in data and parse_toml(data, path.name) is not None
@@ -106,12 +108,13 @@ def load_config(
     cwd: Path | None = None,
     profile: str | None = None,
 ) -> LoadedConfig:
-    """Load the configuration of a file (``None``: an empty one), overlaid with one of its profiles,
-    ``AGENTEVAL_*`` variables and then ``flags``. Its other profiles are checked as well.
+    """Load the configuration from a file (``None`` means an empty configuration). One of its profiles, the
+    ``AGENTEVAL_*`` environment variables and then ``flags`` override the file. The remaining profiles are
+    validated as well.
 
-    ``known`` contains the names that the configuration may refer to. ``flags`` has the shape of the file;
-    ``None`` values count as not given. ``path`` is relative to ``cwd`` (by default the working directory).
-    Raises ``AuthorError`` with every problem."""
+    ``known`` contains the names that the configuration may refer to. ``flags`` has the same structure as the
+    file; values that are ``None`` are ignored. ``path`` is relative to ``cwd`` (by default, the working
+    directory). Raises ``AuthorError`` with every problem."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     file = _read(cwd / path, cwd) if path else empty_mapping()
@@ -143,7 +146,7 @@ def load_config(
 
 
 def _source_facts(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
-    """Return the location of a configuration and of each of its keys."""
+    """Return the location of a configuration and the location of each key in it."""
     file = Path(os.path.abspath(cwd / path)) if path else None
     return {
         "source": display_path(cwd / path, cwd) if path else "",
@@ -155,13 +158,13 @@ def _source_facts(path: Path | None, cwd: Path, mark: Mark) -> dict[str, Any]:
 
 
 class _AssembledConfig(NamedTuple):
-    """A checked configuration with the value that it was built from."""
+    """A validated configuration together with the value that it was built from."""
 
     config: Config
     resolved: LocatedValue
-    """The value with variables expanded and agents completed."""
+    """The value with variables expanded and inherited agent settings filled in."""
     secrets: tuple[str, ...]
-    """The texts that must not be shown, longest first."""
+    """The strings that must not be shown, longest first."""
 
 
 def _assemble(
@@ -172,9 +175,9 @@ def _assemble(
     *,
     is_other: bool = False,
 ) -> _AssembledConfig:
-    """Build the configuration from ``merged``: all layers, with variables expanded. ``problems`` are those
-    found before. ``is_other`` means that this is not the configuration of the run, but another profile.
-    Raises ``AuthorError`` with every problem."""
+    """Build the configuration from ``merged``, which contains all layers with variables expanded.
+    ``problems`` are the problems found so far. ``is_other`` means that this configuration is an unselected
+    profile, not the configuration of the run. Raises ``AuthorError`` with every problem."""
     merged = normalize_options(merged, known.agents, problems)
     secrets = find_config_secrets(merged.value)
     register_marked_secrets(_marked_secret_texts(merged.value), also=is_other)
@@ -192,8 +195,8 @@ def _check_other_profiles(
     environ: Mapping[str, str],
 ) -> None:
     """Raise ``AuthorError`` for mistakes in the profiles that are not selected, so that a mistake in the
-    nightly profile is found before the night. A profile with variables that are not set is skipped: another
-    machine may set them."""
+    nightly profile is found before the nightly run. A profile that refers to unset variables is skipped,
+    because the variables may be set on another machine."""
     problems: list[Problem] = []
     for name in profiles:
         try:
@@ -209,7 +212,7 @@ def _check_other_profiles(
 
 
 def _unsupported_locations(value: Any) -> frozenset[Loc]:
-    """Return the locations of unsupported keys, where an unset variable would only add a second problem."""
+    """Return the locations of unsupported keys. An unset variable there would only cause a second problem."""
     return frozenset(found.loc for found in find_unsupported_keys(value, "config"))
 
 
@@ -218,7 +221,7 @@ _FLAGS = {"models": "--model", "metrics": "--metric"}
 
 
 def _flag_layer(flags: Mapping[str, Any]) -> LocatedValue:
-    """Return the values that the command line sets, located at their flags."""
+    """Return the values that command-line flags set, with the flags as their locations."""
     values = {key: flag for key, flag in flags.items() if flag is not None}
     return LocatedValue(
         values, Mark("", children={key: _flag_mark(key, flag) for key, flag in values.items()})
@@ -232,8 +235,8 @@ def _flag_mark(key: str, value: Any) -> Mark:
 
 
 def _layer_over(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
-    """Merge variables or flags over the configuration so far. The result keeps the start of the configuration
-    as its place, where missing keys are reported."""
+    """Merge variables or flags over the configuration so far. The result keeps the location of the
+    configuration, at which missing keys are reported."""
     merged = _normalize_default_model(layer, config).merge_over(config)
     return LocatedValue(merged.value, config.mark.with_children(merged.mark.children))
 
@@ -242,9 +245,9 @@ _DEFAULT = ("models", "default")
 
 
 def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
-    """Replace the bare name of a model in a layer with a mapping if the file configures another model of the
-    same provider. The address, key and limits of the file then still apply; for another provider they would
-    be meaningless."""
+    """Replace a bare model name in a layer with a mapping if the file configures a different model from the
+    same provider. The address, key and limits in the file then still apply; for a different provider they
+    would be meaningless."""
     chosen, name = value_at(layer.value, _DEFAULT), value_at(config.value, (*_DEFAULT, "model"))
     if not isinstance(chosen, str) or not isinstance(name, str):
         return layer
@@ -257,7 +260,7 @@ def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> Locat
 
 
 def _marked_secret_texts(value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts that agents mark as secrets."""
+    """Yield the strings that agents mark as secret."""
     for _, agent in iter_agents(value):
         listed = agent.get("secrets")
         for each in listed if isinstance(listed, list) else [listed]:
@@ -266,7 +269,8 @@ def _marked_secret_texts(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _add_unknown_secrets(config: LocatedValue, environ: Mapping[str, str]) -> LocatedValue:
-    """Replace marked secrets whose variable is not set by ``UnknownSecret``: a replay needs none."""
+    """Replace marked secrets whose variable is not set with ``UnknownSecret``, because a replay needs no
+    secrets."""
 
     def replace_unset(_loc: Loc, agent: LocatedValue) -> LocatedValue:
         listed = agent.value.get("secrets")
@@ -320,8 +324,8 @@ def _validate_config(
 
 
 def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
-    """Drop repeated problems. A mistake in ``agent`` is not repeated for entries of ``compare`` that inherit
-    it."""
+    """Drop repeated problems. A mistake in ``agent`` is not repeated for the entries of ``compare`` that
+    inherit the mistake."""
     unique = dict.fromkeys(problems)
     for problem in problems:
         if problem.what.startswith("compare."):
@@ -339,8 +343,8 @@ def _masked_problem(problem: Problem, mask: Mask) -> Problem:
 
 
 def _public_config(resolved: Mapping[str, Any], config: Config, adapters: Registry[AgentAdapter]) -> Config:
-    """Return the configuration with variables unexpanded and placeholders for literal secrets. Gates contain
-    only numbers and keywords, so a variable there is shown with its value."""
+    """Return the configuration with variables unexpanded and literal secrets replaced by placeholders. Gates
+    contain only numbers and keywords, so a variable in a gate is shown with its value."""
     public = _validate_public(Config, mask_config(resolved), unwrap_expanded(resolved)) or Config()
     internal = {name: getattr(config, name) for name in Config.INTERNAL}
     public = public.model_copy(update={**internal, "gates": config.gates})
@@ -354,8 +358,9 @@ def _public_config(resolved: Mapping[str, Any], config: Config, adapters: Regist
 
 
 def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
-    """Return the agents of ``config`` with the options of built-in adapters as those parse them. Options of
-    other packages stay as written, because their models may produce values that are not plain data."""
+    """Return the agents in ``config`` with the options of built-in adapters in parsed form. Options of
+    adapters from other packages are left as written, because the models of those packages may produce values
+    that are not plain data."""
 
     def read(agent: AgentConfig, real_agent: AgentConfig) -> AgentConfig:
         if real_agent.kind not in adapters.built_in:
@@ -371,7 +376,7 @@ def _parsed_agents(config: Config, real: Config, adapters: Registry[AgentAdapter
 def _changed_agents(
     config: Config, real: Config, change: Callable[[AgentConfig, AgentConfig], AgentConfig]
 ) -> dict[str, Any]:
-    """Return the agents of ``config``, each replaced by ``change`` of it and the same agent in ``real``."""
+    """Apply ``change`` to each agent in ``config`` and its counterpart in ``real``. Return the results."""
     return {
         "agent": change(config.agent, real.agent) if config.agent and real.agent else None,
         "agents": {name: change(agent, real.agents[name]) for name, agent in config.agents.items()},
@@ -380,8 +385,8 @@ def _changed_agents(
 
 
 def _validate_public(model: type[Model], shown_value: Any, real: Any) -> Model | None:
-    """Validate ``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a
-    choice), the real one is used: it is not a secret. Returns ``None`` if the value stays invalid."""
+    """Validate ``shown_value`` against a model. Where only the ``real`` value has the right type (a number or
+    a choice), use the real value, which cannot be a secret. Return ``None`` if the value remains invalid."""
     for _ in range(3):
         try:
             return model.model_validate(shown_value)
@@ -392,7 +397,8 @@ def _validate_public(model: type[Model], shown_value: Any, real: Any) -> Model |
 
 
 def _with_real_value(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
-    """Return ``shown_value`` with the real value at ``loc``, or at the nearest existing location above."""
+    """Return ``shown_value`` with the real value inserted at ``loc``, or at the nearest existing parent
+    location."""
     if loc and isinstance(shown_value, dict) and loc[0] in shown_value:
         key, rest = str(loc[0]), loc[1:]
         return {**shown_value, key: _with_real_value(shown_value[key], real[key], rest)}
@@ -404,7 +410,7 @@ def _with_real_value(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
 
 
 def _marks_in_file(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
-    """Yield the dotted key and the mark of each value that the file itself contains."""
+    """Yield the dotted key and the mark of each value that is written in the file itself."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if below.path == path:
@@ -413,7 +419,8 @@ def _marks_in_file(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[st
 
 
 def _origins(mark: Mark, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield dotted keys with the variable or flag that set them; a mapping only if nothing is inside it."""
+    """Yield each dotted key with the variable or flag that sets it. A mapping is included only if it is
+    empty."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if not below.line and below.children is None:

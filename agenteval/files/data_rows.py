@@ -1,4 +1,5 @@
-"""Reads rows of data (CSV, JSON lines, JSON or YAML) that scenarios are made of, each with its place."""
+"""Reads the rows of data sets (CSV, JSON Lines, JSON or YAML) from which scenarios are made, with the
+location of each row."""
 
 from __future__ import annotations
 
@@ -22,19 +23,19 @@ LARGEST_CELL = 1 << 26
 
 
 class Table(NamedTuple):
-    """The rows of a data file or of a list."""
+    """The rows in a data file or a list."""
 
     columns: tuple[str, ...]
-    """Every name that a row has, in the order of first occurrence."""
+    """All column names, in the order in which they first occur."""
     rows: tuple[LocatedValue, ...]
     mark: Mark
     is_text: bool = False
-    """True if all values are texts because the format has no types."""
+    """True if all values are strings because the format has no types."""
 
 
 def read_table(data: bytes, path: str) -> Table:
-    """Read the rows of a file. ``path`` is the name shown in messages; its suffix determines the format.
-    Raises ``AuthorError`` with every problem at its line."""
+    """Read the rows of a data set from a CSV, JSON Lines, JSON or YAML file. ``path`` is the name shown in
+    messages; its suffix determines the format. Raises ``AuthorError`` with every problem and its line."""
     read = _READERS.get(PurePath(path).suffix.lower())
     if read is None:
         what = f"rows can only be read from {', '.join(_READERS)}"
@@ -48,7 +49,7 @@ def read_table(data: bytes, path: str) -> Table:
 
 
 def table_from_list(values: Sequence[Any], mark: Mark) -> Table:
-    """Make a table of the rows in a list. Raises ``AuthorError`` for items that are not mappings."""
+    """Create a table from a list of rows. Raises ``AuthorError`` for items that are not mappings."""
     invalid = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
     problems = [
         Problem(
@@ -70,7 +71,7 @@ def _columns(rows: Sequence[LocatedValue]) -> tuple[str, ...]:
 
 
 def csv_problem(error: csv.Error, at: int, begins: int) -> str:
-    """Describe the error in a row that begins at line ``begins`` and was read up to line ``at``."""
+    """Describe the error in a CSV row that starts at line ``begins`` and was read up to line ``at``."""
     text = str(error)
     if "unexpected end of data" in text:
         return f"a double quote that is opened in this row is not closed by the end of the file (line {at})"
@@ -107,8 +108,8 @@ def _from_csv(data: bytes, path: str) -> Table:
 
 
 def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> tuple[str, str] | None:
-    """Return what is wrong with a row and what to do; ``None`` if it is fine. ``written`` is the row as it is
-    in the file."""
+    """Describe what is wrong with a row and how to correct it, or return ``None`` if the row is valid.
+    ``written`` is the row as it appears in the file."""
     if len(cells) != len(columns):
         cell_count, column_count = plural(len(cells), "cell"), plural(len(columns), "column")
         what = f"the row has {cell_count}, but the first line has {column_count}"
@@ -123,7 +124,7 @@ def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> 
 
 
 def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list[str], str]]:
-    """Yield the rows that are not blank: the line at which each begins, its cells, its text as written."""
+    """Yield the line on which each non-blank row starts, the cells of the row, and its original text."""
     written: list[str] = []
 
     def read_lines() -> Iterator[str]:
@@ -151,8 +152,8 @@ def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list
 
 
 def parse_json_at(text: str, at: Mark) -> LocatedValue:
-    """Parse the JSON of a line or a cell and locate all of it at one place. Numbers keep their spelling.
-    Raises ``ValueError``."""
+    """Parse the JSON in a line or a cell, and use one location for all values in it. Numbers keep their
+    spelling. Raises ``ValueError``."""
     try:
         value = STRICT_AS_WRITTEN.decode(text.strip())
         json.dumps(value, ensure_ascii=False).encode()

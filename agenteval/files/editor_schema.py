@@ -1,6 +1,8 @@
-"""Translates models to JSON Schema for editors: the keys that an author may write, each with a line of help.
+"""Converts models to JSON Schema for editors. The schemas contain the keys that an author may write, with a
+line of help for each key.
 
-The schemas are draft-07, which both the YAML language server and ``check-jsonschema`` fully support."""
+The schemas are draft-07, which is fully supported by both the YAML language server and ``check-jsonschema``.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ _TRUTH_VALUE = "^(" + "|".join(
     "".join(f"[{c}{c.upper()}]" for c in word)
     for word in ("true", "false", "yes", "no", "on", "off", "y", "n", "t", "f")
 ) + "|[01])$"  # fmt: skip
-"""The texts that pydantic accepts as a truth value. JavaScript's regular expressions have no ``(?i)``."""
+"""A pattern for the strings that pydantic accepts as a boolean. JavaScript's regular expressions do not
+support ``(?i)``."""
 
 
 _UPPER = re.compile("([A-Z])")
@@ -45,8 +48,9 @@ def _definition_name(reference: Schema) -> str:
 
 
 def build_definitions(models: Sequence[type[BaseModel]], reference: str) -> Definitions:
-    """Build the schemas of the models and of all models they refer to, by class name. ``reference`` is a
-    pattern for texts that may replace any number, boolean or choice because they are expanded later."""
+    """Build the JSON Schema definitions of the models and of all models that they refer to, keyed by class
+    name. ``reference`` is a pattern for strings that are accepted instead of a number, boolean or choice
+    because they are expanded later."""
     generator = type("_Generator", (_EditorSchema,), {"reference": reference})
     _, made = models_json_schema(
         [(model, "validation") for model in models],
@@ -58,10 +62,11 @@ def build_definitions(models: Sequence[type[BaseModel]], reference: str) -> Defi
 
 
 class _EditorSchema(GenerateJsonSchema):
-    """A schema generator that also accepts texts that are expanded to a number, boolean or choice later."""
+    """A JSON Schema generator that also accepts strings that are later expanded to a number, boolean or
+    choice."""
 
     reference = ""
-    """A pattern for those texts."""
+    """A pattern for the strings that are expanded later."""
 
     def _or_text(self, schema: Schema, pattern: str, message: str) -> Schema:
         text = {"type": "string", "pattern": f"{pattern}|{self.reference}", "patternErrorMessage": message}
@@ -111,7 +116,7 @@ class _EditorSchema(GenerateJsonSchema):
 
 
 def help_of(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstring beneath each field of a model, including those of its base classes."""
+    """Return the docstring of each field in a model, including the fields of its base classes."""
     found: dict[str, str] = {}
     for each in reversed(model.__mro__):
         found |= _help_in(each.__module__).get(each.__qualname__, {}) if issubclass(each, BaseModel) else {}
@@ -120,8 +125,8 @@ def help_of(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _help_in(module: str) -> dict[str, dict[str, str]]:
-    """Return the field docstrings of a module by class. If the source is not available, there is no help and
-    nothing else changes."""
+    """Return the field docstrings in a module, keyed by class. If the source is not available, return no
+    help."""
     with suppress(OSError, TypeError):
         tree = ast.parse(inspect.getsource(sys.modules[module]))
         return {
@@ -142,13 +147,13 @@ def _documented_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
 # ── simplification ───────────────────────────────────────────────────────────────────────────────
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""JSON Schema's keyword by pydantic's name for a bound, where a validator of this project runs before
-pydantic's."""
+"""JSON Schema's keyword for each bound, keyed by pydantic's name. Used where a validator of this project runs
+before pydantic's validator."""
 
 
 def simplify_schema(schema: Schema) -> Schema:
-    """Rewrite a schema so that an editor reports one message per mistake. Alternatives must be a plain
-    ``anyOf`` before this step."""
+    """Rewrite a schema so that an editor reports one message per mistake. Before this step, alternatives must
+    be written as a plain ``anyOf``."""
     definitions: Definitions = schema["definitions"]
     choices = {
         ref(name)["$ref"]: each for name, each in definitions.items() if "enum" in each.get("anyOf", [{}])[0]
@@ -158,7 +163,7 @@ def simplify_schema(schema: Schema) -> Schema:
 
 
 def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
-    """Simplify a part of a schema. ``choices`` are definitions to write out where they are referred to."""
+    """Simplify a part of a schema. ``choices`` are definitions to inline wherever they are referenced."""
     if isinstance(schema, list):
         return [_simplified(each, choices) for each in schema]
     if not isinstance(schema, dict):
@@ -174,16 +179,16 @@ def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
 
 
 def _alternatives(schema: Schema, choices: Mapping[str, Schema]) -> Iterator[Schema]:
-    """Yield the alternatives of a schema, flattening those that only contain alternatives themselves."""
+    """Yield the alternatives in a schema, flattening alternatives that only contain further alternatives."""
     for each in choices.get(schema.get("$ref", ""), schema).get("anyOf", ()):
         below = list(_alternatives(each, choices)) if len(each) == 1 else []
         yield from below or [each]
 
 
 def _any_of(alternatives: Iterable[Schema], keywords: Mapping[str, Any]) -> Schema:
-    """Build a schema of alternatives. Those whose types do not overlap are merged into one, so that an editor
-    shows one message for a mistake instead of one per alternative. ``keywords`` are those next to the
-    alternatives; bounds among them apply to the numbers."""
+    """Build a schema from alternatives. Alternatives whose types do not overlap are merged, so that an editor
+    shows one message for a mistake instead of one per alternative. ``keywords`` are the keywords next to the
+    alternatives; bounds among these keywords apply to the numbers."""
     merged: list[Schema] = []
     flat = list(alternatives)
     takes_any_text = any("string" in _types(each) and "pattern" not in each for each in flat)
@@ -197,8 +202,8 @@ def _any_of(alternatives: Iterable[Schema], keywords: Mapping[str, Any]) -> Sche
 
 
 def _by_shape(schemas: list[Schema]) -> Schema:
-    """Separate mappings and lists, so that a mistake inside one is not reported as a wrong type. An editor
-    starts a value of the first type."""
+    """Separate mappings from lists, so that a mistake inside a mapping or list is not reported as a wrong
+    type. When an editor creates a value, it uses the first type."""
     for shape in ("object", "array"):
         of_shape = [
             each for each in schemas if _types(each) == [shape] or (shape == "object" and "$ref" in each)
@@ -209,7 +214,8 @@ def _by_shape(schemas: list[Schema]) -> Schema:
 
 
 def _split_by_type(type_name: str, of_shape: list[Schema], rest: list[Schema]) -> Schema:
-    """Build a schema that checks values of a type with ``of_shape`` and all others with ``rest``."""
+    """Build a schema that checks values of one type against ``of_shape`` and all other values against
+    ``rest``."""
     others = _by_shape(rest)
     if len(rest) == 1:  # the outer schema already has its type; a second one would add a message
         others = {key: each for key, each in others.items() if key != "type"}
@@ -220,8 +226,8 @@ def _split_by_type(type_name: str, of_shape: list[Schema], rest: list[Schema]) -
 
 
 def _merge(merged: list[Schema], each: Schema, separate_type: str) -> None:
-    """Add a schema to ``merged``, combining it with another one if neither restricts the other's types.
-    ``separate_type`` is a type that is never combined."""
+    """Add a schema to ``merged``. If possible, it is combined with a schema in ``merged`` instead; neither
+    schema may restrict the types of the other. ``separate_type`` is a type that is never combined."""
     if each in merged:
         return
     for other in merged:
@@ -252,7 +258,7 @@ def _types(schema: Schema) -> list[str]:
 
 
 def refuse_null(definitions: Definitions, schema: Schema, path: Sequence[str]) -> None:
-    """Remove null from the schemas at a ``path`` below ``schema``; ``*`` stands for any key or item."""
+    """Remove null from the schemas at a ``path`` below ``schema``; ``*`` matches any key or item."""
     key, *rest = path
     for each in (schema, *schema.get("anyOf", ())):
         owner = definitions[_definition_name(each)] if "$ref" in each else each
@@ -276,9 +282,9 @@ def _drop_null(schema: Schema) -> None:
 
 
 def overlay_definition(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
-    """Return the name of a definition that accepts a part of what ``name`` accepts. Because such a part is
-    merged over another value of that kind, no key is required in it. ``nulls`` allows null, which removes a
-    value. Lists are replaced as a whole and must be complete."""
+    """Return the name of a definition that accepts a partial value of what ``name`` accepts. Because a
+    partial value is merged over a complete one, no keys are required in it. ``nulls`` allows null, which
+    removes a value. Lists are replaced entirely and must be complete."""
     made = f"{name}{suffix}"
     if made not in definitions:
         definitions[made] = {}  # it may refer to itself

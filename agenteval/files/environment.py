@@ -1,5 +1,5 @@
-"""Applies environment variables to the configuration (``${VAR}`` in texts, ``AGENTEVAL_*`` for keys) and
-determines which values are secret."""
+"""Applies environment variables to the configuration: interpolates ``${VAR}`` in strings, and reads
+``AGENTEVAL_*`` variables as overrides of keys. Also determines which values are secret."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _PATH_BY_VARIABLE = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
     PREFIX + "MODEL": ("models", "default")
 }
 _MAY_MAP = frozenset((f"{PREFIX}EPOCHS",))
-"""The variables whose value may be a mapping, such as ``{min: 3, max: 20}``."""
+"""The override variables whose value may be a mapping, such as ``{min: 3, max: 20}``."""
 
 _REFERENCE = re.compile(
     r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{(?P<bad>[^}]*\}?)"
 )
 _SECRET_NAME = re.compile(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
 _SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "request", "endpoint", "base_url"))
-"""The keys below which a variable's value is never shown, whatever the variable is called."""
+"""The keys below which the value of a variable is never shown, whatever the name of the variable."""
 _SECRET_KEYS = {
     "headers": SECRET_HEADER,
     **dict.fromkeys(("body", "extra", "options", "request"), _SECRET_NAME),
 }
-"""By secret place, a pattern for the keys below it whose literal value is a secret."""
+"""For each secret place, a pattern for the keys below it whose literal values are secrets."""
 _ADDRESSES = ("endpoint", "base_url")
 
 _URL_USER = re.compile(r"(?<=//)[^/@\s]+(?=@)")
@@ -45,21 +45,22 @@ _URL_QUERY = re.compile(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([
 
 
 class ExpandedText(str):
-    """A text in which variables were expanded."""
+    """A string in which environment variables were expanded."""
 
     __slots__ = ("unexpanded", "values")
 
     unexpanded: str
-    """The text as written."""
+    """The string as written."""
     values: tuple[tuple[str, str], ...]
-    """The names and values of the variables."""
+    """The values of the variables, keyed by name."""
 
 
 TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results", "mcp_url"))
-"""Names in an agent's ``request`` that are not variables: each request fills them in."""
+"""Names in an agent's ``request`` that are not variables but placeholders filled in for each request."""
 TEMPLATE_NAME = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 RUN_NAMES = frozenset(("message", "session", "messages_file", "turn"))
-"""Names in the ``run`` command of a text program that are not variables: each turn fills them in."""
+"""Names in the ``run`` command of a text program that are not variables but placeholders filled in for each
+turn."""
 _TEMPLATES = (TEMPLATE_NAMES, RUN_NAMES)
 _SESSION = frozenset(("session",))
 _FILLED_LATER = {
@@ -69,7 +70,7 @@ _FILLED_LATER = {
     ("endpoint",): _SESSION,
     ("poll", "url"): frozenset(("job",)),
 }
-"""The names that stay unexpanded, by the key of an agent whose texts contain them."""
+"""The names that stay unexpanded in the strings below each key of an agent."""
 
 
 def expand_variables(
@@ -79,11 +80,13 @@ def expand_variables(
     *,
     skip: frozenset[Loc] = frozenset(),
 ) -> LocatedValue:
-    """Expand ``${VAR}`` and ``${VAR:-default}`` in the texts of the configuration, once: expanded values are
-    not expanded again. As in a shell, the default also replaces an empty variable. ``$${`` writes ``${``.
+    """Expand (interpolate) the environment variables ``${VAR}`` and ``${VAR:-default}`` in the strings of the
+    configuration. Expanded values are not expanded again. As in a shell, the default also replaces an empty
+    variable. ``$${`` is an escaped ``${``.
 
-    Names that a request or a turn fills in (``_FILLED_LATER``) stay; in such a text ``${`` is still written
-    ``$${``. ``skip`` lists places that are left alone. Mistakes are appended to ``problems``."""
+    Names that are filled in for each request or turn (``_FILLED_LATER``) are kept; in a string with such
+    names, the escaped form ``$${`` is still required. ``skip`` lists the locations to leave unchanged.
+    Mistakes are appended to ``problems``."""
     return LocatedValue(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
 
@@ -106,7 +109,7 @@ def _expanded(value: Any, mark: Mark, path: Loc, expansion: _Expansion) -> Any:
 
 
 def _names_at(path: Loc) -> frozenset[str]:
-    """Return the names that stay unexpanded at a place in the configuration."""
+    """Return the names that stay unexpanded at a location in the configuration."""
     inside = {"agent": 1, "agents": 2, "compare": 2}.get(str(path[0]) if path else "", len(path))
     keys = path[inside:]
     keys = keys[1:] if keys[:1] == ("options",) else keys
@@ -155,7 +158,7 @@ def _not_set_problem(name: str, unexpanded_names: frozenset[str], mark: Mark) ->
 
 
 def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
-    """Check whether an expanded text refers to a variable that is not set and has no default. In a replay
+    """Check whether an expanded string refers to a variable that is not set and has no default. In a replay,
     such a variable is expanded to a mask, because its value is not needed."""
     if not isinstance(text, ExpandedText):
         return False
@@ -165,7 +168,7 @@ def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
 
 
 def referenced_variables(value: Any) -> Iterator[str]:
-    """Yield the names that a configuration mentions in ``${…}``."""
+    """Yield the variable names that occur in ``${…}`` in a configuration."""
     for _, text in leaves(value):
         if isinstance(text, str):
             yield from (match["name"] for match in _REFERENCE.finditer(text) if match["name"])
@@ -174,8 +177,9 @@ def referenced_variables(value: Any) -> Iterator[str]:
 def read_variable_overrides(
     environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
 ) -> LocatedValue:
-    """Return the keys that ``AGENTEVAL_*`` variables set, typed like YAML. An empty variable sets nothing.
-    Unknown variables are problems, unless they are ``mentioned`` in the file."""
+    """Read the configuration overrides from ``AGENTEVAL_*`` environment variables, parsed like YAML scalars.
+    Empty variables are ignored. Unknown variables are problems, unless the file refers to them
+    (``mentioned``)."""
     found: dict[str, Any] = {}
     marks: dict[str, Mark] = {}
     for variable, text in sorted(environ.items()):
@@ -215,12 +219,12 @@ def _unknown_variable(variable: str) -> Problem:
 
 
 def unwrap_expanded(value: Any) -> Any:
-    """Replace expanded texts in ``value`` with plain ones."""
+    """Replace expanded strings in ``value`` with plain strings."""
     return _replace_expanded(value, str)
 
 
 def mask_config(value: Any) -> Any:
-    """Return ``value`` in a form that may be stored: variables unexpanded, literal secrets masked."""
+    """Return ``value`` in a form that may be stored, with variables unexpanded and literal secrets masked."""
     return _mask(_replace_expanded(value, lambda text: text.unexpanded), "")
 
 
@@ -233,7 +237,7 @@ def _replace_expanded(value: Any, convert: Any) -> Any:
 
 
 def _mask(value: Any, place: str) -> Any:
-    """Mask the secrets in a value. ``place`` is the nearest key above it that is a secret place."""
+    """Mask the secrets in a value. ``place`` is the nearest parent key that is a secret place."""
     if isinstance(value, dict):
         return {
             key: MASK
@@ -250,13 +254,13 @@ def _mask(value: Any, place: str) -> Any:
 
 
 def _is_secret_key(key: str | int, place: str) -> bool:
-    """Check whether a key directly inside a secret place names a secret."""
+    """Check whether a key directly inside a secret place is the name of a secret."""
     pattern = _SECRET_KEYS.get(place)
     return pattern is not None and isinstance(key, str) and bool(pattern.search(key))
 
 
 def _shows_no_secret(value: Any) -> bool:
-    """Check whether a value shows nothing of a secret: it is not a text, or it is ``${NAME}`` or ``Bearer
+    """Check whether a value reveals no part of a secret: it is not a string, or it is ``${NAME}`` or ``Bearer
     ${NAME}``."""
     if not isinstance(value, str):
         return True
@@ -268,9 +272,9 @@ def _masked(text: str) -> str:
 
 
 def find_config_secrets(value: Any) -> tuple[str, ...]:
-    """Return every text of an expanded configuration that must not be shown, longest first: values of
-    variables in secret places or with names that suggest a secret, and literal secrets in headers, bodies and
-    addresses."""
+    """Return every string in an expanded configuration that must not be shown, longest first. These are
+    values of variables that occur in secret places or whose names suggest a secret, and literal secrets in
+    headers, bodies and addresses."""
     found: set[str] = set()
     for text in _secrets(value):
         words = text.split()
@@ -296,5 +300,5 @@ def _secrets(value: Any) -> Iterator[str]:
 
 
 def _secret_place(loc: Sequence[str | int]) -> str:
-    """Return the nearest key on a path that is a secret place; empty if there is none."""
+    """Return the nearest key on a path that is a secret place, or an empty string if there is none."""
     return next((str(key) for key in reversed(loc) if key in _SECRET_PLACES), "")

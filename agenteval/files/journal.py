@@ -1,4 +1,5 @@
-"""The journal: the events of a run as JSON Lines, append-only. All reports are made from it."""
+"""The journal: an append-only JSON Lines file with the events of a run. All reports are generated from the
+journal."""
 
 from __future__ import annotations
 
@@ -32,16 +33,16 @@ from agenteval.core.score import Finding
 from agenteval.files.regular_files import private_opener
 
 LOCK_FILE = "lock"
-"""A file next to the journal. It contains the number of the process, for people to read."""
+"""A lock file next to the journal. It contains the process id (PID) for people to read."""
 _BETWEEN_SYNCS_S = 0.01
-"""The pause between two syncs, in seconds. At a thousand samples per second, waking up for each would slow
-the run."""
+"""The pause between two syncs, in seconds. At a thousand samples per second, waking up for each sample would
+slow down the run."""
 _LOCK_OFFSET = 2**30  # beyond the end of the file: a locked byte cannot be read on Windows
 
 
 def event_to_json(event: Event) -> str:
-    """Serialize an event as one line. A lone surrogate, which no file can contain, becomes U+FFFD, because an
-    event that cannot be written would cost the journal."""
+    """Serialize an event as one line of JSON. A lone surrogate, which cannot be stored in a file, becomes
+    U+FFFD, because an event that cannot be written would make the journal unusable."""
     try:
         # ``model_dump_json`` without its dozen options: a third of the time for a short event.
         return event.__pydantic_serializer__.to_json(event).decode()
@@ -63,14 +64,15 @@ def event_from_json(text: str | bytes) -> Event:
 
 @cache
 def _events() -> TypeAdapter[Event]:
-    """Make the parser of events. It is made when a journal is first read, because most commands read none."""
+    """Create the parser for events. It is created when a journal is first read, because most commands do not
+    read a journal."""
     return TypeAdapter(Event)
 
 
 class EventLog:
-    """The events of a run in memory, as lines, which take an eighth of the space of objects. A sink that can
-    be iterated repeatedly, independent of the journal's file. ``RunStarted`` stays an object, because the
-    plan is in memory anyway."""
+    """The events of a run in memory, stored as lines, which take up an eighth of the space of objects. This
+    sink can be iterated repeatedly and does not depend on the journal file. ``RunStarted`` is stored as an
+    object, because the plan is kept in memory anyway."""
 
     def __init__(self, past: Iterable[Event] = ()) -> None:
         self._entries: deque[bytes | RunStarted] = deque()
@@ -89,14 +91,14 @@ class EventLog:
         return map(_restore_entry, self._entries)
 
     def events_for_grouping(self) -> Iterator[Event]:
-        """Return all events if any has a finding; otherwise only the first, because there is nothing to
-        group."""
+        """Return all events if any event contains a finding. Otherwise, return only the first event, because
+        there is nothing to group."""
         if self._has_findings:
             return iter(self)
         return (event for event in self._entries if isinstance(event, RunStarted))
 
     def drain(self) -> Iterator[Event]:
-        """Yield all events for the last time. Each line is released once it has been read."""
+        """Yield all events for the last time. Each line is released after it has been read."""
         while self._entries:
             yield _restore_entry(self._entries.popleft())
 
@@ -106,10 +108,12 @@ def _restore_entry(entry: bytes | RunStarted) -> Event:
 
 
 class Journal:
-    """A writer of a run's events, one line each, written in one piece, so that they survive a killed process.
-    A finished sample is synced to disk at once and also survives a power cut. A context manager.
+    """Writes the events of a run as JSON Lines. Each line is written in one piece, so that it survives if the
+    process is killed. A finished sample is synced to disk immediately and also survives a power failure. Can
+    be used as a context manager.
 
-    The constructor creates a new file, which must not exist; ``Journal.reopen`` continues an existing one."""
+    The constructor creates a new file, which must not exist yet; ``Journal.reopen`` appends to an existing
+    file."""
 
     def __init__(self, path: Path) -> None:
         self._begin(path, open(path, "xb", buffering=0, opener=private_opener))  # noqa: SIM115
@@ -121,7 +125,7 @@ class Journal:
 
     @classmethod
     def reopen(cls, path: Path) -> Self:
-        """Continue a journal that was cut off. A torn last line is removed."""
+        """Reopen a journal that was cut off, to resume its run. An incomplete last line is removed."""
         file = path.open("r+b", buffering=0)
         journal = cls.__new__(cls)
         journal._begin(path, file)
@@ -150,8 +154,8 @@ class Journal:
 
 
 def _repair_end(path: Path, file: FileIO) -> None:
-    """Make the file end at the end of a line. A last line of which only the line end is missing is kept,
-    because readers count it."""
+    """Make the file end with a complete line. If the last line is missing only its line ending, the line is
+    kept, because readers count it."""
     data = path.read_bytes()
     end = data.rfind(b"\n") + 1
     rest = data[end:]
@@ -172,8 +176,8 @@ def _is_event(line: bytes) -> bool:
 
 
 class _Syncs:
-    """A thread that syncs a file to disk. A sync takes milliseconds, for which the run does not wait; samples
-    that finish meanwhile share the next one."""
+    """A thread that syncs a file to disk (fsync). A sync takes milliseconds, but the run does not wait for
+    it; samples that finish in the meantime share the next sync."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -189,12 +193,12 @@ class _Syncs:
         self._requested.set()
 
     def check(self) -> None:
-        """Raise the error of the last sync, if it failed."""
+        """Raise the error from the last sync, if it failed."""
         if self._error:
             raise self._error
 
     def close(self) -> None:
-        """Sync for the last time and wait for it."""
+        """Start a final sync and wait for it to finish."""
         self._closing.set()
         self.request()
         assert self._thread is not None
@@ -217,7 +221,7 @@ class _Syncs:
 @contextmanager
 def lock_run(folder: Path) -> Iterator[None]:
     """Lock the folder of a run, so that only one process writes to it. The operating system releases the lock
-    when the process ends, however it ends. Raises ``AuthorError`` if another process has the lock."""
+    when the process ends for any reason. Raises ``AuthorError`` if another process holds the lock."""
     try:
         file = (folder / LOCK_FILE).open("a+b")
     except OSError as error:
@@ -236,7 +240,7 @@ def lock_run(folder: Path) -> Iterator[None]:
 
 
 def is_run_locked(folder: Path) -> bool:
-    """Check whether another process writes to the folder of a run, without writing anything."""
+    """Check whether another process is writing to the folder of a run. This check writes nothing."""
     try:
         file = (folder / LOCK_FILE).open("r+b")
     except OSError:
@@ -246,8 +250,8 @@ def is_run_locked(folder: Path) -> bool:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file; return ``False`` if another process has locked it. On a file system without locks this
-    always succeeds."""
+    """Lock a file. Return ``False`` if another process has locked it. On a file system that does not support
+    locks, this function always succeeds."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -265,8 +269,8 @@ def _lock(descriptor: int) -> bool:
 
 
 def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
-    """Raise ``AuthorError`` for a journal that another version of agenteval wrote. ``first`` is its first
-    event, unparsed."""
+    """Raise ``AuthorError`` for a journal that was written by a different version of agenteval. ``first`` is
+    the first event in the journal, unparsed."""
     version = first.get("schema_version")
     if first.get("type") != "run_started" or not isinstance(version, int) or version == SCHEMA_VERSION:
         return
@@ -277,8 +281,8 @@ def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
 
 
 def read_journal(path: Path) -> Iterator[Event]:
-    """Yield the events of a journal. A torn last line, left by a process that was killed while writing, is
-    skipped; anything else that is unreadable raises ``AuthorError`` with its line."""
+    """Yield the events in a journal. An incomplete last line, left by a process that was killed while
+    writing, is skipped. Anything else that cannot be parsed raises ``AuthorError`` with its line number."""
     lines: Sequence[bytes] = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():

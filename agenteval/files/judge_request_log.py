@@ -1,14 +1,14 @@
-"""The requests to judges, stored next to the journal. A text that many requests share is stored once, by its
-hash.
+"""Stores the requests to judges (the prompts of the LLM-as-a-judge) next to the journal. A string that many
+requests share is stored once and referred to by its hash.
 
-The file consists of gzip members of JSON Lines, one member for each time that a conversation ended. A line is
-a text (``{"text": HASH, "is": …}``), a text composed of others (``{"text": HASH, "of": [HASH, …]}``), or a
-request, which refers to its texts. A prompt consists of the record of the conversation, which begins with the
-record of the previous turn, and the rules of a metric, which are the same everywhere. Therefore little of a
-request is new, and that part is compressed.
+The file consists of gzip members that contain JSON Lines. One member is written whenever a conversation ends.
+A line is a string (``{"text": HASH, "is": …}``), a string composed of other strings (``{"text": HASH, "of":
+[HASH, …]}``), or a request, which refers to its strings. A prompt consists of the record of the conversation,
+which begins with the record of the previous turn, and the rules of a metric, which are the same everywhere.
+Therefore only a small part of each request is new, and that part is compressed.
 
-A sample that a resumed run plays again starts over (``{"anew": KEY}``): its earlier requests no longer count.
-Reports do not use this file. Torn parts, left by a killed process, are ignored."""
+A sample that is repeated by a resumed run starts over (``{"anew": KEY}``), and its earlier requests no longer
+count. Reports do not use this file. Incomplete parts, left by a killed process, are ignored."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from agenteval.core.scenario import SampleKey
 from agenteval.files.regular_files import private_opener
 
 JUDGE_REQUESTS_FILE = "asked.jsonl.gz"
-"""The name of the file, next to the journal."""
+"""The name of the file with the requests to judges, which is stored next to the journal."""
 _SHORTEST_PIECE = 60
-"""The minimum length of a piece, in characters: a shorter one takes less space than its hash."""
+"""The minimum length of a piece, in characters. A shorter piece takes up less space than its hash."""
 _PARAGRAPHS = re.compile(r"(?<!\n)(?=\n\n)")
 _MAGIC = b"\x1f\x8b\x08"
 
 
 class JudgeRequestLog:
-    """A sink that stores ``ModelAsked`` events. The file is created with the first request. A context
-    manager."""
+    """A sink that stores ``ModelAsked`` events. The file is created when the first request is stored. Can be
+    used as a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -91,7 +91,7 @@ class JudgeRequestLog:
             self._write()
 
     def _write(self) -> None:
-        """Write the lines collected so far in one piece."""
+        """Write the collected lines in one piece."""
         if self._lines:
             text = "".join(f"{line}\n" for line in self._lines)
             self._lines.clear()
@@ -127,7 +127,8 @@ def _text_hash(text: str) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text into paragraphs, each with the blank line before it. Short ones join the next."""
+    """Split a string into paragraphs, each with the blank line before it. Short paragraphs are joined with
+    the next."""
     pieces: list[str] = []
     for paragraph in _PARAGRAPHS.split(text):
         if pieces and len(pieces[-1]) < _SHORTEST_PIECE:
@@ -141,8 +142,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
-    """Return the requests to judges about these samples, in the order of the answers; ``None`` if the run
-    stored no requests, because it is older or had no judge."""
+    """Return the requests to judges for the given samples, in the order of the answers. Return ``None`` if
+    the run stored no requests because it is older than this file format or had no judge."""
     wanted = frozenset(keys)
     try:
         packed = (folder / JUDGE_REQUESTS_FILE).read_bytes()
@@ -172,7 +173,8 @@ def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _members(packed: bytes) -> Iterator[bytes]:
-    """Yield each complete member. One that a killed process left unfinished may be between others."""
+    """Yield each complete gzip member. Members that a killed process left unfinished may occur between
+    complete members."""
     at = packed.find(_MAGIC)
     while at >= 0:
         reader = zlib.decompressobj(wbits=31)

@@ -1,4 +1,4 @@
-"""Values together with the places where they and their parts were written."""
+"""Values together with the places in a file where they and their parts were written."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from agenteval.files.yaml_source import Mark
 
 
 class LocatedValue(NamedTuple):
-    """A value of a file with its mark. Immutable: each method returns a new one."""
+    """A value from a file with its mark. Instances are immutable: each method returns a new instance."""
 
     value: Any
-    """The value as written, or what it was changed to."""
+    """The value as written, or the value that replaced it."""
     mark: Mark
-    """The place of the value and of everything in it."""
+    """The location of the value and of everything in it."""
 
     @classmethod
     def from_list(cls, items: Sequence[LocatedValue], at: Mark) -> LocatedValue:
-        """Combine values into a list located at a mark."""
+        """Combine values into a list with the given mark."""
         return cls([item.value for item in items], at.with_children([item.mark for item in items]))
 
     @classmethod
     def from_mapping(cls, items: Mapping[str, LocatedValue], at: Mark) -> LocatedValue:
-        """Combine values into a mapping located at a mark."""
+        """Combine values into a mapping with the given mark."""
         values = {key: item.value for key, item in items.items()}
         return cls(values, at.with_children({key: item.mark for key, item in items.items()}))
 
     @property
     def items(self) -> dict[str, LocatedValue]:
-        """The located values of this mapping, by key."""
+        """The located values in this mapping, keyed by name."""
         marks = self.mark.by_key
         return {key: LocatedValue(item, marks.get(key, self.mark)) for key, item in self.value.items()}
 
     def at(self, *loc: str | int) -> LocatedValue:
-        """Return the value at a path. If it has no place of its own, it gets that of the nearest parent."""
+        """Return the value at a path. A value with no location of its own is given the location of its
+        nearest parent."""
         value = self.value
         for part in loc:
             value = value[part]
         return LocatedValue(value, self.mark.find(loc))
 
     def select_keys(self, keys: Iterable[str]) -> LocatedValue:
-        """Return this mapping with only those of its keys that are in ``keys``."""
+        """Return this mapping with only the keys that are in ``keys``."""
         selected = frozenset(keys)
         marks = {key: mark for key, mark in self.mark.by_key.items() if key in selected}
         return LocatedValue(
@@ -50,11 +51,11 @@ class LocatedValue(NamedTuple):
         )
 
     def drop_keys(self, *keys: str) -> LocatedValue:
-        """Return this mapping without some of its keys."""
+        """Return this mapping without the given keys."""
         return self.select_keys(self.value.keys() - set(keys))
 
     def replace_at(self, loc: Sequence[str | int], item: LocatedValue) -> LocatedValue:
-        """Return a copy with ``item`` at ``loc``, which may be a new key of a mapping."""
+        """Return a copy with ``item`` at ``loc``, which may be a new key in a mapping."""
         if not loc:
             return item
         key, *rest = loc
@@ -67,13 +68,14 @@ class LocatedValue(NamedTuple):
         return LocatedValue({**self.value, key: below.value}, self.mark.with_children(marks))
 
     def merge_over(self, low: LocatedValue) -> LocatedValue:
-        """Merge this value over another: mappings are merged deeply, everything else is replaced."""
+        """Merge this value over another value (deep merge): mappings are merged recursively, and everything
+        else is replaced."""
         merged = deep_merge(low.value, self.value)
         return LocatedValue(merged, _marks_over(low.mark, self.mark, low.value, self.value))
 
 
 def empty_mapping() -> LocatedValue:
-    """Return an empty mapping that is not in any file."""
+    """Return an empty mapping with no location in a file."""
     return LocatedValue({}, Mark("", children={}))
 
 

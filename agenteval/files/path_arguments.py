@@ -1,5 +1,5 @@
-"""Resolves the path arguments of the command line: files, folders, and ``FILE::ID`` for one scenario of a
-file."""
+"""Resolves the path arguments on the command line: files, folders, and ``FILE::ID`` for a single scenario in
+a file."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from agenteval.files.scenario_files import display_path, find_files_under, find_
 
 @dataclass(frozen=True)
 class PathSelection:
-    """The files that the path arguments select, with the ids selected in them."""
+    """The files selected by path arguments, with the scenario ids selected in each file."""
 
     files: tuple[Path, ...]
-    """The files to read."""
+    """The files that contain the selected scenarios."""
     ids_by_file: dict[str, tuple[str, ...]]
-    """The selected ids of a file, by its real path. All scenarios of other files are selected."""
+    """The ids selected in each file, keyed by the file's real path. All scenarios are selected in files that
+    are not listed here."""
 
     def select_scenarios(self, scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
         """Return the selected scenarios. Raises ``NothingSelectedError`` for an id that does not exist in its
@@ -52,9 +53,9 @@ class PathSelection:
 
 
 def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> PathSelection:
-    """Resolve path arguments; without ``paths``, the files that the configuration includes. ``FILE`` of
-    ``FILE::ID`` may also be the end of an included file's path, as reports show it. Raises ``AuthorError``
-    for a path that does not exist."""
+    """Resolve path arguments to files and scenario ids. Without ``paths``, use the files that the
+    configuration includes. The ``FILE`` in ``FILE::ID`` may be only the end of an included file's path, as
+    shown in reports. Raises ``AuthorError`` for a path that does not exist."""
     root = Path(config.root)
     if not paths:
         return PathSelection(tuple(find_scenario_files(root, config.include, config.exclude)), {})
@@ -86,13 +87,13 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
 
 
 def _split(path: str, cwd: Path) -> tuple[str, str]:
-    """Split an argument into a file and an id, which is empty for a plain path."""
+    """Split an argument into a file and an id. The id is empty for a plain path."""
     file, name = split_id(path)
     return (file, name) if name and not os.path.exists(cwd / path) else (path, "")
 
 
 def absolute_path_argument(path: str, cwd: str) -> str:
-    """Make a path argument independent of the working directory."""
+    """Make a path argument absolute, so that it does not depend on the working directory."""
     file, name = _split(path, Path(cwd))
     if not name:
         return os.path.abspath(Path(cwd, path))

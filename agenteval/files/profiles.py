@@ -16,14 +16,14 @@ PROFILES_KEY = "profiles"
 
 
 class ProfiledConfig(NamedTuple):
-    """The configuration overlaid with a profile, and what the profile selects."""
+    """The configuration overlaid with a profile, and the profile's settings that select what runs."""
 
     config: LocatedValue
     selection: ProfileSelection
 
 
 def parse_profiles(file: LocatedValue) -> dict[str, Mapping[str, Any]]:
-    """Return the profiles by name. Raises ``AuthorError`` for values that are not mappings."""
+    """Return the profiles, keyed by name. Raises ``AuthorError`` for values that are not mappings."""
     profiles = file.value.get(PROFILES_KEY)
     if profiles is None:
         return {}
@@ -56,8 +56,8 @@ def _not_a_mapping(value: Any, mark: Mark) -> Problem:
 def layer_profile(
     file: LocatedValue, name: str | None, profiles: Mapping[str, Mapping[str, Any]]
 ) -> ProfiledConfig:
-    """Return the configuration of a file without its profiles, overlaid with one of them. Raises
-    ``AuthorError`` if the profile does not exist or sets a key that a profile cannot set."""
+    """Return a file's configuration without its profiles, overlaid with one profile. Raises ``AuthorError``
+    if the profile does not exist or sets a key that profiles may not set."""
     base = file.drop_keys(PROFILES_KEY)
     if name is None:
         return ProfiledConfig(base, ProfileSelection())
@@ -79,8 +79,8 @@ def layer_profile(
 
 
 def _drop_removed(merged: LocatedValue, low: Mapping[str, Any], high: Mapping[str, Any]) -> LocatedValue:
-    """Return ``high`` merged over ``low``, without the keys that a ``null`` in ``high`` removes. A ``null``
-    that removes nothing stays, so that a misspelt key is still found."""
+    """Merge ``high`` over ``low`` and drop the keys that a ``null`` in ``high`` removes. A ``null`` that
+    removes nothing is kept, so that a misspelled key is still reported."""
     both = high.keys() & low.keys()
     merged = merged.drop_keys(*(key for key in both if high[key] is None))
     for key in both & merged.value.keys():

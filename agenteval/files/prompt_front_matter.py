@@ -18,27 +18,27 @@ from agenteval.files.yaml_source import parse_yaml
 NOT_ENOUGH_INFORMATION = "not enough to judge"
 """The answer of a judge that cannot decide on a label."""
 METRIC_NAME = re.compile(r"[^\W\d_][\w .-]*")
-"""The pattern of metric names, which are used in YAML keys, in tables and on the command line."""
+"""The pattern for metric names, which occur in YAML keys, in tables and on the command line."""
 
 
 class PromptFile(NamedTuple):
     """A prompt file, split into its parts."""
 
     head: LocatedValue
-    """The mapping in its front matter."""
+    """The mapping in the front matter."""
     body: str
     """The text below the front matter."""
     place: Place
-    """The line at which the body begins."""
+    """The location at which the body begins."""
 
     def problem(self, key: str, what: str, remedy: str) -> Problem:
-        """Describe a mistake at a key of the front matter."""
+        """Describe a mistake at a key in the front matter."""
         return Problem(what, remedy, self.head.mark.find((key,)).place)
 
 
 def split_front_matter(text: str, source: str) -> PromptFile:
-    """Split a file into front matter and text. Raises ``AuthorError`` with the line if the front matter is
-    broken."""
+    """Split a file into front matter and body. Raises ``AuthorError`` with the line if the front matter is
+    invalid."""
     lines = text.split("\n")
     end = next((n for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
     if lines[0].rstrip() != "---" or not end:
@@ -62,14 +62,15 @@ class Labels(NamedTuple):
     names: tuple[str, ...] = ()
     """The labels, in order."""
     ok: frozenset[str] = frozenset()
-    """The labels that are not failures."""
+    """The labels that do not count as failures."""
     severities: Mapping[str, Severity] = {}
-    """The severities that were written, by label."""
+    """The severities that were specified, keyed by label."""
 
 
 def parse_labels(value: Any) -> Labels:
-    """Parse labels from ``{label: ok or a severity}``, or from a list in which ``no failure`` is ok and the
-    severities of the others are those of the built-in table. Raises ``ValueError`` with what is wrong."""
+    """Parse labels from ``{label: ok or a severity}`` or from a list. In a list, ``no failure`` is ok, and
+    the severities of the remaining labels are taken from the built-in table. Raises ``ValueError`` with a
+    description of the mistake."""
     meanings = _meanings(value)
     for name, meaning in meanings.items():
         if meaning not in ("ok", "", *Severity):
@@ -88,7 +89,8 @@ def parse_labels(value: Any) -> Labels:
 
 
 def _meanings(value: Any) -> dict[str, str]:
-    """Return for each label ``ok``, a severity, or an empty text if the built-in table defines it."""
+    """Return the meaning of each label: ``ok``, a severity, or an empty string if the built-in table defines
+    the meaning."""
     if isinstance(value, Mapping):
         return {str(name): str(meaning) for name, meaning in value.items()}
     if isinstance(value, list | tuple):
@@ -97,12 +99,12 @@ def _meanings(value: Any) -> dict[str, str]:
 
 
 def normalize_label(text: str) -> str:
-    """Normalize a label: case, underscores, hyphens and surrounding blanks are ignored."""
+    """Normalize a label by ignoring case, underscores, hyphens and surrounding white space."""
     return " ".join(re.sub(r"[_\-\s]+", " ", text.casefold()).split())
 
 
 def parse_scale(value: Any) -> tuple[float, float] | None:
-    """Parse ``[lowest, highest]`` as two finite numbers; return ``None`` for anything else."""
+    """Parse ``[lowest, highest]`` as two finite numbers, or return ``None`` for any other value."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         return None
     if any(isinstance(bound, bool) or not isinstance(bound, int | float) for bound in value):
@@ -166,14 +168,15 @@ class PromptFrontMatter(Value):
 
 
 class RubricFrontMatter(Value):
-    """The front matter of a rubric, with the keys that an author may write."""
+    """The front matter of a rubric (the prompt for an LLM-as-a-judge metric), with the keys that an author
+    may write."""
 
     metric: Annotated[str, PlainValidator(_validate_metric)] = Field(None, validate_default=True)
-    """The name in reports, thresholds and on the command line."""
+    """The name of the metric in reports, thresholds and on the command line."""
     scope: Annotated[Literal["turn", "conversation"], PlainValidator(_validate_scope)] = "turn"
-    """Whether each turn is judged or the conversation as a whole."""
+    """The unit that is judged: each turn, or the conversation as a whole."""
     whole: Annotated[bool, PlainValidator(_validate_whole)] = False
-    """Whether only whole numbers of the scale count."""
+    """True if only whole numbers on the scale are valid."""
     scale: Annotated[tuple[float, float] | None, PlainValidator(_validate_scale)] = None
     """The lowest and the highest score."""
     labels: Annotated[Labels, PlainValidator(_validate_labels)] = Labels()
@@ -183,28 +186,30 @@ class RubricFrontMatter(Value):
 
 
 class BuiltInRubricFrontMatter(RubricFrontMatter):
-    """The front matter of a shipped rubric, which has more keys."""
+    """The front matter of a built-in rubric, which supports additional keys."""
 
     references: Mapping[str, Any] = {}
-    """What an answer refers to in addition to its evidence, by key, in words for the judge."""
+    """The references that an answer contains in addition to its evidence. Each key has a description for the
+    judge."""
     outcomes: Mapping[str, Any] = {}
-    """The possible outcomes of a goal with their values; null: counts neither way."""
+    """The possible outcomes of a goal with their values. An outcome whose value is null counts neither as a
+    success nor as a failure."""
     answer: str = ""
-    """The prompt that asks for the answer, if scale or labels do not determine it."""
+    """The prompt that asks for the answer, if neither scale nor labels determine it."""
     order: int | None = None
-    """The position among the built-in metrics."""
+    """The position of the metric among the built-in metrics."""
     short: str = ""
-    """The heading of its table column."""
+    """The heading of the metric's table column."""
     needs: Needs = ""
-    """What must be available for the metric to be judged; empty: nothing."""
+    """The data that must be available for the metric to be judged. Empty if the metric requires no data."""
     shared: bool = False
-    """Whether one call may ask for it together with other metrics."""
+    """True if a single call may judge the metric together with other metrics."""
     unsure: str = NOT_ENOUGH_INFORMATION
     """The answer of a judge that cannot decide."""
 
 
 def unknown_keys(file: PromptFile, model: type[Value]) -> Iterator[Problem]:
-    """Return a problem for each key of the front matter that its model does not have."""
+    """Return a problem for each key in the front matter that its model does not define."""
     known = known_keys(model)
     return (
         unknown_key(key, known, file.head.mark.find((key,))) for key in file.head.value if key not in known
@@ -214,8 +219,8 @@ def unknown_keys(file: PromptFile, model: type[Value]) -> Iterator[Problem]:
 def front_matter_problems(
     file: PromptFile, value: Mapping[str, Any], model: type[Value]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the keys that a model defines, each at its place in the file. ``value`` is the
-    front matter, or what replaces it."""
+    """Yield the mistakes in the keys that a model defines, each with its location in the file. ``value`` is
+    the front matter, or the value that replaces the front matter."""
     try:
         model.model_validate({key: value[key] for key in known_keys(model) & value.keys()})
     except ValidationError as error:

@@ -1,6 +1,7 @@
-"""Fills the placeholders of prompts in one pass, hashes prompts, and fences untrusted text.
+"""Fills in the placeholders in prompt templates in one pass, hashes prompts, and fences untrusted text
+against prompt injection.
 
-``${name}`` is a placeholder, ``$${`` writes ``${``."""
+``${name}`` is a placeholder, and ``$${`` is an escaped ``${``."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class RenderedPrompt(NamedTuple):
-    """The texts that are sent to a model."""
+    """The strings that are sent to a model."""
 
     system: str
     prompt: str
 
 
 def render_template(template: str, values: Mapping[str, str], *, source: str = "") -> str:
-    """Replace each ``${name}`` in ``template``, in one pass: inserted values are not searched for
-    placeholders.
+    """Replace each ``${name}`` in ``template`` with its value (string interpolation) in one pass. Inserted
+    values are not searched for placeholders.
 
     Raises ``AuthorError`` for a placeholder without a value."""
 
@@ -40,13 +41,14 @@ def render_template(template: str, values: Mapping[str, str], *, source: str = "
 
 
 def find_placeholders(template: str) -> tuple[str, ...]:
-    """Return the names of the placeholders, each once, in order."""
+    """Return the names of the placeholders in order of first occurrence, without duplicates."""
     return tuple(dict.fromkeys(found["name"] for found in _references(template)))
 
 
 def placeholder_problems(template: str, known: tuple[str, ...], at: Place) -> Iterator[Problem]:
-    """Yield a problem for each placeholder that nothing fills, and for each ``known`` one that is missing,
-    because its value would not reach the model. ``at`` is the place where the template begins."""
+    """Yield a problem for each placeholder that has no value, and for each ``known`` placeholder that is
+    missing, because its value would not reach the model. ``at`` is the location at which the template begins.
+    """
     for found in _references(template):
         if found["name"] not in known:
             yield _unknown_placeholder(found["name"], known, _place_in(template, found.start(), at))
@@ -62,7 +64,7 @@ def _references(template: str) -> Iterator[re.Match[str]]:
 
 
 def _place_in(text: str, position: int, at: Place) -> Place:
-    """Return the place of a position in a text that begins at ``at``."""
+    """Return the location of a position in a string that begins at ``at``."""
     column = position - text.rfind("\n", 0, position)
     return Place(at.path, at.line + text.count("\n", 0, position), column)
 
@@ -73,7 +75,8 @@ def _unknown_placeholder(name: str, known: Iterable[str], place: Place | None) -
 
 
 def content_hash(*texts: str) -> str:
-    """Return 16 hex digits that depend only on the texts. Windows line ends count like others."""
+    """Return a hash of 16 hex digits that depends only on the content of the given strings. Windows line
+    endings are treated like Unix line endings."""
     digest = blake2b(digest_size=8)
     for text in texts:
         data = text.replace("\r\n", "\n").encode("utf-8", "replace")
@@ -82,9 +85,10 @@ def content_hash(*texts: str) -> str:
 
 
 def fence(text: str) -> str:
-    """Return ``text`` between marks that its author could not have written, because they contain a hash of
-    it. The same text has the same fence, so that equal requests stay equal. A lone surrogate, which no
-    request can contain, becomes U+FFFD."""
+    """Fence untrusted text against prompt injection: return ``text`` between markers that its author could
+    not have written, because the markers contain a hash of the text. The same text always gets the same
+    fence, so that equal requests stay equal. A lone surrogate, which requests cannot contain, becomes U+FFFD.
+    """
     text = _SURROGATES.sub("\ufffd", text)
     nonce = blake2b(text.encode(), digest_size=6).hexdigest()
     return f"<data-{nonce}>\n{text}\n</data-{nonce}>"

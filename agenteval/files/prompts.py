@@ -1,8 +1,8 @@
-"""Loads the prompts of a run: the shipped ones, or a project's files that replace some of them.
+"""Loads the prompts for a run: the built-in prompts, and the project's files that override some of them.
 
-A file begins with front matter (``prompt_front_matter``). The rest is the prompt (``prompt_templates``): in a
-rubric only the criterion; in other prompts a system part and, after a further ``---`` line, the prompt itself
-(or only the latter)."""
+A file begins with front matter (``prompt_front_matter``), followed by the prompt (``prompt_templates``). In a
+rubric, the prompt is only the criterion. In any other file, it is a system prompt and, after another ``---``
+line, the prompt itself; the system prompt is optional."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from agenteval.files.regular_files import read_text, wrap_read_errors
 
 
 def _shipped_folder() -> Traversable:
-    """Return the folder of the shipped prompts: in an installed package, otherwise in the checkout."""
+    """Return the folder with the built-in prompts, in the installed package or otherwise in the source
+    checkout."""
     packed: Traversable = files("agenteval") / "_prompts"
     return packed if packed.is_dir() else Path(__file__).parents[2] / "prompts"
 
@@ -47,8 +48,8 @@ _ORDER = re.compile(r"^order: (\d+)$", re.MULTILINE)
 
 
 def _built_in_metrics() -> tuple[str, ...]:
-    """Return the names of the rubrics in ``prompts/judges`` that have an ``order``, in that order. The
-    ``order`` alone makes a metric built-in."""
+    """Return the names of the rubrics in ``prompts/judges`` that have an ``order``, sorted by ``order``. Only
+    the ``order`` key makes a metric a built-in metric."""
     found = []
     for file in (_shipped_folder() / "judges").iterdir():
         head = file.read_text(encoding="utf-8").partition("\n---\n")[0] if file.name.endswith(".md") else ""
@@ -81,12 +82,12 @@ _FILES = {
 }
 PROMPT_FILES = tuple(_FILES.values())
 RESERVED_NAMES = frozenset((*_FILES, "tool_accuracy", "output_correct", "robustness_pass"))
-"""Names that a custom metric cannot have, because reports and thresholds use them already."""
+"""Names that are not allowed for a custom metric, because reports and thresholds already use them."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt that is not a rubric: its two templates and where they are from."""
+    """A prompt that is not a rubric, with its two templates and their source."""
 
     name: str
     version: int
@@ -100,8 +101,8 @@ class Prompt:
         return find_placeholders(f"{self.system}\n{self.prompt}")
 
     def render(self, **values: str) -> RenderedPrompt:
-        """Fill in both parts. Raises ``AuthorError`` if a placeholder has no value, or a value no
-        placeholder: nothing that the caller passes may be lost."""
+        """Fill in both templates. Raises ``AuthorError`` if a placeholder has no value or a value has no
+        placeholder, because every value that the caller passes must be used."""
         unused = sorted(set(values) - set(self.placeholders))
         if unused:
             what = f"the prompt '{self.name}' has no placeholder for '{unused[0]}'"
@@ -113,8 +114,8 @@ class Prompt:
 
 
 def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = None) -> Prompt:
-    """Parse a prompt file. ``shipped`` is the prompt that it replaces; it must have the same parts and
-    placeholders."""
+    """Parse a prompt file. ``shipped`` is the built-in prompt that the file overrides; both must have the
+    same parts and placeholders."""
     file = split_front_matter(text, source)
     problems = [
         *unknown_keys(file, PromptFrontMatter),
@@ -141,8 +142,8 @@ def _name_problems(file: PromptFile, name: str) -> Iterator[Problem]:
 
 
 def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterator[Problem]:
-    """Check that a prompt has the parts of the shipped one. Only a system part is sent as a system text, and
-    a prompt without one would lose it."""
+    """Check that a prompt has the same parts as the built-in prompt that it overrides. The system part is
+    sent as a system prompt, which a file without that part would lose."""
     at = at._replace(column=1)
     if shipped.system and not (system and prompt):
         remedy = "write the system text, a line '---', and the prompt"
@@ -152,7 +153,7 @@ def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iter
 
 
 def _read_shipped(name: str) -> tuple[str, str]:
-    """Return the displayed path and the text of a shipped file."""
+    """Return the display path and the content of a built-in file."""
     path = _FILES[name]
     folder = _shipped_folder()
     shown = "prompts" if isinstance(folder, Path) and folder.name == "prompts" else "agenteval/_prompts"
@@ -164,7 +165,7 @@ def _read_shipped(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Rubric:
-    """A criterion with its scale, its labels or its outcomes."""
+    """A criterion for an LLM-as-a-judge metric, with its scale, labels or outcomes."""
 
     metric: str
     scope: str
@@ -172,37 +173,40 @@ class Rubric:
     text: str
     scale: tuple[float, float] | None = None
     whole: bool = False
-    """True if only whole numbers of the scale count."""
+    """True if only whole numbers on the scale are valid."""
     labels: tuple[str, ...] = ()
     ok: frozenset[str] = frozenset()
-    """The labels that are not failures."""
+    """The labels that do not count as failures."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """The severities that the file itself sets, by label."""
+    """The severities that the file itself specifies, keyed by label."""
     references: Mapping[str, str] = field(default_factory=dict)
-    """What an answer refers to in addition to its evidence, by key, in words for the judge."""
+    """The references that an answer contains in addition to its evidence. Each key has a description for the
+    judge."""
     outcomes: Mapping[str, float | None] = field(default_factory=dict)
-    """The possible outcomes of a goal with their values; ``None``: counts neither way."""
+    """The possible outcomes of a goal with their values. An outcome whose value is ``None`` counts neither as
+    a success nor as a failure."""
     form: str = "answer_score"
-    """The prompt that asks for the answer."""
+    """The prompt that specifies the form of the answer."""
     short: str = ""
-    """The heading of its table column; only for built-in rubrics."""
+    """The heading of the metric's table column. Only built-in rubrics have one."""
     needs: Needs = ""
-    """What must be available for the metric to be judged; only for built-in rubrics."""
+    """The data that must be available for the metric to be judged. Only built-in rubrics require data."""
     shared: bool = False
-    """True if one call may ask for it together with other metrics; only for built-in rubrics."""
+    """True if a single call may judge the metric together with other metrics. Only built-in rubrics can be
+    shared."""
     unsure: str = NOT_ENOUGH_INFORMATION
     """The answer of a judge that cannot decide."""
     version: int = 1
     hash: str = ""
-    """A hash of everything that a judge gets in addition to the conversation: rules, criterion, form of the
-    answer."""
+    """A hash of everything that is sent to a judge in addition to the conversation: the rules, the criterion
+    and the form of the answer."""
     source: str = ""
     prompts: Prompts = field(default_factory=lambda: SHIPPED_PROMPTS, compare=False, repr=False)
-    """The source of the rules and the form."""
+    """The prompts that contain the rules and the form of the answer."""
 
     def without_label(self, label: str) -> Rubric:
-        """Return the rubric without a label: it is not offered as an answer, and neither its explanation nor
-        references that only it has are included."""
+        """Return the rubric without the given label. The label is not offered as an answer, and its
+        explanation and any references used only by it are left out."""
         if label not in self.labels:
             return self
         text = "\n".join(line for line in self.text.split("\n") if not line.startswith(f"- {label}:"))
@@ -218,23 +222,25 @@ class Rubric:
         )
 
     def with_question(self, question: str) -> Rubric:
-        """Return the rubric with ``question`` appended, word for word."""
+        """Return the rubric with ``question`` appended verbatim."""
         return replace(self, text=f"{self.text}\n\n{question.replace('${', '$${')}")
 
     def with_reference(self, name: str, text: str) -> Rubric:
-        """Return the rubric with another reference to ask for."""
+        """Return the rubric with an additional reference for the judge to provide."""
         return replace(self, references={**self.references, name: text})
 
 
 def _read_author_file(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
-    """Return the displayed path and the text of an author's file. ``place`` is where its path is written."""
+    """Return the display path and the content of an author's file. ``place`` is the location at which the
+    path of the file is written."""
     path = Path(base) / name
     with wrap_read_errors(f"the {what} '{name}'", place, f"looked for {path}"):
         return _shown_path(path), read_text(path, what)
 
 
 def _shown_path(path: Path) -> str:
-    """Return a path as messages show it: relative to the working directory if it is below."""
+    """Return a path for display in messages. It is relative to the working directory if the file is inside
+    that directory."""
     try:
         return path.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
@@ -245,15 +251,15 @@ _SECOND_OPINION_PROMPTS = ("judge_refute", "judge_decide")
 _RAISED_PROMPTS = ("judge_raised",)
 _GOAL_PROMPTS = ("judge_refute_ruled_out", "judge_refute_withdrawn", "judge_decide_ruled_out", "judge_twin")
 _TABLE_KEYS = ("order", "short", "needs", "shared", "unsure")
-"""Keys that only tables use and a judge does not see. They are not part of the hash."""
+"""Keys that are used only in tables and are not sent to a judge. The hash does not include them."""
 _TABLE_LINES = re.compile(rf"^(?:{'|'.join(_TABLE_KEYS)}): .*\n", re.MULTILINE)
 
 
 def _parse_rubric(
     text: str, source: str, prompts: Prompts, *, shipped: bool = False, replaced: PromptFile | None = None
 ) -> Rubric:
-    """Parse a rubric file. ``shipped`` means that its name is that of a built-in metric. ``replaced`` is the
-    shipped file that it replaces."""
+    """Parse a rubric file. ``shipped`` means that the metric's name is that of a built-in metric.
+    ``replaced`` is the built-in file that this file overrides."""
     file = split_front_matter(text, source)
     problems = [*unknown_keys(file, BuiltInRubricFrontMatter if shipped else RubricFrontMatter)]
     value = file.head.value
@@ -300,7 +306,7 @@ def _parse_rubric(
 
 
 def _empty_problems(file: PromptFile, value: Mapping[str, Any]) -> Iterator[Problem]:
-    """Find a rubric without an answer to choose, or without a question."""
+    """Find a rubric that has no question, or no answers to choose from."""
     if not value.get("outcomes") and ("scale" in value) == ("labels" in value):
         what = "a rubric needs either scale or labels"
         yield file.problem("labels", what, "write for example scale: [1, 5]")
@@ -310,21 +316,22 @@ def _empty_problems(file: PromptFile, value: Mapping[str, Any]) -> Iterator[Prob
 
 
 def _without_table_lines(text: str) -> str:
-    """Return the text of a file without the lines that a judge does not see."""
+    """Return the content of a file without the lines that are not sent to a judge."""
     front, end, body = text.partition("\n---\n")
     return f"{_TABLE_LINES.sub('', front + chr(10)).removesuffix(chr(10))}{end}{body}"
 
 
 def judge_prompt_names(form: str) -> tuple[str, ...]:
-    """Return the names of the prompts that a judge may get in addition to a rubric whose answer has this
-    form."""
+    """Return the names of the prompts that may be sent to a judge in addition to a rubric with this form of
+    answer."""
     more = {"answer_outcome": _GOAL_PROMPTS, "answer_label": _RAISED_PROMPTS}
     return ("judge_rules", form, *_SECOND_OPINION_PROMPTS, *more.get(form, ()))
 
 
 def _metric_mismatches(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator[Problem]:
-    """Find keys in which a project's text of a built-in metric differs from the metric: scores, thresholds,
-    severities and comparisons depend on them. Keys that the file leaves out keep their values."""
+    """Find keys in which a project's rubric for a built-in metric differs from the metric. Such keys must not
+    change, because scores, thresholds, severities and comparisons depend on them. Keys that the file omits
+    keep their values."""
     head = file.head.value
     for key in head:
         if key in _FIXED_KEYS and head[key] != shipped.get(key, _DEFAULT_TERMS.get(key)):
@@ -334,7 +341,7 @@ def _metric_mismatches(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator
     required = shipped.get("references", {})
     if "references" in head and not _covers_references(head["references"], required):
         what = "references differ from those of the built-in metric"
-        remedy = f"give a text for each of {', '.join(required)}, or leave it out"
+        remedy = f"write a text for each of {', '.join(required)}, or remove references"
         yield file.problem("references", what, remedy if required else "leave it out")
 
 
@@ -351,7 +358,7 @@ def _covers_references(references: Any, required: Mapping[str, str]) -> bool:
 
 
 class Prompts:
-    """All prompts of a run: the shipped ones, or a project's files in their place."""
+    """All prompts for a run: the built-in prompts, some of which may be overridden by the project's files."""
 
     def __init__(self, overrides: Mapping[str, _ProjectFile] | None = None) -> None:
         self._overrides = overrides or {}
@@ -360,21 +367,21 @@ class Prompts:
 
     @property
     def overridden(self) -> dict[str, str]:
-        """The files of the project, by the path of the shipped file that they replace
+        """The project's files, keyed by the path of the built-in file that each file overrides
         (``judges/helpfulness.md``)."""
         return {_FILES[name]: override.source for name, override in self._overrides.items()}
 
     def overridden_parts(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the same as ``overridden``, for some prompts only."""
+        """Return the same mapping as ``overridden``, restricted to the given prompts."""
         return {_FILES[name]: self._overrides[name].source for name in names if name in self._overrides}
 
     def read_source(self, name: str) -> tuple[str, str]:
-        """Return the displayed path and the unparsed text of a prompt."""
+        """Return the display path and the unparsed content of a prompt."""
         override = self._overrides.get(name)
         return (override.source, override.text) if override else _read_shipped(name)
 
     def prompt(self, name: str) -> Prompt:
-        """Return a prompt that is not a rubric: ``simulated_user``, ``error_deduplication``, or a part of
+        """Return a prompt that is not a rubric: ``simulated_user``, ``error_deduplication``, or a part of the
         judges' prompts, such as ``judge_rules``."""
         if name not in self._prompts:
             source, text = self.read_source(name)
@@ -394,13 +401,14 @@ class Prompts:
         return self._rubrics[name]
 
     def load_custom_rubric(self, path: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
-        """Load an author's rubric from a path relative to ``base``; ``place`` is where the path is written.
-        Raises ``AuthorError``, with path and line, for every mistake in it."""
+        """Load an author's rubric for a custom LLM-as-a-judge metric from a path relative to ``base``.
+        ``place`` is the location at which the path is written. Raises ``AuthorError`` with the path and line
+        of every mistake in the file."""
         source, text = _read_author_file(path, base, "rubric", place)
         return _parse_rubric(text, source, self)
 
     def hashes(self, rubrics: Iterable[Rubric] = ()) -> dict[str, str]:
-        """Return the hash of each prompt that a run may send, by name, for the record of the run."""
+        """Return the hash of each prompt that a run may send, keyed by name, for the record of the run."""
         hashes = {
             name: self.prompt(name).hash for name in ("simulated_user", USER_REVIEW, "error_deduplication")
         }
@@ -408,7 +416,7 @@ class Prompts:
 
 
 class _ProjectFile(NamedTuple):
-    """A project's file that replaces a shipped prompt."""
+    """A project's file that overrides a built-in prompt."""
 
     source: str
     text: str
@@ -423,8 +431,9 @@ def load_prompts(
     *,
     place_of: Callable[[str], Place | None] = lambda _: None,
 ) -> Prompts:
-    """Load the shipped prompts, with ``files`` (by the path of the shipped file) read from ``base`` instead.
-    ``place_of`` returns where an entry is written. Raises ``AuthorError`` with every mistake."""
+    """Load the built-in prompts and the project's overrides. ``files`` maps the path of a built-in file to a
+    path below ``base`` from which it is read instead. ``place_of`` returns the location at which an entry of
+    ``files`` is written. Raises ``AuthorError`` with every mistake."""
     if not files:
         return SHIPPED_PROMPTS
     names = {path: name for name, path in _FILES.items()}

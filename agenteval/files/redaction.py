@@ -1,9 +1,11 @@
-"""Removes secrets from everything that is written: by value, in plain, URL, base64 and JSON form, even with
-invisible characters between their letters. Secrets that an author marked (``agent: {secrets}``) are found as
-``not_contains`` finds texts, so that a number inside a longer one stays; in events each has a placeholder.
+"""Redacts secrets (API keys, tokens, passwords) in all output. Secrets are recognized by their value in
+plain, URL-encoded, base64-encoded and JSON-escaped form, even with invisible characters between their
+letters. Secrets that an author marked (``agent: {secrets}``) are searched for in the way in which
+``not_contains`` searches, so that a number inside a longer number is kept; in events, each of these secrets
+has a placeholder.
 
-``redact_events`` removes secrets from the events that reports are made of. ``redact_text`` and its variants
-are the last step of every writer."""
+``redact_events`` redacts the events from which reports are made. ``redact_text`` and its variants are the
+last step of every writer."""
 
 from __future__ import annotations
 
@@ -30,26 +32,27 @@ from agenteval.files.journal import event_from_json, event_to_json
 
 MASK = "***"
 SHORTEST_SECRET = 6
-"""The minimum length of a secret: a shorter text is too common to be masked everywhere."""
+"""The minimum length of a secret. A shorter string is too common to be masked everywhere."""
 SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
-"""A pattern for the names of headers whose values are secrets."""
+"""A pattern for the names of HTTP headers whose values are secrets."""
 KEY_VARIABLES = tuple(name for provider in PROVIDERS.shipped.values() for name in provider.keys)
-"""The variables that contain the keys of providers, whether or not a configuration names them."""
+"""The environment variables that contain the API keys of providers, even if no configuration names the
+variables."""
 
 Mask = Callable[[str], str]
 NO_MARKED: Mapping[str, str] = {}
 
 
 def secret_forms(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return each secret in the forms in which it may occur in a text, longest first, so that no form cuts
-    another: plain, in a URL, in base64; and each of these as it is written in JSON, once and twice. Short
-    ones are left out."""
+    """Return every form in which the secrets may occur in a string: plain, URL-encoded and base64-encoded,
+    and each of these JSON-escaped once and twice. The forms are sorted longest first, so that no form cuts
+    another. Short secrets are left out."""
     forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
 def replacement_forms(replacements: Mapping[str, str]) -> dict[str, str]:
-    """Return for each form of each text the same form of its replacement, longest first."""
+    """Return each form of each string with the same form of its replacement, longest first."""
     pairs = [
         pair
         for text, other in replacements.items()
@@ -60,8 +63,8 @@ def replacement_forms(replacements: Mapping[str, str]) -> dict[str, str]:
 
 
 def _forms(secret: str) -> list[str]:
-    """Return the forms of a secret. Their order does not depend on the secret, so that forms of two texts can
-    be paired; the plain one comes first."""
+    """Return the forms of a secret. Their order does not depend on the secret, so that the forms of two
+    strings can be paired. The plain form is first."""
     forms = [secret, *_url_forms(secret), *_base64_forms(secret.encode("utf-8", "surrogatepass"))]
     once = [escaped for form in forms for escaped in _json_forms(form)]
     return [*forms, *once, *(escaped for form in once for escaped in _json_forms(form))]
@@ -75,13 +78,13 @@ def _url_forms(secret: str) -> Iterator[str]:
 
 
 _FIRST_CHARACTER = (0, 2, 3)
-"""The position of the first base64 character that depends only on the secret, by the number of bytes before
-it."""
+"""The position of the first base64 character that depends only on the secret, indexed by the number of bytes
+before the secret."""
 
 
 def _base64_forms(secret: bytes) -> Iterator[str]:
-    """Yield the forms after any number of bytes, in both alphabets: at the end, with and without padding, and
-    followed by more bytes."""
+    """Yield the base64 forms of a secret after any number of preceding bytes, in both alphabets: at the end
+    of the data, with and without padding, and followed by more bytes."""
     for before, first in enumerate(_FIRST_CHARACTER):
         encoded = b64encode(bytes(before) + secret).decode()[first:]
         inner = encoded[: (before + len(secret)) * 8 // 6 - first]
@@ -102,13 +105,13 @@ def redactor(secrets: Iterable[str]) -> Mask:
 
 
 def masker(forms: Sequence[str]) -> Mask:
-    """Return a function that masks each of ``forms``, in their order."""
+    """Return a function that masks each of ``forms``, in the given order."""
     return replacer(dict.fromkeys(forms, MASK))
 
 
 def replacer(by_form: Mapping[str, str]) -> Mask:
-    """Return a function that replaces each form, in their order, even if invisible characters are inside it.
-    A part of a form next to the ellipsis of a shortened text is masked."""
+    """Return a function that replaces each form, in the given order, even if the form contains invisible
+    characters. An incomplete form next to the ellipsis of a shortened string is masked."""
     all_forms = "\0".join(by_form)
     minimal = _minimal_forms(by_form)
 
@@ -137,8 +140,8 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
 
 
 def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
-    """Return the forms that contain no other, a fifth of all. A text without these, like most texts, contains
-    none."""
+    """Return the forms that do not contain another form, about a fifth of all forms. A string without any of
+    these, as most strings are, contains no form at all."""
     found: list[str] = []
     for form in sorted(forms, key=len):
         if not any(map(form.__contains__, found)):
@@ -147,9 +150,10 @@ def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
 
 
 _Replacement = tuple[int, int, str]
-"""The start and end of a span in a text without invisible characters, and its replacement."""
+"""The start and end of a span in a string from which invisible characters were removed, and the replacement.
+"""
 _ELLIPSIS = re.compile(r"(?:…|\.{3}|\\u2026)+")
-"""A mark where a text was shortened."""
+"""A mark that shows where a string was shortened."""
 
 
 def _find_form(text: str, form: str, other: str) -> list[_Replacement]:
@@ -161,8 +165,8 @@ def _find_form(text: str, form: str, other: str) -> list[_Replacement]:
 
 
 def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans in which a text contains the beginning of a form right before an ellipsis, or the end
-    of one right after it."""
+    """Yield the spans of a string that contain the beginning of a form directly before an ellipsis, or the
+    end of a form directly after one."""
     done = 0
     for cut in _ELLIPSIS.finditer(text):
         before = text[max(0, cut.start() - SHORTEST_SECRET) : cut.start()]
@@ -205,7 +209,7 @@ def _without_gaps(text: str, gaps: Sequence[tuple[int, int]]) -> str:
 
 
 def _replace_places(text: str, gaps: Sequence[tuple[int, int]], places: Sequence[_Replacement]) -> str:
-    """Apply ``places``, which are located in the text without its ``gaps``."""
+    """Apply ``places``, whose positions refer to the string without its ``gaps``."""
     if not places:
         return text
     begins, removed = [], [0]
@@ -225,8 +229,8 @@ NO_WORDS: frozenset[str] = frozenset()
 def mask_value(
     value: Any, mask: Mask, *, keys: frozenset[str] = NO_WORDS, texts: frozenset[str] = NO_WORDS
 ) -> Any:
-    """Mask every text in a JSON value, including keys. Numbers stay, and so do the words of a schema in
-    ``keys`` and ``texts``: a secret that is an ordinary word must not break the structure."""
+    """Mask every string in a JSON value, including keys. Numbers are kept. The words of a schema in ``keys``
+    and ``texts`` are also kept, because a secret that is an ordinary word must not break the structure."""
     if isinstance(value, str):
         return value if value in texts else mask(value)
     if isinstance(value, Mapping):
@@ -240,7 +244,7 @@ def mask_value(
 
 
 def schema_vocabulary(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the field names in a JSON schema, and the texts that it prescribes."""
+    """Return the field names in a JSON Schema, and the strings that the schema prescribes."""
     names: set[str] = set()
     texts: set[str] = set()
 
@@ -262,13 +266,13 @@ def schema_vocabulary(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
 
 @cache
 def _event_vocabulary() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the vocabulary of events. It is computed when a secret is first found, because that takes a
-    moment."""
+    """Return the vocabulary of events. It is computed only when a secret is first found, because the
+    computation takes a moment."""
     return schema_vocabulary(TypeAdapter(Event).json_schema(mode="serialization"))
 
 
 _ESCAPED = re.compile(r"\\(?:u00|[bf])")
-"""Invisible characters, as they are escaped in JSON."""
+"""Invisible characters in JSON-escaped form."""
 
 
 def redact_events(
@@ -278,10 +282,10 @@ def redact_events(
     *,
     marked: Mapping[str, str] = NO_MARKED,
 ) -> Emit:
-    """Wrap ``emit``, so that an event with a secret is emitted without it. If that is not possible, emitting
-    raises ``AuthorError``. ``name`` gets an event before and after masking and may add to the latter.
-    ``marked`` maps what an author marked as secret to its placeholder, which is the same everywhere and
-    therefore already in the event before masking."""
+    """Wrap ``emit``, so that secrets in an event are redacted before the event is emitted. If redaction is
+    not possible, emitting raises ``AuthorError``. ``name`` receives an event before and after masking and may
+    add to the masked event. ``marked`` maps each string that an author marked as secret to its placeholder.
+    Placeholders are the same everywhere and are therefore inserted before masking."""
     without, with_placeholders = event_masker(secrets), _placeholder_masker(marked)
     if without is None and with_placeholders is None:
         return emit
@@ -295,8 +299,8 @@ def redact_events(
 
 
 def event_masker(secrets: Iterable[str]) -> Callable[[Event], Event] | None:
-    """Return a function that masks an event, and returns an event without a secret unchanged; ``None`` if
-    there are no secrets."""
+    """Return a function that masks the secrets in an event and returns an event without secrets unchanged.
+    Return ``None`` if there are no secrets."""
     forms = secret_forms(secrets)
     if not forms:
         return None
@@ -312,7 +316,7 @@ def event_masker(secrets: Iterable[str]) -> Callable[[Event], Event] | None:
 
 
 def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] | None:
-    """Return a function that puts placeholders into an event; ``None`` if nothing is marked."""
+    """Return a function that inserts placeholders into an event, or ``None`` if no secrets are marked."""
     if not marked:
         return None
 
@@ -335,8 +339,8 @@ def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] |
 
 
 def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
-    """Return the event without secrets. Raises ``AuthorError`` if none of the ``masks`` is valid at a place:
-    a secret that cannot be masked is not written."""
+    """Return the event without secrets. Raises ``AuthorError`` if none of the ``masks`` is valid at some
+    location, because a secret that cannot be masked must not be written."""
     masking = _Masking(masks)
     while True:
         masked = masking.apply(value)
@@ -350,8 +354,8 @@ def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
 
 
 class _Masking:
-    """A masking of an event's value with the first of ``masks``. Only the places at which the result is
-    invalid get the next mask."""
+    """Masks an event's value with the first of ``masks``. The next mask is used only at locations where the
+    result is invalid."""
 
     def __init__(self, masks: Sequence[Mask]) -> None:
         self._masks = masks
@@ -359,7 +363,7 @@ class _Masking:
         self._names, self._texts = _event_vocabulary()
 
     def apply(self, value: Any, path: _Path = ()) -> Any:
-        """Mask ``value``, which is at ``path``. From the second mask on, words that events consist of are
+        """Mask ``value``, which is at ``path``. From the second mask on, the words of the event schema are
         kept."""
         stage = max((self._tried.get(path[:length], 0) for length in range(len(path) + 1)), default=0)
         mask = self._masks[stage]
@@ -373,7 +377,8 @@ class _Masking:
         return value
 
     def try_next(self, path: _Path) -> None:
-        """Switch a place to the next mask. If it has used all, the mistake may be in what surrounds it."""
+        """Switch a location to its next mask. If all masks have been tried there, the cause may be in the
+        value that contains the location."""
         last = len(self._masks) - 1
         for length in range(len(path), -1, -1):
             around = path[:length]
@@ -389,9 +394,10 @@ _Path: TypeAlias = tuple[str | int, ...]
 
 
 def _fallback_masks(mask: Mask, forms: Iterable[str]) -> Iterator[Mask]:
-    """Yield masks for places where ``MASK`` is not valid. The first and all later ones keep the words that
-    events consist of. Then come ``MASK`` escaped for patterns, a mask that leaves numbers alone, and one that
-    writes as many letters and digits as the secret has."""
+    """Yield the masks to try after the plain ``mask`` led to an invalid event: the same mask again, because
+    from the second attempt on the words of the event schema are kept; ``MASK`` escaped for regular
+    expressions; a mask that leaves numbers unchanged; and a mask with as many letters and digits as the
+    secret."""
     yield mask
     yield replacer(dict.fromkeys(forms, re.escape(MASK)))
     yield lambda text: text if _NUMBER.fullmatch(text) else mask(text)
@@ -403,8 +409,8 @@ _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")
 
 
 def _error_path(loc: Sequence[str | int], value: Any) -> _Path:
-    """Return the path to an error in ``value``: its ``loc`` without the names of union members, as far as
-    such a path exists."""
+    """Return the path to an error in ``value``. This is the error's ``loc`` without the names of union
+    members, as far as such a path exists."""
     path: list[str | int] = []
     for part in loc:
         is_there = isinstance(value, Mapping) and part in value
@@ -415,9 +421,9 @@ def _error_path(loc: Sequence[str | int], value: Any) -> _Path:
 
 
 class _SecretStore:
-    """The secrets of this process: those of its configuration, of providers, and of variables with secret
-    names. The latter are not treated as secrets if they occur in ``author_texts``, the texts of authors'
-    files."""
+    """The secrets of this process, from its configuration, from providers, and from environment variables
+    with secret names. Values of such variables are not treated as secrets if they occur in ``author_texts``,
+    the contents of authors' files."""
 
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
@@ -430,26 +436,28 @@ _store = _SecretStore()
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
-    """Set the secrets that the functions below redact."""
+    """Set the secrets that the redaction functions of this module remove."""
     _store.secrets, _store.mask = tuple(secrets), None
 
 
 def register_marked_secrets(marked: Iterable[str], *, also: bool = False) -> None:
-    """Set the texts that an author marked as secret, and their placeholders, to be masked: a report must not
-    show a placeholder as if it had been part of the conversation. ``also`` adds to the known ones."""
+    """Set the strings that an author marked as secret and their placeholders, all of which are then masked. A
+    report must not show a placeholder as if it had been part of the conversation. ``also`` adds to the
+    registered strings instead of replacing them."""
     _store.marked = {**(_store.marked if also else {}), **dict.fromkeys(marked, MASK)}
 
 
 def register_author_text(text: Callable[[], str]) -> None:
-    """Register the text of a scenario or a configuration (from its file, or from a journal that contains it):
-    a text in it is not a secret just because a variable has the same value."""
+    """Register the content of a scenario or a configuration, from its file or from a journal that contains
+    it. A string in this content is not a secret merely because an environment variable has the same value."""
     if any(_named_secrets(os.environ)):  # there rarely are any
         _store.author_texts.append(text())
         _store.mask = None
 
 
 def environment_secrets() -> tuple[str, ...]:
-    """Return the values of variables that are named like a secret and look like one, whoever uses them."""
+    """Return the values of environment variables whose names suggest a secret and whose values look like one,
+    whatever program uses the variables."""
     return tuple(value for value in _named_secrets(os.environ) if not _is_in_author_text(value))
 
 
@@ -460,8 +468,8 @@ def _is_in_author_text(secret: str) -> bool:
 
 _NAMED_SECRET = re.compile(r"(?:^|_)(?:PASSWORD|TOKEN|SECRET|KEY)$", re.IGNORECASE)
 _SHORTEST_NAMED_SECRET = 12
-"""The minimum length of such a value: a shorter one, or one without letters or digits, may be an ordinary
-word (``SORT_KEY=created``)."""
+"""The minimum length of a secret in an environment variable. A shorter value, or a value that lacks letters
+or digits, may be an ordinary word (``SORT_KEY=created``)."""
 
 
 def _named_secrets(environ: Mapping[str, str]) -> Iterator[str]:
@@ -474,26 +482,26 @@ def _named_secrets(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def provider_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys of providers in an environment."""
+    """Return the API keys of providers in an environment."""
     return tuple(filter(None, (environ.get(name, "").strip() for name in KEY_VARIABLES)))
 
 
 def redact_text(text: str) -> str:
-    """Return ``text`` without the secrets of this process."""
+    """Redact (mask) the secrets of this process in ``text``."""
     if _store.mask is None:
         _store.mask = redactor((*_store.secrets, *provider_keys(os.environ), *environment_secrets()))
     return _store.mask(replace_secrets(text, _store.marked) if _store.marked else text)
 
 
 def redact_keys(text: str) -> str:
-    """Redact a message about an author's mistake. Anything that looks like a key is masked as well, because a
-    key in place of a name is not among the known secrets."""
+    """Redact a message about an author's mistake. Anything that looks like an API key is masked as well,
+    because a key that was entered instead of a name is not among the known secrets."""
     return mask_keys(redact_text(text), MASK)
 
 
 def redact_json(text: str, schema: Callable[[], Any] = dict) -> str:
-    """Redact JSON so that it stays valid: numbers keep digits that are a secret elsewhere, and words of its
-    ``schema`` stay."""
+    """Redact JSON so that it stays valid. Numbers keep digits that are a secret elsewhere, and words in its
+    ``schema`` are kept."""
     if not _store.marked and not _ESCAPED.search(text) and redact_text(text) == text:
         return text
     value = json.loads(text)
@@ -503,16 +511,17 @@ def redact_json(text: str, schema: Callable[[], Any] = dict) -> str:
 
 
 _IN_XML = re.compile(r'(?<==")[^"<]*+|(?<=>)[^<]++')
-"""The values of attributes, and text between tags."""
+"""A pattern for attribute values and for text between tags."""
 
 
 def redact_xml(text: str) -> str:
-    """Redact XML so that it stays valid: words of its markup stay."""
+    """Redact XML so that it stays valid. Words in the markup are kept."""
     return text if redact_text(text) == text else _IN_XML.sub(lambda found: redact_text(found[0]), text)
 
 
 def redact_url(url: str) -> str:
-    """Return ``url`` as messages show it, without credentials and query, which may contain secrets."""
+    """Return ``url`` for display in messages, without credentials and query string, which may contain
+    secrets."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -1,5 +1,5 @@
-"""Reads regular files only: reading a named pipe could block forever, a device may never end, and opening it
-may have effects."""
+"""Reads regular files only. Reading a named pipe could block forever, reading a device may never end, and
+opening a device may have side effects."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ _KINDS = {
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """Open a file for reading. Raises ``OSError`` as ``open`` does, and also for a named pipe, a device or a
-    socket, which is not opened."""
+    """Open a regular file for reading. Raises ``OSError`` in the same cases as ``open``, and also for a named
+    pipe, a device or a socket, none of which is opened."""
     if kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode)):
         raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
     return path.open("rb")
 
 
 def read_file(path: Path, max_bytes: int = -1) -> bytes:
-    """Return the content of a file, at most ``max_bytes`` of it. Raises ``OSError`` as ``open_file`` does."""
+    """Return the content of a file, limited to ``max_bytes``. Raises ``OSError`` in the same cases as
+    ``open_file``."""
     with open_file(path) as file:
         return file.read(max_bytes)
 
 
 @contextmanager
 def wrap_read_errors(what: str, place: Place | None, remedy: str = "") -> Iterator[None]:
-    """Turn an ``OSError`` inside the ``with`` block into an ``AuthorError`` about the file that is read."""
+    """Convert an ``OSError`` inside the ``with`` block into an ``AuthorError`` about the file being read."""
     try:
         yield
     except OSError as error:
@@ -47,8 +48,9 @@ def wrap_read_errors(what: str, place: Place | None, remedy: str = "") -> Iterat
 
 
 def read_text(path: Path, what: str) -> str:
-    """Return the text of an author's file, whatever editor wrote it: with or without a byte order mark, with
-    Windows line ends or others. Raises ``OSError``, and ``AuthorError`` if it is not UTF-8."""
+    """Return the text of an author's file, whatever editor was used: with or without a byte order mark, and
+    with any line endings. Raises ``OSError`` if the file cannot be read, and ``AuthorError`` if it is not
+    valid UTF-8."""
     try:
         text = read_file(path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -57,7 +59,7 @@ def read_text(path: Path, what: str) -> str:
 
 
 def is_device(path: Path) -> bool:
-    """Check whether a path names a device, other than one that a shell passes for a stream."""
+    """Check whether a path refers to a device, except for a device that a shell passes as a stream."""
     if path.parent == Path("/dev/fd") or path == Path("/dev/stdin"):
         return False
     mode = os.stat(path).st_mode
@@ -65,6 +67,6 @@ def is_device(path: Path) -> bool:
 
 
 def private_opener(path: str, flags: int) -> int:
-    """Open a file that only its owner may read, because it contains conversations. Used as ``opener`` of
-    ``open``."""
+    """Open a file with permissions for its owner only, because the file contains conversations. Pass this
+    function as the ``opener`` of ``open``."""
     return os.open(path, flags, 0o600)

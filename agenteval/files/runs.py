@@ -1,4 +1,4 @@
-"""Finds earlier runs by name and loads the events of their journals."""
+"""Finds earlier runs by name and loads the events from their journals."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MOST_LISTED = 5
 def find_run(name: str, root: Path) -> Path:
     """Return the folder of a run.
 
-    ``name`` is the id of a run, an unambiguous beginning of it, the part after its last ``-``, ``latest``,
-    ``previous`` (the one before the latest), or the path of its folder or journal from the working directory.
-    ``root`` is the configuration's folder, where ``.agenteval/runs`` is. Raises ``AuthorError`` with the
-    closest ids."""
+    ``name`` is the id of a run, an unambiguous prefix of an id, the part of an id after its last ``-``,
+    ``latest``, ``previous`` (the run before the latest), or the path of a run's folder or journal, relative
+    to the working directory. ``root`` is the configuration's folder, which contains ``.agenteval/runs``.
+    Raises ``AuthorError`` with the closest ids."""
     path = Path(name)
     if path.is_file():
         return path.parent if path.name == JOURNAL_FILE else path
@@ -45,9 +45,9 @@ def find_run(name: str, root: Path) -> Path:
 
 
 def ensure_project_folder(root: Path) -> Path:
-    """Create the folder for everything that agenteval writes in a project, and return it. Git ignores its
-    content except for the schemas that the first lines of files refer to, because others need them to edit
-    these files. Raises ``OSError``."""
+    """Create the folder for all files that agenteval writes in a project, and return it. Git ignores the
+    contents of this folder except for the schemas, because the first lines of authors' files refer to them
+    and other people need them to edit those files. Raises ``OSError``."""
     home = root / ".agenteval"
     home.mkdir(parents=True, exist_ok=True)
     ignore = home / ".gitignore"
@@ -57,15 +57,16 @@ def ensure_project_folder(root: Path) -> Path:
 
 
 def find_run_folders(root: Path) -> tuple[Path, ...]:
-    """Return the folders of all runs that have a journal, in the order in which the runs began."""
+    """Return the folders of all runs that have a journal, in the order in which the runs started."""
     home = root / ".agenteval" / "runs"
     found = [path.parent for path in home.glob(f"*/{JOURNAL_FILE}")] if home.is_dir() else []
     return tuple(sorted(found, key=lambda folder: (read_start_time(folder), folder.name)))
 
 
 def read_start_time(folder: Path) -> str:
-    """Return when a run began, as ISO 8601 in UTC; empty if that cannot be read. It is read from the first
-    line of the journal, because the name of the folder is only precise to the second."""
+    """Return the time at which a run started, as ISO 8601 in UTC, or an empty string if it cannot be read.
+    The time is read from the first line of the journal, because the folder name is only precise to the
+    second."""
     try:
         with open_file(folder / JOURNAL_FILE) as file:
             found = _STARTED_AT.search(file.read(1000))
@@ -75,8 +76,8 @@ def read_start_time(folder: Path) -> str:
 
 
 def run_reference(folder: Path, root: Path) -> str:
-    """Return how commands refer to a run: by its id, or by its path if it is stored elsewhere; empty for the
-    latest, which they use by default."""
+    """Return the argument with which commands refer to a run: its id, or its path if the run is stored
+    elsewhere. Return an empty string for the latest run, which commands use by default."""
     known = find_run_folders(root)
     if known and os.path.samefile(known[-1], folder):
         return ""
@@ -84,12 +85,13 @@ def run_reference(folder: Path, root: Path) -> str:
 
 
 def short_run_id(run_id: str) -> str:
-    """Return the part after the last ``-`` of an id, which ``find_run`` accepts."""
+    """Return the part of an id after the last ``-``, which ``find_run`` accepts."""
     return run_id.rpartition("-")[2] or run_id
 
 
 def read_run_commit(folder: Path) -> str:
-    """Return the commit that a run tested; empty if it is unknown or files had changed since."""
+    """Return the Git commit that a run tested, or an empty string if the commit is unknown or there were
+    uncommitted changes."""
     try:
         with open_file(folder / JOURNAL_FILE) as file:
             head = file.read(1000)
@@ -110,7 +112,7 @@ def _latest_or_previous(name: str, known: Sequence[Path], root: Path) -> Path:
 
 def _ambiguous_name(name: str, matches: Sequence[Path]) -> Problem:
     listed = ", ".join(folder.name for folder in matches[-_MOST_LISTED:])
-    return Problem(f"'{name}' matches {len(matches)} runs: {listed}", "give more of its id")
+    return Problem(f"'{name}' matches {len(matches)} runs: {listed}", "give a longer part of its id")
 
 
 def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
@@ -123,10 +125,10 @@ def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
 
 
 def load_run(path: Path) -> tuple[Event, ...]:
-    """Load the events of a run from its folder or its journal. A torn last line is ignored.
+    """Load the events of a run from its folder or its journal. An incomplete last line is ignored.
 
-    Raises ``AuthorError`` for a file that is not a journal, for another version, and for a journal that was
-    cut off before its first event."""
+    Raises ``AuthorError`` for a file that is not a journal, for a journal from a different version, and for a
+    journal that was cut off before its first event."""
     file = path / JOURNAL_FILE if path.is_dir() else path
     with wrap_read_errors("the journal", Place(str(file))):
         _check_version(file)
@@ -144,8 +146,8 @@ def _placeholders_in(events: Sequence[Event]) -> Iterator[str]:
 
 
 def _check_version(file: Path) -> None:
-    """Check the version before reading anything else, because a journal of another version would only look
-    broken."""
+    """Check the version before reading anything else, because a journal from a different version would only
+    appear to be corrupt."""
     with open_file(file) as opened:
         first = opened.readline()
     header = parse_or(first)
@@ -160,8 +162,8 @@ def _check_version(file: Path) -> None:
 
 
 def _check_samples(events: Sequence[Event], file: Path) -> None:
-    """Check that every event of a sample belongs to a sample that was started, so that readers can rely on it
-    even if somebody edited the file."""
+    """Check that each event of a sample belongs to a sample that was started, so that readers can rely on
+    this even if the file was edited."""
     if not events or not isinstance(events[0], RunStarted):
         what = "the journal does not start with run_started: nothing is known about the run"
         raise AuthorError(Problem(what, "the run may have been killed as it started", Place(str(file), 1)))
@@ -169,7 +171,9 @@ def _check_samples(events: Sequence[Event], file: Path) -> None:
     if unknown := set(events[0].plan.scenarios) - scenarios:
         raise AuthorError(
             Problem(
-                f"the journal has a sample of an unknown scenario, {min(unknown)}", "", Place(str(file), 1)
+                f"the journal contains a sample of an unknown scenario, {min(unknown)}",
+                "",
+                Place(str(file), 1),
             )
         )
     started = set()

@@ -1,5 +1,5 @@
-"""Checks of a scenario that its models cannot make: templates, schemas and the values of rules, each at its
-place."""
+"""Checks a scenario for mistakes that its models cannot find, in templates, schemas and the values of rules,
+and reports the location of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Problems: TypeAlias = Iterator[Problem]
 
 
 def tool_problems(tool: Any, mark: Mark) -> Problems:
-    """Yield what is wrong with a tool's ``parameters``, its answers and the ``${…}`` in them."""
+    """Yield the mistakes in a tool's ``parameters``, in its mocked answers, and in the ``${…}`` references in
+    these answers."""
     if not isinstance(tool, Mapping):
         return
     if "base" in tool:
@@ -54,7 +55,7 @@ def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] 
 
 
 def _argument_names(parameters: Any) -> frozenset[str] | None:
-    """Return the only names that arguments may have; ``None`` if others are possible."""
+    """Return the only names that arguments may have, or ``None`` if other names are possible."""
     if not isinstance(parameters, Mapping) or not isinstance(parameters.get("properties"), Mapping):
         return None
     if parameters.get("additionalProperties") or "patternProperties" in parameters:
@@ -107,7 +108,7 @@ def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Problems:
 
 
 def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -> Problems:
-    """Yield what is wrong with the criteria and with the value of each rule, and lists that are empty."""
+    """Yield the mistakes in the criteria and in the value of each rule, and empty lists."""
     if not isinstance(expect, Mapping):
         return
     yield from _empty_lists(expect, mark)
@@ -122,7 +123,7 @@ def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -
 
 
 def blank_problems(value: Any, mark: Mark, what: str) -> Problems:
-    """Yield a problem ``what`` for each blank text in a list, or for a single blank text."""
+    """Yield the problem ``what`` for each blank string in a list, or for a single blank string."""
     for index, text in enumerate(value if isinstance(value, list) else [value]):
         if isinstance(text, str) and not text.strip():
             where = mark.find((index,)) if isinstance(value, list) else mark
@@ -130,7 +131,8 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Problems:
 
 
 _EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
-"""The empty lists that the model checks: it knows when an empty list means that no call is expected."""
+"""Lists that the model checks itself if they are empty. The model determines when an empty list means that no
+call is expected."""
 
 
 def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Problems:

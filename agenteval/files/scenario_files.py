@@ -1,4 +1,5 @@
-"""Finds the files that contain scenarios, by the configuration's patterns or the command line's paths."""
+"""Finds the files that contain scenarios, using the configuration's glob patterns or the paths on the command
+line."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _TOP_LEVEL_KEY = re.compile(rb"""^(?:\{\s*)?["']?([^\s#"':{\-%.][^\s:"']*)["']?\
 
 
 def display_path(path: Path, cwd: Path) -> str:
-    """Return ``path`` for messages: relative to the working directory if it is below."""
+    """Return ``path`` for display in messages. It is relative to the working directory if it is inside that
+    directory."""
     absolute = os.path.abspath(path)
     try:
         return Path(absolute).relative_to(os.path.abspath(cwd)).as_posix()
@@ -29,10 +31,11 @@ def display_path(path: Path, cwd: Path) -> str:
 
 
 def find_scenario_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
-    """Return the scenario files that match the patterns, relative to ``root``, sorted, each once.
+    """Find the scenario files that match the glob patterns, relative to ``root``. The result is sorted and
+    contains no duplicates.
 
-    ``**`` matches any folders except hidden ones and virtual environments. A pattern in ``exclude`` that
-    matches a folder excludes everything below it."""
+    ``**`` matches any folders except hidden folders and virtual environments. A pattern in ``exclude`` that
+    matches a folder excludes everything below the folder."""
     root = Path(os.path.abspath(root))
     found = {path: None for pattern in include for path in _matching(root, pattern)}
     return _distinct(path for path in sorted(found) if not _is_excluded(path, root, exclude))
@@ -68,8 +71,8 @@ def _is_excluded(path: Path, root: Path, exclude: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Translate a pattern: ``*`` and ``?`` match within a name, ``[…]`` one of some characters, ``**`` any
-    number of folders."""
+    """Translate a glob pattern to a regular expression: ``*`` and ``?`` match within a name, ``[…]`` matches
+    one of several characters, and ``**`` matches any number of folders."""
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", pattern)
     wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     text = "".join(
@@ -90,9 +93,9 @@ def _character_set(piece: str) -> str:
 
 
 def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
-    """Return the scenario files that the command line names: files as they are, and all YAML files below
-    folders, sorted. Raises ``AuthorError`` for paths that do not exist, and ``NothingSelectedError`` for
-    folders without scenario files."""
+    """Return the scenario files that the command line names. Files are returned as given, and folders are
+    searched for YAML files, which are sorted. Raises ``AuthorError`` for paths that do not exist, and
+    ``NothingSelectedError`` for folders without scenario files."""
     found: list[Path] = []
     problems: list[Problem] = []
     empty: list[Problem] = []
@@ -120,7 +123,8 @@ def unmatched_files(root: Path, include: Sequence[str], exclude: Sequence[str] =
 
 
 def near_file(path: Path) -> str:
-    """Return a question with the name of a similar file in the same folder; empty if there is none."""
+    """Return a question that suggests a similarly named file in the same folder, or an empty string if there
+    is no such file."""
     try:
         near = did_you_mean(path.name, [each.name for each in path.parent.iterdir() if each.is_file()])
     except OSError:
@@ -145,9 +149,9 @@ def _scenario_files_below(folder: Path) -> list[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yield everything below ``folder`` that is not a folder, including broken links and pipes: the loader
-    reports them, so that a suite does not shrink unnoticed. A folder that is reached twice, for example
-    through a looping link, counts once."""
+    """Yield everything below ``folder`` that is not a folder, including broken links and named pipes. The
+    loader reports these, so that a suite does not shrink unnoticed. A folder that is reached twice, for
+    example through a circular link, counts once."""
     seen: set[str] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
@@ -169,13 +173,13 @@ def _has_suffix(path: Path) -> bool:
 
 
 def _is_scenario_file(path: Path) -> bool:
-    """Check whether a file that was not named explicitly counts: it is neither a configuration nor a scripted
-    model."""
+    """Check whether a file that was not named explicitly is a scenario file, that is, neither a configuration
+    nor a scripted model."""
     return path.name not in CONFIG_NAMES and not _is_scripted_model(path)
 
 
 def _is_scripted_model(path: Path) -> bool:
-    """Check whether the only top-level key is ``replies``. For a file that cannot be read the answer is no,
+    """Check whether the only top-level key is ``replies``. Return ``False`` for a file that cannot be read,
     so that the loader reports it."""
     try:
         data = read_file(path)
@@ -185,7 +189,7 @@ def _is_scripted_model(path: Path) -> bool:
 
 
 def _distinct(paths: Iterable[Path]) -> list[Path]:
-    """Return each file once, however many paths lead to it."""
+    """Return each file once, even if several paths lead to it."""
     kept: dict[str, Path] = {}
     for path in paths:
         kept.setdefault(os.path.realpath(path), path)

@@ -1,4 +1,4 @@
-"""Loads scenario files. All mistakes of all files are reported at once, each at its place."""
+"""Loads scenario files. All mistakes in all files are reported at once, each with its location."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _LINED_BELOW = frozenset(
 
 
 class CaseKeys(CaseSpec):
-    """The keys of a case, the short form, that a scenario does not have."""
+    """The keys of a case (the short form of a scenario) that a scenario does not have."""
 
     input: Text
     """The user's message."""
@@ -104,12 +104,12 @@ ScenarioCheck: TypeAlias = Callable[[Scenario], Iterable[Problem]]
 
 
 def no_extra_check(_scenario: Scenario) -> Iterable[Problem]:
-    """Return no problems: the default for ``check``."""
+    """Return no problems. This is the default for ``check``."""
     return ()
 
 
 def _with_column(problem: Problem, mark: Mark) -> Problem:
-    """Add the column to a problem at a scenario's line, because a scenario knows only its line."""
+    """Add the column to a problem on a scenario's line, because a scenario stores only its line."""
     has_only_line = problem.place is not None and problem.place.line == mark.line and not problem.place.column
     return problem._replace(place=mark.place) if has_only_line else problem
 
@@ -122,11 +122,12 @@ def load_scenario_files(
     cwd: Path | None = None,
     check: ScenarioCheck = no_extra_check,
 ) -> tuple[Scenario, ...]:
-    """Load the scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
-    (the working directory) are shown relative to it. ``rules`` are what ``expect`` may ask for. ``check``
-    returns further problems of a scenario, so that they are reported together with the others.
+    """Load the scenarios (test cases) from YAML files, in order. Relative ``paths`` are resolved against
+    ``root``; files below ``cwd`` (the working directory) are shown relative to ``cwd``. ``rules`` are the
+    checks that ``expect`` may use. ``check`` returns additional problems in a scenario, so that they are
+    reported together with all other problems.
 
-    Raises ``AuthorError`` with every problem of every file."""
+    Raises ``AuthorError`` with every problem in every file."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     entries: list[_LoadedScenario] = []
@@ -149,7 +150,7 @@ def load_scenario_files(
 
 
 class PartlyReadError(AuthorError):
-    """Mistakes in some scenarios, with those that could be read."""
+    """Raised for mistakes in some scenarios; contains the scenarios that could be loaded."""
 
     def __init__(self, scenarios: tuple[Scenario, ...], problems: Iterable[Problem]) -> None:
         self.scenarios = scenarios
@@ -157,8 +158,8 @@ class PartlyReadError(AuthorError):
 
 
 def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return ``defaults`` without the answers of tools for which ``item`` has an answer of another kind: an
-    entry's ``sequence:`` replaces the ``python:`` of the defaults."""
+    """Return ``defaults`` without the answers of tools for which ``item`` has a different kind of answer:
+    ``sequence:`` in an entry replaces ``python:`` in the defaults."""
     low, high = defaults.get("tools"), item.get("tools")
     if not isinstance(low, Mapping) or not isinstance(high, Mapping):
         return defaults
@@ -171,7 +172,7 @@ def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any])
 
 
 def _drop_removed_checks(below: Any, merged: Any) -> Any:
-    """Return ``merged`` without the checks of ``defaults`` that a ``null`` in an entry removes."""
+    """Return ``merged`` without the checks from ``defaults`` that an entry removes with ``null``."""
 
     def drop_nulls(low: Any, high: Any) -> Any:
         if not isinstance(low, Mapping) or not isinstance(high, Mapping):
@@ -191,7 +192,7 @@ def _read(path: Path, shown_as: str) -> bytes:
 
 
 class _LoadedScenario(NamedTuple):
-    """A scenario and the place of its id, or of the name that the id is made from."""
+    """A scenario and the location of its id, or of the name from which the id is derived."""
 
     scenario: Scenario
     place: Place
@@ -212,7 +213,8 @@ def _duplicates(entries: Sequence[_LoadedScenario]) -> Iterator[Problem]:
 
 
 class _FileLoader:
-    """A loader of the entries of one file. What the entries share through ``defaults`` is checked once."""
+    """Loads the entries of a single file. Values that the entries share through ``defaults`` are validated
+    once."""
 
     def __init__(
         self,
@@ -324,7 +326,7 @@ class _FileLoader:
                 self.problems += error.problems
 
     def _table_entries(self, path: str, mark: Mark) -> Iterator[ScenarioEntry]:
-        """Yield the cases in a data file, one per row."""
+        """Yield the cases from a data file, one per row."""
         try:
             table = self._table(path, mark)
         except AuthorError as error:
@@ -344,8 +346,8 @@ class _FileLoader:
                 yield entry._replace(written_at=mark, row=entry.row or at)
 
     def _table(self, path: str, mark: Mark) -> Table:
-        """Read the data file at a path. Raises ``AuthorError``: at the path if the file does not exist, and
-        at their places for mistakes in it."""
+        """Read the data file at a path. Raises ``AuthorError`` with the location of the path if the file does
+        not exist, and with the locations of the mistakes in the file otherwise."""
         full_path = Path(self._base, path)
         if full_path not in self._tables:
             if not path.strip() or not full_path.exists():
@@ -393,7 +395,8 @@ class _FileLoader:
     def _filled_in_fields(
         self, made: Scenario, entry: ScenarioEntry, case: CaseKeys | None
     ) -> dict[str, Any]:
-        """Return what the author did not write: defaults, the long form of a case, places."""
+        """Return the values that the author did not write: defaults, the expanded form of a case, and
+        locations."""
         more: dict[str, Any] = {
             "id": made.id or slug(made.name),
             "name": made.name or made.id,
@@ -409,7 +412,8 @@ class _FileLoader:
         return more
 
     def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:
-        """Put validated tools into ``value``. Invalid ones stay as they are, for the model to refuse."""
+        """Insert validated tools into ``value``. Invalid tools are left unchanged, so that the model reports
+        them."""
         raw = value.get("tools")
         if not isinstance(raw, Mapping):
             return
@@ -443,7 +447,7 @@ class _FileLoader:
             self.problems += expectation_problems(written, mark, self._rules)
 
     def _extract_case(self, value: dict[str, Any], mark: Mark) -> CaseKeys | None:
-        """Remove the keys of the short form from ``value`` and return them."""
+        """Remove the keys of the short form (case) from ``value`` and return them."""
         self._refuse_keys(value, mark, ("turns",), "a case has one input; write a scenario for several turns")
         spec = {key: value.pop(key) for key in _CASE_KEYS if key in value}
         case, problems = validate(CaseKeys, spec, mark, kind="case")
@@ -463,7 +467,7 @@ class _FileLoader:
 
 
 def _incomplete_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
-    """Find what is missing in a scenario whose keys are all valid."""
+    """Find required parts that are missing from a scenario whose keys are all valid."""
     if not scenario.name.strip() and not scenario.id.strip():
         yield Problem("a scenario needs a name or an id", "add name:", mark.place)
     elif not scenario.id.strip():
@@ -492,8 +496,8 @@ def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
 
 
 def _lines(mark: Mark, file: str) -> dict[str, int | str]:
-    """Return dotted paths with the line in ``file``, or the place elsewhere, of what messages and tables
-    refer to."""
+    """Return the dotted paths of the values that messages and tables refer to. Each path is mapped to its
+    line in ``file``, or to its location if that is in a different file."""
     lines: dict[str, int | str] = {}
     _note_lines(mark, "", lines, file)
     return lines
@@ -508,10 +512,11 @@ def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str)
 
 
 def is_vacuous_scenario(scenario: Scenario, *, thresholds_apply: bool, judges_gate: bool) -> bool:
-    """Check whether nothing but a broken agent could make ``scenario`` fail.
+    """Check whether ``scenario`` is vacuous, that is, whether only a broken agent could make it fail.
 
-    ``thresholds_apply`` means that some threshold applies to it. ``judges_gate`` means that a judge may find
-    a reason to fail it: a label, or a goal that none of its conversations completed."""
+    ``thresholds_apply`` means that at least one threshold applies to the scenario. ``judges_gate`` means that
+    a judge may find a reason to fail the scenario: a label, or a goal that none of its conversations
+    completed."""
     if thresholds_apply or judges_gate or scenario.case or scenario.checks == "none":
         return False
     return all(expect.is_vacuous for _, expect in scenario.expectations)

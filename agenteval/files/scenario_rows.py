@@ -1,7 +1,9 @@
-"""Expands ``rows:`` and ``matrix:`` of an entry into a scenario for each row and combination, before anything
-in it is checked. ``${row.NAME}`` may be used in any text and any key of the entry.
+"""Expands ``rows:`` and ``matrix:`` in an entry (parameterized, data-driven tests) into a scenario for each
+row and combination, before anything in the entry is validated. ``${row.NAME}`` may be used in any string and
+any key of the entry.
 
-A value that comes from a row has the place of the row, so that mistakes in it are reported there."""
+A value that was inserted from a row has the location of the row, so that mistakes in the value are reported
+there."""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ from agenteval.files.yaml_source import Mark, SourceDocument
 
 ROW_KEYS = ("rows", "matrix", "types")
 MAX_ROW_SCENARIOS = 100_000
-"""The maximum number of scenarios of one entry: more are probably a mistake in a matrix."""
+"""The maximum number of scenarios from one entry. A larger number is probably a mistake in a matrix."""
 
 _REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
 _ANSWERS = frozenset({"returns", "error", "sequence"})
 _NEVER_BLANK = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
-"""Keys below which a text would change its meaning if a blank value were inserted."""
+"""Keys below which inserting a blank value would change the meaning of a string."""
 _LITERAL = "or $${ for the literal characters"
 
 
@@ -43,21 +45,22 @@ class ScenarioEntry(NamedTuple):
     mark: Mark
     is_case: bool
     written_at: Mark
-    """The place of the entry."""
+    """The location of the entry."""
     row: Mark | None = None
-    """The row that the entry was made from, if any."""
+    """The row from which the entry was made, if any."""
     pattern: str = ""
-    """The pattern that the ids of all its rows match."""
+    """The pattern that the ids of the scenarios from all rows match."""
 
 
 ReadTable: TypeAlias = Callable[[str, Mark], Table]
-"""Returns the table at a path that is written at a mark. Raises ``AuthorError``."""
+"""Returns the table at a path that is written at the given mark. Raises ``AuthorError``."""
 AsWritten: TypeAlias = Callable[[SourceDocument], Any]
-"""Returns the value of a document in which numbers keep their spelling where text is expected."""
+"""Returns the value of a document. Numbers keep their spelling where a string is expected."""
 
 
 def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) -> Iterator[ScenarioEntry]:
-    """Yield a scenario for each row, or the entry itself if it has no rows. Raises ``AuthorError``."""
+    """Expand a data-driven (parameterized) entry: yield a scenario for each row, or the entry itself if it
+    has no rows. Raises ``AuthorError``."""
     row_keys = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
     if not row_keys:
         _refuse_references(entry.value, entry.mark)
@@ -156,7 +159,8 @@ _TYPE_NAMES = {
 
 
 def _combine_rows(table: Table | None, spec: RowsSpec, mark: Mark) -> list[LocatedValue]:
-    """Return each row with each combination of the matrix; only the combinations if there are no rows."""
+    """Return each row combined with each combination of the matrix, or only the combinations if there are no
+    rows."""
     where = mark.find(("matrix",))
     rows, columns = (table.rows, table.columns) if table else ((LocatedValue({}, where),), ())
     problems = [*_matrix_problems(spec.matrix, columns, where)]
@@ -199,7 +203,7 @@ def _combination(row: LocatedValue, chosen: Sequence[tuple[str, int]], matrix: L
 
 
 class _RowFiller:
-    """A filler of one row's values into a scenario. Inserted values are not searched for references."""
+    """Inserts the values of one row into a scenario. Inserted values are not searched for references."""
 
     def __init__(self, row: LocatedValue, rows: Sequence[LocatedValue], found: dict[Problem, None]) -> None:
         self._row = row
@@ -208,7 +212,8 @@ class _RowFiller:
         self.has_original_text = False
 
     def fill(self, value: Any, mark: Mark, path: tuple[str, ...] = ()) -> tuple[Any, Mark]:
-        """Return the value with its marks, filled in; the same objects if nothing was inserted."""
+        """Return the value with references filled in, and its marks. If nothing was inserted, the same
+        objects are returned."""
         if isinstance(value, str):
             return self._fill_text(value, mark, path) if "${" in value else (value, mark)
         if isinstance(value, dict):
@@ -244,8 +249,9 @@ class _RowFiller:
         return made, mark if made == text else self._row.mark.without_children
 
     def _fill_references(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
-        """Fill in the references in a text. An answer of a tool is filled in once more when the tool is
-        called; therefore everything else in it stays, and what is inserted is escaped."""
+        """Fill in the references to rows in a string. References are filled in again in a tool's answer when
+        the tool is called. Therefore all other references in the answer are kept, and inserted values are
+        escaped."""
         is_template = _is_template(path)
 
         def replacement(match: re.Match[str]) -> str:
@@ -271,7 +277,7 @@ class _RowFiller:
         return text
 
     def _resolve(self, match: re.Match[str], mark: Mark) -> LocatedValue:
-        """Return the value that a reference refers to, and where that is written."""
+        """Return the value that a reference refers to, and the location of that value."""
         path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
             what = f"'{match[0][:40]}' does not name a value of a row"
@@ -325,7 +331,7 @@ def _look_up(row: LocatedValue, path: str) -> LocatedValue | None:
 
 
 def _escape_references(value: Any) -> Any:
-    """Escape a value, so that the answer of a tool returns it unchanged."""
+    """Escape references in a value, so that a tool's answer contains the value unchanged."""
     if isinstance(value, str):
         return value.replace("${", "$${")
     if isinstance(value, Mapping):
@@ -334,12 +340,12 @@ def _escape_references(value: Any) -> Any:
 
 
 def as_text(value: Any, mark: Mark) -> str:
-    """Return a value as part of a text: a number as it was written, other values as JSON."""
+    """Format a value for use in a string: numbers as written, other values as JSON."""
     return value if isinstance(value, str) else mark.text or to_json_or_repr(value)
 
 
 def _refuse_references(value: Any, mark: Mark) -> None:
-    """Raise ``AuthorError`` for a reference to a row in an entry that has none."""
+    """Raise ``AuthorError`` for a reference to a row in an entry that has no rows."""
     texts = ((loc, text) for loc, text in leaves(value) if isinstance(text, str) and "${" in text)
     for loc, text in texts:
         for match in _REFERENCE.finditer(text):
@@ -351,8 +357,9 @@ def _refuse_references(value: Any, mark: Mark) -> None:
 def merge_row_problems(
     found: Iterable[tuple[Problem, ScenarioEntry]], entries: Counter[Mark]
 ) -> Iterator[Problem]:
-    """Report a problem of many rows once, with the rows that have it unless all do. ``entries`` has the
-    number of rows of each scenario, by its place."""
+    """Merge a problem that occurs in many rows into one. The merged problem lists the affected rows, unless
+    all rows are affected. ``entries`` contains the number of rows for each scenario, keyed by the scenario's
+    location."""
     groups: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
     for problem, entry in found:
         row = entry.row or entry.written_at
@@ -375,8 +382,8 @@ _MOST_LINES = 8
 
 
 class _IdBuilder:
-    """A builder of an id for each row. The template must refer to a column of the rows; otherwise it would be
-    unclear which row is which once one is added. Values of the matrix that it does not refer to are appended.
+    """Builds an id for each row. The template must refer to a column of the rows; otherwise, rows could no
+    longer be told apart after one is added. Matrix values that the template does not refer to are appended.
     """
 
     def __init__(
@@ -409,8 +416,8 @@ def _is_unique_column(name: str, rows: Sequence[LocatedValue]) -> bool:
 
 
 def slug(name: str) -> str:
-    """Make an id from a name: letters and digits of any script in lower case, with dashes for everything
-    between."""
+    """Create an id (slug) from a name: letters and digits in any script, in lower case, with dashes instead
+    of everything between them."""
     text = unicodedata.normalize("NFC", name).lower()
     letters = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
     return re.sub("-+", "-", letters).strip("-")
@@ -422,9 +429,9 @@ def slug(name: str) -> str:
 def case_from_row(
     row: LocatedValue, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool
 ) -> LocatedValue:
-    """Make a case from a row whose columns are named like the keys of a case. In CSV (``is_text``) an empty
-    cell leaves the key out, and a cell for a key that accepts lists, mappings or numbers is parsed as such.
-    ``fields`` has the type of each key. Raises ``AuthorError``."""
+    """Create a case from a row whose columns are named like the keys of a case. In CSV (``is_text``), an
+    empty cell omits the key, and a cell for a key that accepts lists, mappings or numbers is parsed
+    accordingly. ``fields`` contains the type of each key. Raises ``AuthorError``."""
     problems: list[Problem] = []
     cells = row.items
     if is_text:

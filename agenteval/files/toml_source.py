@@ -1,7 +1,8 @@
-"""Reads ``[tool.agenteval]`` of a ``pyproject.toml``, with the line of every key as far as a search finds it.
+"""Reads ``[tool.agenteval]`` in a ``pyproject.toml``, with the line number of every key that a text search
+can find.
 
-Python's TOML parser reports no places. A search for ``key =`` in the right table finds nearly all of them;
-other keys get the place of the nearest key above."""
+Python's TOML parser does not report locations. A search for ``key =`` in the right table finds nearly all
+keys; the remaining keys are given the location of their nearest parent key."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _AT = re.compile(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
 def parse_toml(data: bytes, path: str) -> SourceDocument | None:
-    """Return the section, or ``None`` if there is none. Raises ``AuthorError`` for invalid TOML."""
+    """Return the ``[tool.agenteval]`` section of a ``pyproject.toml``, or ``None`` if there is no such
+    section. Raises ``AuthorError`` for invalid TOML."""
     if len(data) > MAX_BYTES:
         raise AuthorError(Problem("the file is too large", "", Place(path)))
     try:
@@ -57,7 +59,8 @@ def _syntax_problem(error: Exception, path: str) -> Problem:
 
 
 def _is_deep(section: Any) -> bool:
-    """Check whether something is nested deeper than YAML may be; dotted keys allow unlimited nesting."""
+    """Check whether a value is nested more deeply than YAML files may be. Dotted keys in TOML allow unlimited
+    nesting."""
     level = [section]
     for _ in range(MAX_DEPTH):
         level = [
@@ -70,7 +73,7 @@ def _is_deep(section: Any) -> bool:
 
 
 def _dates_to_text(value: Any) -> Any:
-    """Convert dates and times to texts, as the YAML reader does."""
+    """Convert dates and times to strings, as the YAML reader does."""
     if isinstance(value, dict):
         return {key: _dates_to_text(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -83,7 +86,8 @@ def _split_key(dotted: str) -> tuple[str, ...]:
 
 
 def _places(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
-    """Return line and column of every table and ``key =``; items of an array of tables by their index."""
+    """Return the line and column of every table and every ``key =``. The items in an array of tables are
+    identified by their index."""
     found: dict[tuple[str | int, ...], tuple[int, int]] = {}
     counts: dict[tuple[str, ...], int] = {}
     table: tuple[str | int, ...] = ()
@@ -125,7 +129,7 @@ def _build_mark(
 
 
 def _find_inline_key(key: str, first: int, lines: list[str]) -> tuple[int, int] | None:
-    """Find a key of an inline table, from line ``first`` to the next table."""
+    """Find a key in an inline table, searching from line ``first`` to the next table."""
     pattern = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*=(?!=)""")
     for number in range(first, len(lines) + 1):
         if number > first and _HEADER.match(lines[number - 1]):

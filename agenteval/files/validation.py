@@ -1,5 +1,5 @@
-"""Validates what an author wrote against the models. Every mistake is reported at its place, in the author's
-words."""
+"""Validates what an author wrote against the pydantic models. Every mistake is reported with its location and
+in terms that the author knows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
     "case": ("expected_tools", "expected_output_contains"),
     "config": ("gates.*",),
 }
-"""Keys that, without a value, would be a check or gate that never applies to anything."""
+"""Keys that, without a value, would define a check or gate that never applies."""
 
 
 def validate(
@@ -48,11 +48,13 @@ def validate(
     skip: Iterable[str] = (),
     found: Iterable[Problem] = (),
 ) -> tuple[M | None, list[Problem]]:
-    """Return ``value`` as a ``model``, or everything that is wrong with it.
+    """Validate ``value`` against the pydantic model ``model``. Return the instance, or all mistakes in the
+    value.
 
-    ``kind`` is the part of ``agenteval.core.unsupported_keys`` that applies. ``also`` and ``skip`` are names
-    that a suggestion for an unknown top-level key may and may not contain. ``found`` are mistakes that are
-    already known; a number at the place of one is not reported twice."""
+    ``kind`` is the applicable part of ``agenteval.core.unsupported_keys``. When an unknown top-level key is
+    reported, the names in ``also`` may be suggested as well, and the names in ``skip`` are not suggested.
+    ``found`` contains mistakes that are already known; a number at the location of one of these is not
+    reported twice."""
     early = {found.loc: found.problem(mark) for found in find_unsupported_keys(value, kind)}
     early.update(_empty_value_problems(value, mark, kind))
     names = (known_keys(model) | set(also)) - set(skip)
@@ -71,15 +73,15 @@ def validate(
 def _internal_key_problems(
     model: type[BaseModel], value: Any, mark: Mark, names: Iterable[str]
 ) -> Iterator[tuple[Loc, Problem]]:
-    """Yield a problem for each field that only the program fills in."""
+    """Yield a problem for each field that is set only by the program and must not be written by an author."""
     for name in getattr(model, "INTERNAL", ()):
         if isinstance(value, Mapping) and name in value:
             yield (name,), unknown_key(name, names, mark.find((name,)))
 
 
 def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
-    """Yield a problem for each infinite number or NaN. No model checks numbers in arguments, matchers,
-    schemas, results and bodies of requests, nothing equals them, and JSON cannot contain them."""
+    """Yield a problem for each infinite or NaN value. No model checks the numbers in arguments, matchers,
+    schemas, results and request bodies; NaN equals nothing, and JSON cannot contain these values."""
     for loc, item in leaves(value):
         if isinstance(item, float) and not isfinite(item):
             what = f"{_dotted(loc)}: expected a finite number, got {display_value(item)}"
@@ -89,8 +91,8 @@ def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
 def part_problems(
     model: type[BaseModel], value: Any, mark: Mark, at: Loc, *, is_whole: bool = True
 ) -> list[Problem]:
-    """Return what is wrong with a part of a file that has a model of its own. ``mark`` is that of the file;
-    ``at`` is the path from there to the part. If it is not ``is_whole``, its keys are not required."""
+    """Return the mistakes in a part of a file that has its own model. ``mark`` is the mark of the file, and
+    ``at`` is the path from there to the part. Unless the part ``is_whole``, its keys are not required."""
     try:
         model.model_validate(value)
     except ValidationError as error:
@@ -99,7 +101,7 @@ def part_problems(
 
 
 def strict_problems(model: type[BaseModel], value: Mapping[str, Any], mark: Mark, at: Loc) -> list[Problem]:
-    """Return what is wrong with a part whose model is of another package and may allow unknown keys."""
+    """Return the mistakes in a part whose model is from a different package and may allow unknown keys."""
     known = known_keys(model)
     found = [unknown_key(key, known, mark.find((*at, key))) for key in value if key not in known]
     return [*found, *part_problems(model, {k: v for k, v in value.items() if k in known}, mark, at)]
@@ -121,18 +123,18 @@ class UnsupportedKey(NamedTuple):
     """A key or value that is not supported yet."""
 
     loc: Loc
-    """Its location."""
+    """The location of the key or value."""
     name: str
-    """The key or value, for messages."""
+    """The key or value as shown in messages."""
     remedy: str
-    """What to do instead."""
+    """The alternative to suggest to the author."""
 
     def problem(self, mark: Mark) -> Problem:
         return Problem(f"'{self.name}' is not supported yet", self.remedy, mark.find(self.loc).place)
 
 
 def find_unsupported_keys(value: Any, kind: str) -> Iterator[UnsupportedKey]:
-    """Yield the unsupported keys and values in what an author wrote."""
+    """Yield the unsupported keys and values that an author wrote."""
     for pattern, remedy in NOT_YET.get(kind, {}).items():
         path, _, meant = pattern.partition("=")
         for loc in _matches(value, [*path.split("."), *([f"={meant}"] if meant else ())]):
@@ -178,8 +180,8 @@ def _translate_errors(
     *,
     is_whole: bool = True,
 ) -> list[Problem]:
-    """Translate pydantic's errors. ``early`` has the locations that are reported already. ``at`` is the
-    location of the model's value."""
+    """Translate pydantic's validation errors into problems. ``early`` contains the locations that have
+    already been reported. ``at`` is the location of the validated value."""
     found: dict[Loc, Problem] = {}
     for detail in error.errors(include_url=False):
         is_extra = detail["type"] == "extra_forbidden"
@@ -197,7 +199,7 @@ def _translate_errors(
 
 
 def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
-    """Check whether an error only follows from one that is reported on its own."""
+    """Check whether an error is only a consequence of an error that is reported separately."""
     match detail["type"]:
         case "too_short" if detail["input"]:  # an item is invalid
             return True
@@ -207,8 +209,8 @@ def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
 
 
 def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tuple[Loc, Any]:
-    """Return ``loc`` without the tags of unions and cut at a union of plain types, and the type that is
-    expected there (for an unknown key: around it)."""
+    """Return ``loc`` without the tags of unions, cut off at a union of plain types, together with the type
+    that is expected at that location (for an unknown key, the type of the mapping that contains the key)."""
     expected: Any = model
     parts: list[str | int] = []
     path = loc[:-1] if is_extra else loc
@@ -225,7 +227,8 @@ def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tupl
 
 
 def _misplaced_key(loc: Loc, expected: Any, mark: Mark) -> Problem | None:
-    """Return a problem for a key that belongs elsewhere, if the surrounding model names a replacement."""
+    """Return a problem for a key that belongs elsewhere, if the model of the surrounding value names a
+    replacement."""
     name = str(loc[-1])
     for model in _models_in(expected):
         if remedy := getattr(model, "NOT_HERE", {}).get(name):
@@ -238,7 +241,7 @@ def _misplaced_key(loc: Loc, expected: Any, mark: Mark) -> Problem | None:
 
 
 def members_of(annotation: Any) -> list[Any]:
-    """Return the members of a union without null; any other type is its own only member."""
+    """Return the members of a union, excluding null. For any other type, return only the type itself."""
     if get_origin(annotation) is Annotated:
         return members_of(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -247,7 +250,7 @@ def members_of(annotation: Any) -> list[Any]:
 
 
 def _tagged_member(annotation: Any, tag: str | int) -> Any:
-    """Return the member of a union that has a tag; the union itself if none has."""
+    """Return the union member with the given tag, or the union itself if no member has the tag."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         is_it = any(isinstance(item, Tag) and item.tag == tag for item in metadata)
@@ -269,8 +272,8 @@ def _keys_of(annotation: Any) -> set[str]:
 
 
 def _type_at(annotation: Any, part: str | int) -> Any:
-    """Return the type that is expected at ``part`` of a value of this type; ``None`` if there is no such
-    part."""
+    """Return the type that is expected at ``part`` of a value of the given type, or ``None`` if there is no
+    such part."""
     for member in members_of(annotation):
         origin, args = get_origin(member), get_args(member)
         if isinstance(part, int) and origin in (tuple, list):
@@ -283,7 +286,7 @@ def _type_at(annotation: Any, part: str | int) -> Any:
 
 
 def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
-    """Return what is wrong and what to do."""
+    """Describe a mistake and how to correct it."""
     prefix, value, context = _prefix(loc), detail["input"], detail.get("ctx", {})
     match detail["type"]:
         case "missing":
@@ -305,12 +308,12 @@ def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
 
 
 def _prefix(loc: Loc) -> str:
-    """Return the dotted keys of a location as the beginning of a message; empty for the root."""
+    """Return the dotted keys of a location as the beginning of a message, or an empty string for the root."""
     return f"{name}: " if (name := _dotted(loc)) else ""
 
 
 def _dotted(loc: Loc) -> str:
-    """Return the keys of a location, without the positions of lists."""
+    """Return the dotted keys of a location, without list positions."""
     return ".".join(part for part in loc if isinstance(part, str))
 
 
@@ -325,7 +328,8 @@ _BOUNDS = {
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
-"""The words for a bound and its key in the error's context, by pydantic's name of the error."""
+"""The wording for each bound and the bound's key in the error context, keyed by pydantic's name of the error.
+"""
 
 
 def _remedy(value: Any, expected: Any) -> str:
@@ -348,14 +352,14 @@ def _remedy(value: Any, expected: Any) -> str:
 
 
 def _intended_choice(text: str, expected: Any) -> str:
-    """Return the choice that another word for it means; empty if there is none."""
+    """Return the choice that is meant by a synonym, or an empty string if there is none."""
     words = (getattr(member, "MEANT", {}) for member in members_of(expected))
     return next((known[text.lower()] for known in words if text.lower() in known), "")
 
 
 def _intended_key(text: str, model: type[BaseModel]) -> str:
-    """Return the key of a mapping for which a text in place of the mapping was probably meant; empty if
-    unknown."""
+    """Return the mapping key that was probably meant by a string written instead of the mapping, or an empty
+    string if the key cannot be determined."""
     meant = getattr(model, "MEANT", {"": "name"} if "name" in model.model_fields else {})
     return next((key for part, key in meant.items() if part in text), "")
 
@@ -364,7 +368,7 @@ _PLAIN_TYPES = {str: "a text", bool: "true or false", int: "a whole number", flo
 
 
 def describe_expected_type(annotation: Any) -> str:
-    """Describe a type in the author's words: ``a list of texts``."""
+    """Describe a type in terms that the author knows, such as ``a list of texts``."""
     choices = _choices(annotation)
     others = [_describe_expected_member(m) for m in members_of(annotation) if not _choices_of(m)]
     if choices and not others:
@@ -406,9 +410,9 @@ def keep_scalar_text(
     text_maps: frozenset[str] = frozenset(),
     opaque: frozenset[str] = frozenset(),
 ) -> Any:
-    """Return the document's value with numbers as they were written where text is expected: ``1.50`` is not
-    ``1.5`` there. Text is expected at the keys ``texts`` (and in lists there) and at any key of a mapping at
-    ``text_maps``; nothing is changed below an ``opaque`` key."""
+    """Return the document's value with numbers as written where a string is expected: ``1.50`` must not
+    become ``1.5`` there. A string is expected at the keys ``texts`` (and in lists at these keys) and at any
+    key of a mapping at ``text_maps``. Nothing is changed below an ``opaque`` key."""
 
     def walk(value: Any, mark: Mark, is_text: bool, is_map: bool) -> Any:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The YAML 1.2 core schema: the meaning of a scalar's text."""
+"""Parses scalars according to the YAML 1.2 core schema."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_DIGITS = 1_000
-"""The maximum length of an integer. It is far beyond what JSON readers keep, and below the length that Python
-refuses."""
+"""The maximum number of digits in an integer. It is far more than JSON parsers preserve, but below the limit
+at which Python refuses to convert."""
 
 _PREFIX = "tag:yaml.org,2002:"
 STANDARD_TAGS = frozenset(
@@ -31,7 +31,8 @@ _NAN = frozenset((".nan", ".NaN", ".NAN"))
 
 
 def parse_scalar(text: str) -> Any:
-    """Return the value of a plain (unquoted) scalar. Raises ``ValueError`` for integers that are too long."""
+    """Parse a plain (unquoted) scalar according to the YAML 1.2 core schema. Raises ``ValueError`` for
+    integers that are too long."""
     if len(text) <= _LONGEST_WORD and text in _WORDS:
         return _WORDS[text]
     if text[:1] not in _NUMBER_STARTS:
@@ -53,7 +54,7 @@ def _number(text: str) -> Any:
 
 
 def parse_tagged_scalar(tag: str, text: str) -> Any:
-    """Return the value of a scalar with a standard tag. Raises ``ValueError`` if they do not match."""
+    """Parse a scalar with a standard tag. Raises ``ValueError`` if the scalar does not match its tag."""
     name = tag.removeprefix(_PREFIX)
     if name in ("!", "str"):
         return text
@@ -69,8 +70,8 @@ _TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "null": typ
 
 
 def canonical_text(value: Any) -> str | None:
-    """Return the usual spelling of a value; a text itself; ``None`` for null, which has no spelling as a
-    text."""
+    """Return the usual spelling of a value. A string is returned unchanged. Return ``None`` for null, which
+    cannot be written as a string."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -79,7 +80,8 @@ def canonical_text(value: Any) -> str | None:
 
 
 def display_value(value: Any) -> str:
-    """Format a value for a message: texts quoted and truncated, mappings and lists only by their kind."""
+    """Format a value for a message. Strings are quoted and truncated; for mappings and lists, only the type
+    is shown."""
     if value is None:
         return "null"
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
-"""Parses YAML text to plain values, with the place of every key and item.
+"""Parses YAML text to plain values, with the location of every key and item.
 
-It uses the parser's events and a stack of its own: nothing recurses, so no file can exhaust the interpreter's
-stack, and it controls places, duplicate keys and aliases. Plain scalars have the types of the YAML 1.2 core
-schema: ``no`` and ``12:30`` are texts, ``010`` is ten."""
+The parser's events are processed with an explicit stack instead of recursion, so that no file can exhaust the
+interpreter's stack. This also gives control over locations, duplicate keys and aliases. Plain scalars have
+the types of the YAML 1.2 core schema: ``no`` and ``12:30`` are strings, and ``010`` is ten."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from agenteval.files.yaml_syntax import explain_yaml_error
 MAX_BYTES = 20_000_000
 MAX_DEPTH = 100
 MAX_ALIASED = 1_000_000
-"""The maximum number of nodes that the aliases of one file may stand for, counted as if they were written
-out."""
+"""The maximum number of nodes to which the aliases in one file may expand ("billion laughs" protection)."""
 MAX_PROBLEMS = 20
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -32,9 +31,9 @@ Children: TypeAlias = "dict[str, Mark] | list[Mark] | None"
 
 
 class Mark:
-    """The place of a key or an item, and the marks of everything below it.
+    """The location (path, line and column) of a key or an item, and the marks of everything below it.
 
-    ``text`` is the spelling of a number or truth value, if that is not the usual one."""
+    ``text`` is the original spelling of a number or boolean, if it differs from the usual spelling."""
 
     __slots__ = ("children", "column", "line", "path", "text")
 
@@ -53,20 +52,20 @@ class Mark:
 
     @property
     def by_key(self) -> dict[str, Mark]:
-        """The marks of a mapping's keys; empty for anything else."""
+        """The marks of the keys in a mapping. Empty for any other value."""
         return self.children if isinstance(self.children, dict) else {}
 
     @property
     def without_children(self) -> Mark:
-        """The same place without marks below it."""
+        """The same location without any marks below it."""
         return Mark(self.path, self.line, self.column)
 
     def with_text(self, text: str) -> Mark:
-        """Return the same place for a number or truth value with this spelling."""
+        """Return the same location for a number or boolean with the given spelling."""
         return Mark(self.path, self.line, self.column, text=text)
 
     def with_children(self, children: Children) -> Mark:
-        """Return the same place with other marks below it."""
+        """Return the same location with the given marks below it."""
         return Mark(self.path, self.line, self.column, children, text=self.text)
 
     def child(self, part: str | int) -> Mark | None:
@@ -78,14 +77,14 @@ class Mark:
         return None
 
     def pairs(self) -> list[tuple[str, Mark]]:
-        """Return the marks directly below, with their keys, or positions from 0."""
+        """Return the marks of the direct children with their keys, or with their positions, starting at 0."""
         if isinstance(self.children, list):
             return [(str(index), mark) for index, mark in enumerate(self.children)]
         return list((self.children or {}).items())
 
     def find(self, loc: Iterable[str | int]) -> Mark:
-        """Return the mark at ``loc``, or of the nearest thing above it. Parts that were not written are
-        skipped."""
+        """Return the mark at ``loc``, or the mark of its nearest parent. Parts of ``loc`` that were not
+        written are skipped."""
         mark = self
         for part in loc:
             mark = mark.child(part) or mark
@@ -93,7 +92,7 @@ class Mark:
 
 
 class SourceDocument:
-    """A parsed file. ``has_original_text`` is true if some mark has a ``text``."""
+    """A parsed file. ``has_original_text`` is true if at least one mark has a ``text``."""
 
     __slots__ = ("has_original_text", "mark", "value")
 
@@ -104,9 +103,9 @@ class SourceDocument:
 
 
 def parse_yaml(data: bytes, path: str) -> SourceDocument:
-    """Parse the single document of a file; ``path`` is the name of the file in messages.
+    """Parse a file with a single YAML document. ``path`` is the name of the file in messages.
 
-    Raises ``AuthorError``, with a place, for every mistake."""
+    Raises ``AuthorError`` with the location of every mistake."""
     text = decode(data, path)
     builder = _Builder(path)
     try:
@@ -129,10 +128,11 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 def _too_deep_before(error: yaml.YAMLError, text: str, path: str) -> Problem | None:
-    """Find nesting beyond ``MAX_DEPTH`` before the place where the parser stopped.
+    """Find nesting deeper than ``MAX_DEPTH`` before the position at which the parser stopped.
 
-    The parser scans ahead of its events and may refuse deep nesting by its own limit before it has reported
-    any of it. If the text is cut where the parser stopped, all that it had scanned is reported."""
+    The parser reads ahead of the events that it reports and may reject deep nesting because of its own limit
+    before it has reported any nesting. If the text is cut at the position where the parser stopped,
+    everything read up to that position is reported."""
     mark: Any = getattr(error, "problem_mark", None)
     depth = 0
     with suppress(yaml.YAMLError):
@@ -155,7 +155,8 @@ def _place_of(event: Any, path: str) -> Place:
 
 
 def decode(data: bytes, path: str) -> str:
-    """Decode the text of an author's file. Raises ``AuthorError``, with a place, if it is not valid text."""
+    """Decode the text of an author's file. Raises ``AuthorError`` with the location if the file is not valid
+    text."""
     if len(data) > MAX_BYTES:
         raise AuthorError(
             Problem(f"the file is larger than {MAX_BYTES // 1_000_000} MB", "split it", Place(path))
@@ -186,7 +187,7 @@ def _undecodable(data: bytes, error: UnicodeDecodeError, path: str, *, is_utf16:
 
 
 class _YamlNode:
-    """A parsed value. ``size`` and ``height`` count aliases as if they were written out."""
+    """A parsed value. ``size`` and ``height`` are computed as if aliases were written out."""
 
     __slots__ = ("children", "height", "is_merge", "size", "text", "value")
 
@@ -200,7 +201,7 @@ class _YamlNode:
 
 
 class _Frame:
-    """A mapping or list that is still open."""
+    """A mapping or list that has not been closed yet."""
 
     __slots__ = ("anchor", "column", "height", "key", "line", "marks", "merges", "size", "value")
 
@@ -375,7 +376,8 @@ class _Builder:
         frame.value[key] = node.value
 
     def _mappings(self, node: _YamlNode, mark: Mark) -> list[_YamlNode]:
-        """Return the mappings that ``<<`` refers to: one, or a list in which the first wins."""
+        """Return the mappings that ``<<`` (merge key) refers to: a single mapping, or a list in which earlier
+        mappings take precedence."""
         values = node.value if isinstance(node.value, list) else [node.value]
         children = node.children if isinstance(node.children, list) else [mark]
         if not all(isinstance(value, dict) for value in values):
@@ -390,7 +392,7 @@ class _Builder:
             self._stop(event, "a key must be a text", remedy)
 
     def _note(self, where: Any, what: str, remedy: str) -> None:
-        """Record a mistake after which reading can continue, so that one run reports them all."""
+        """Record a mistake after which parsing can continue, so that a single run reports all mistakes."""
         self.problems.append(Problem(what, remedy, self._place(where)))
         if len(self.problems) >= MAX_PROBLEMS:
             raise AuthorError(*self.problems)
@@ -405,11 +407,11 @@ class _Builder:
 
 
 def _ignore(_event: Any) -> None:
-    """Ignore an event that needs no bookkeeping."""
+    """Ignore an event that requires no action."""
 
 
 def _merge(node: _YamlNode, merged: _YamlNode) -> None:
-    """Merge a mapping into a node: existing keys win."""
+    """Merge a mapping into a node. Existing keys take precedence."""
     for key, value in merged.value.items():
         if key not in node.value:
             node.value[key] = value

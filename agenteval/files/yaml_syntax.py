@@ -1,4 +1,4 @@
-"""Translates the YAML parser's errors into messages with a remedy."""
+"""Translates the YAML parser's errors into messages that suggest a correction."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from agenteval.core.errors import Place, Problem
 
 
 class _Advice(NamedTuple):
-    """A message for errors that contain a fragment."""
+    """A message for errors whose text contains a certain fragment."""
 
     fragment: str
     what: str
     remedy: str
     at_start: bool = False
-    """True if the mistake is where the broken construct begins, not where reading stopped."""
+    """True if the mistake is at the start of the invalid construct, not at the position where parsing
+    stopped."""
 
 
 _ADVICE = (
@@ -50,7 +51,7 @@ _ADVICE = (
 
 
 def explain_yaml_error(error: yaml.YAMLError, text: str, path: str) -> Problem:
-    """Return the problem for an error that the parser raised about ``text``."""
+    """Return the problem for a YAML syntax error that the parser raised for ``text``."""
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
     stopped: Any = getattr(error, "problem_mark", None)
     started: Any = getattr(error, "context_mark", None) or stopped
@@ -71,7 +72,8 @@ def explain_yaml_error(error: yaml.YAMLError, text: str, path: str) -> Problem:
 
 
 def _place(mark: Any, text: str, path: str) -> Place:
-    """Return the place of a mark; if it is beyond the content, the end of the last line with content."""
+    """Return the location of a mark. If the mark is beyond the content, return the end of the last line with
+    content."""
     lines = _lines(text.rstrip())
     if mark.line < len(lines):
         return Place(path, mark.line + 1, mark.column + 1)
@@ -88,7 +90,8 @@ def _line(text: str, line: int) -> str:
 
 
 def _tab_in_indentation(text: str, line: int) -> int | None:
-    """Return the column, from 1, of the first tab in a line's indentation; ``None`` if there is none."""
+    """Return the column of the first tab in a line's indentation, starting at 1, or ``None`` if there is no
+    tab."""
     content = _line(text, line)
     indentation = content[: len(content) - len(content.lstrip(" \t"))]
     return indentation.index("\t") + 1 if "\t" in indentation else None

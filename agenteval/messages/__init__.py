@@ -1,3 +1,3 @@
-"""Converts recorded or provider-specific messages to steps of a trajectory and back.
+"""Converts recorded or provider-specific messages to the steps of a trajectory and back.
 
 Pure: callers read the bytes."""

@@ -1,6 +1,6 @@
 """Finds the steps of the current turn in a message list that an agent returned.
 
-Such a list may repeat the whole conversation; what was sent to the agent before is dropped."""
+The list may repeat the whole conversation; messages that were sent to the agent earlier are dropped."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from agenteval.messages.unplaced_entries import quote_json
 
 
 class ParsedTurn(NamedTuple):
-    """What a message list contains of one turn."""
+    """The content of a message list that belongs to one turn."""
 
     steps: tuple[Step, ...]
     unplaced: tuple[str, ...]
-    """Phrases for the entries that no parser knows."""
+    """Phrases that describe the entries that no parser knows."""
 
 
 def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> ParsedTurn:
-    """Return the steps of the current turn from a message list.
+    """Parse the steps of the current turn from a message list.
 
-    ``sent`` is the turns so far, the current one last; messages known from them are history. A call that is
-    not known from them is never history, wherever it is in the list, and neither is an entry that cannot be
-    placed. Raises ``AgentError`` for a tool call that cannot be parsed."""
+    ``sent`` contains the turns so far, ending with the current turn. Messages known from these turns are
+    history. A call that is not known from these turns is never history, wherever it occurs in the list; the
+    same applies to an entry that cannot be placed. Raises ``AgentError`` for a tool call that cannot be
+    parsed."""
     read = drop_repeats(to_openai_messages(messages), sent[-1].tool_calls)
     lines = [_MessageText(message["role"], _message_text(message)) for message in read]
     start = _find_turn_start(lines, sent)
@@ -53,9 +54,8 @@ def _steps_of(
 
 
 def _orphan_results(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
-    """Yield a phrase for each tool result whose call is neither in the messages nor known.
-
-    Each such result shows that a call was made."""
+    """Yield a phrase for each tool result whose call is neither in the messages nor known. Such a result
+    shows that a call was made."""
     ids = {call.id for turn in sent for call in turn.tool_calls}
     waiting = 0
     for message in read:
@@ -77,12 +77,12 @@ def _is_orphan_result(message: Message, ids: Collection[str]) -> bool:
 
 
 class _TurnStart(NamedTuple):
-    """The place in a message list where the current turn begins."""
+    """The position in a message list at which the current turn begins."""
 
     position: int
     is_sure: bool
-    """True if it follows the user's message of this turn, not just a user message that a framework may have
-    inserted."""
+    """True if the position follows the user's message of this turn, not merely a user message that a
+    framework may have inserted."""
 
 
 class _MessageText(NamedTuple):
@@ -95,8 +95,8 @@ class _MessageText(NamedTuple):
 def _find_turn_start(lines: Sequence[_MessageText], sent: Sequence[Turn]) -> _TurnStart:
     """Return the position after the user's message of this turn.
 
-    If several messages have the same text, it is the one that follows the previous answer, or else the first.
-    """
+    If several messages have the same text, choose the message that follows the previous answer, or otherwise
+    the first."""
     users = [at for at, line in enumerate(lines) if line.role == "user"]
     user_text = _collapse_whitespace(sent[-1].user)
     matches = [at for at in users if lines[at].text == user_text]
@@ -122,7 +122,7 @@ class _History:
 
     A call is history only if it comes after a user message or before an answer of an earlier turn; any other
     call is new. If the user's message of this turn was not found (``is_sure`` is false), user messages of
-    earlier turns do not count either."""
+    earlier turns are ignored as well."""
 
     def __init__(self, lines: Sequence[_MessageText], sent: Sequence[Turn], *, is_sure: bool) -> None:
         last_steps = [step for turn in sent[:-1] for step in turn.steps[-1:]]
@@ -138,7 +138,7 @@ class _History:
         self.texts = user_texts | answer_texts
 
     def take(self, call: ToolCall, place: int) -> bool:
-        """Return true if the call is known, and count it as used."""
+        """Return ``True`` if the call is known, and mark the known call as used."""
         if place >= self._last and (self._first is None or place < self._first):
             return False
         at = next((at for at, known in enumerate(self._calls) if _is_same(call, known)), None)
@@ -148,7 +148,8 @@ class _History:
 def _is_same(call: ToolCall, known: ToolCall) -> bool:
     """Check whether two calls have the same name and arguments.
 
-    Arguments that could not be parsed are sent back to the agent as an empty object."""
+    Arguments that could not be parsed count as an empty object, because they are sent back to the agent in
+    that form."""
     if call.args is None and known.raw_args != call.raw_args:
         return False
     return known.name == call.name and (call.args or {}) == (known.args or {})
@@ -157,7 +158,7 @@ def _is_same(call: ToolCall, known: ToolCall) -> bool:
 def _without_history(
     placed: Iterable[tuple[int, Step]], history: _History, *, is_sure: bool
 ) -> Iterator[Step]:
-    """Yield the steps without their history: known calls, and texts before the user's message."""
+    """Yield the steps without known calls and without texts that precede the user's message."""
     for place, step in placed:
         calls = tuple(call for call in step.tool_calls if not history.take(call, place))
         text = _collapse_whitespace(step.text or "")
@@ -166,9 +167,9 @@ def _without_history(
 
 
 def _drop_echoed_calls(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps without this turn's calls that agenteval has answered.
+    """Yield the steps without the calls of this turn that agenteval has already answered.
 
-    Calls are matched by id, then by tool and arguments, whatever the agent made of their results."""
+    Calls are matched by id, then by tool and arguments. The agent may have changed their results."""
     known = [call for step in sent for call in step.tool_calls]
     listed = [call for step in steps for call in step.tool_calls if not call.attempted]
     echoes = {id(listed[at]) for at in match_pairs(listed, known, _has_id_of, _is_same)}
@@ -185,6 +186,6 @@ def _has_id_of(call: ToolCall, known: ToolCall) -> bool:
 
 
 def _ends_with_user(lines: Sequence[_MessageText]) -> bool:
-    """Check whether the last message is an inserted user message that the agent has not answered."""
+    """Check whether the last message is an inserted user message that the agent has not answered yet."""
     last = next((line for line in reversed(lines) if line.role in ("user", "assistant")), None)
     return last is not None and last.role == "user" and bool(last.text)

@@ -1,10 +1,10 @@
-"""Finds which agent of a multi-agent system wrote a message. Pure.
+"""Finds the agent in a multi-agent system that wrote a message. Pure.
 
-Only what a message itself states counts; no agent is guessed. Known fields are OpenAI's ``name`` of an
-assistant message (LangChain and LangGraph put the agent's name there), ``agent``, as a string or an object
-with a ``name`` (items of the Agents SDK), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and
-``author`` (Google's ADK). A node of a graph is a step of a program, not an agent, so ``langgraph_node`` is
-not read."""
+Only names stated in the message itself count; agent names are never guessed. Known fields are ``name`` in
+OpenAI's assistant messages (where LangChain and LangGraph put the agent's name), ``agent``, as a string or an
+object with a ``name`` (items of the Agents SDK), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and
+``author`` (Google's ADK). A graph node is a step of a program, not an agent, so ``langgraph_node`` is not
+read."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from agenteval.messages.json_fields import object_of, read_json
 _AGENT_NAME_KEYS = ("agent", "agent_name", "agentName")
 _MESSAGE_NAME_KEYS = ("name", "sender", "source", "author")
 AGENT_KEYS = frozenset((*_AGENT_NAME_KEYS, *_MESSAGE_NAME_KEYS))
-"""The keys of a message that may name its agent."""
+"""The keys in a message that may contain the name of its agent."""
 _ROLES = frozenset(
     ("user", "human", "customer", "assistant", "ai", "gpt", "bot", "model", "agent", "system", "developer")
 )
-"""Values of ``sender``, ``source`` and ``author`` that name a role, not an agent."""
+"""Values of ``sender``, ``source`` and ``author`` that are roles, not names of agents."""
 _MAX_NAME_LENGTH = 200
 
 
 def agent_of(message: Mapping[str, Any]) -> str:
-    """Return the agent that an assistant message names as its author, or an empty string.
+    """Return the name of the agent (in a multi-agent system) that wrote an assistant message, or an empty
+    string if the message names no agent.
 
-    A call that stands alone as an item is accepted, too."""
+    A call that is a separate item is also accepted."""
     own_agents = (read_agent_name(message.get(key)) for key in _AGENT_NAME_KEYS)
     if (found := next(filter(None, own_agents), "")) or _is_call(message):  # a call's name is the tool's
         return found
@@ -39,7 +40,7 @@ def agent_of(message: Mapping[str, Any]) -> str:
 
 
 def read_agent_name(value: Any) -> str:
-    """Return the agent's name from a string, a mapping or an object, or an empty string if there is none."""
+    """Return the agent's name from a string, mapping or object, or an empty string if there is no name."""
     if isinstance(value, Mapping):
         value = value.get("name")
     elif value is not None and not isinstance(value, str | type):
@@ -55,7 +56,8 @@ def _is_call(message: Mapping[str, Any]) -> bool:
 
 
 def assign_agent(step: Step, agent: str) -> Step:
-    """Return the step with this agent as its author, and as the author of its calls that name none."""
+    """Return the step with the given agent as its author. The agent is also set for calls in the step that
+    name no agent."""
     if not agent:
         return step
     calls = tuple(
@@ -68,10 +70,11 @@ def assign_agent(step: Step, agent: str) -> Step:
 
 
 def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps of one turn with the target of a hand-off as the agent of later steps that name none.
+    """Apply multi-agent handoffs: return the steps of one turn with the target of a handoff as the agent of
+    later steps that name no agent.
 
-    OpenAI's Agents SDK reports no more than this: its ``transfer_to_…`` tools return ``{"assistant": NAME}``
-    (``Handoff.get_transfer_message``). The agent before the hand-off stays unknown."""
+    OpenAI's Agents SDK reports handoffs only in its ``transfer_to_…`` tools, which return ``{"assistant":
+    NAME}`` (``Handoff.get_transfer_message``). The agent before the handoff remains unknown."""
     if not any(map(_handoff_target, _calls_of(steps))):
         return tuple(steps)
     assigned, agent = [], ""
@@ -83,10 +86,10 @@ def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def drop_silent_steps(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps without those of agents that only handed over.
+    """Return the steps, excluding the steps of agents that only performed a handoff.
 
-    In such a step a named agent neither wrote nor called anything before another one took over; it is no
-    reply. The step of the agent that took over lists it in ``handed_by``."""
+    In such a step, a named agent neither wrote nor called anything before another agent took over, so the
+    step is not a reply. The step of the agent that took over lists the earlier agent in ``handed_by``."""
     kept: list[Step] = []
     silent: list[Step] = []
     for step, after in zip_longest(steps, steps[1:]):
@@ -107,7 +110,8 @@ def _calls_of(steps: Iterable[Step]) -> Iterable[ToolCall]:
 
 
 def _handoff_target(call: ToolCall) -> str:
-    """Return the agent that a call handed the conversation to, or an empty string."""
+    """Return the agent to which a call handed the conversation, or an empty string if the call is not a
+    handoff."""
     if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
         return ""
     value = object_of(read_json(call.result.value))

@@ -1,7 +1,7 @@
 """Parses an agent's complete answer.
 
-All adapters use it, so that what an endpoint sent, a function returned or a program wrote is read the same
-way."""
+All adapters use this module, so that answers from HTTP endpoints, functions and programs are parsed in the
+same way."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.responses import unread_in_response
 
 TOKEN_LIMIT_REMEDY = "raise the agent's token limit?"
-"""The remedy for an answer that was cut off by a token limit."""
+"""The suggested remedy for an answer that was cut off by a token limit."""
 _MAX_QUOTED = 200
 HOLDS_ERROR = "holds an error instead of a message"
 _TEXT_PIECE_KEYS = frozenset(
     ("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text")
 )
-"""Keys that servers use for a piece of streamed text. No dialect has messages with only one of these."""
+"""Keys that servers use for a piece of streamed text. No dialect has messages that contain only one of these
+keys."""
 
 
 def require_complete(answer: Any, *around: Any, remedy: str = TOKEN_LIMIT_REMEDY) -> None:
-    """Raise ``UnreadableResponseError`` if an answer was cut off, even if part of it is there.
+    """Raise ``UnreadableResponseError`` if an answer was cut off, even if a part of the answer was received.
 
-    ``around`` is the objects that contain the answer."""
+    ``around`` contains the objects that enclose the answer."""
     if cut := find_truncation(answer, *around):
         raise UnreadableResponseError(f"{cut.what} — {remedy}" if cut.at_limit else cut.what)
 
@@ -44,11 +45,11 @@ def require_complete(answer: Any, *around: Any, remedy: str = TOKEN_LIMIT_REMEDY
 def parse_agent_answer(
     message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = TOKEN_LIMIT_REMEDY
 ) -> ReadReply:
-    """Parse one message as an agent's answer.
+    """Parse a single message as an agent's answer.
 
-    A message in another library's shape, or with more than an answer and its calls, is kept unchanged, to be
-    parsed with the whole conversation. Raises ``UnreadableResponseError`` if the message was cut off, and
-    ``AgentError`` for a call in a known form that cannot be parsed."""
+    A message in another library's format, or with additional content besides an answer and its calls, is kept
+    unchanged and parsed later together with the whole conversation. Raises ``UnreadableResponseError`` if the
+    message was cut off, and ``AgentError`` for a call in a known form that cannot be parsed."""
     require_complete(message, *around, remedy=remedy)
     single, is_plain, unplaced = foreign.parse_reply_message(message)
     usage = usage_in(message) if usage is None else usage
@@ -61,18 +62,18 @@ def parse_agent_answer(
 
 
 def unplaced_in_completion(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
-    """Return phrases for the fields around a completion's message that could not be placed.
+    """Return phrases that describe the fields next to a completion's message that could not be placed.
 
-    ``read`` lists keys that are read elsewhere."""
+    ``read`` lists the keys that are read elsewhere."""
     unread = {key: value for key, value in completion.items() if key not in read}
     return tuple(each.phrase for each in unread_in_response(unread))
 
 
 def parse_choice(choice: Mapping[str, Any], *, remedy: str = TOKEN_LIMIT_REMEDY) -> Any:
-    """Return the message of a completion's choice, or ``None`` if it has none.
+    """Return the message from a completion's choice, or ``None`` if the choice has no message.
 
-    Raises ``UnreadableResponseError`` for an error instead of a message, and for a message that was cut off.
-    """
+    Raises ``UnreadableResponseError`` if the choice contains an error instead of a message, or if the message
+    was cut off."""
     if error := choice.get("error"):
         raise UnreadableResponseError(HOLDS_ERROR, json.dumps(error, default=str), error=error)
     message = choice.get("message")
@@ -83,10 +84,10 @@ def parse_choice(choice: Mapping[str, Any], *, remedy: str = TOKEN_LIMIT_REMEDY)
 def parse_agent_answers(
     listed: Sequence[Any], *around: Any, remedy: str = TOKEN_LIMIT_REMEDY
 ) -> list[Message]:
-    """Parse the messages of a turn; the agent's last one is its answer.
+    """Parse the messages of a turn. The agent's last message is its answer.
 
-    Raises ``UnreadableResponseError`` if the answer was cut off, and ``AgentError`` for an element that is no
-    message."""
+    Raises ``UnreadableResponseError`` if the answer was cut off, and ``AgentError`` for an element that is
+    not a message."""
     require_complete(last_assistant_message(listed), *around, remedy=remedy)
     return foreign.parse_entries(listed)
 
@@ -95,10 +96,10 @@ def parse_agent_answers(
 
 
 def parse_reply(value: Any) -> ReadReply:
-    """Parse what an agent in code returned, in any of the documented styles.
+    """Parse the return value of an agent that is a Python function, in any of the documented forms.
 
     Raises ``AgentError`` for any other value and for an incomplete answer, and ``InfrastructureError`` for a
-    provider's error that is not the agent's fault."""
+    provider's error that is not the agent's fault, such as a rate limit (HTTP 429)."""
     try:
         return _parse_reply(value)
     except UnreadableResponseError as error:
@@ -111,7 +112,8 @@ def parse_reply(value: Any) -> ReadReply:
 
 
 def read_or_none(read: Callable[[], ReadReply]) -> ReadReply | None:
-    """Return what ``read`` finds of an answer next to or before an error; ``None`` if it cannot be parsed."""
+    """Return the part of an answer that ``read`` finds next to or before an error, or ``None`` if it cannot
+    be parsed."""
     try:
         return read()
     except AgentError:
@@ -152,11 +154,12 @@ def no_answer_error(type_name: str) -> AgentError:
 
 
 _PART_KINDS = frozenset(("text", "output_text", "reasoning", "thinking", "redacted_thinking", "refusal"))
-"""Types of content parts that can only belong to one message."""
+"""Types of content parts that can only occur inside a message."""
 
 
 def _parts_in(value: Sequence[Any]) -> list[Any]:
-    """Return the content parts if a function returned a message's content as a list, or an empty list."""
+    """Return the content parts if a function returned the content of a message as a list. Otherwise, return
+    an empty list."""
     parts = [each.model_dump(exclude_none=True) if hasattr(each, "model_dump") else each for each in value]
     are_parts = all(
         isinstance(each, Mapping) and each.get("type") in _PART_KINDS and "role" not in each for each in parts
@@ -165,7 +168,7 @@ def _parts_in(value: Sequence[Any]) -> list[Any]:
 
 
 def _read_agent_reply(reply: AgentReply) -> ReadReply:
-    """Validate an ``AgentReply`` and parse it; its ``text`` may be any other return style."""
+    """Validate and parse an ``AgentReply``. Its ``text`` may have any other form of return value."""
     inner = ReadReply(reply.text) if isinstance(reply.text, str | None) else _parse_reply(reply.text)
     listed: Any = reply.messages or ()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
@@ -185,10 +188,10 @@ def _read_agent_reply(reply: AgentReply) -> ReadReply:
 
 
 def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages of a reply that contains nothing else.
+    """Return the messages from a reply that contains nothing else.
 
-    Raises ``AgentError`` if none of them is known: then the answer is unknown, which is not the same as
-    empty."""
+    Raises ``AgentError`` if none of the messages is known, because the answer is then unknown, which is not
+    the same as empty."""
     if phrase := foreign.describe_unread_list(messages):
         what = f"none of the {len(messages)} messages that the agent returned could be read ({phrase})"
         known = "OpenAI, Anthropic, Google, LangChain, pydantic-ai or ADK"
@@ -199,16 +202,17 @@ def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _merge_messages(messages: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
-    """Return two message lists as one.
+    """Merge two message lists.
 
     A list that is given twice, or whose last messages are repeated, counts once."""
     return messages if not added or list(added) == list(messages[-len(added) :]) else [*messages, *added]
 
 
 def _parse_latency(value: Any) -> float | None:
-    """Return the latency that an agent reported, or ``None`` if it is no valid time.
+    """Return the latency that an agent reported, or ``None`` if the value is not a valid duration.
 
-    With ``None``, agenteval's own measurement is used. JSON, and therefore the journal, has no NaN."""
+    If ``None`` is returned, agenteval's own measurement is used. JSON, and therefore the journal, cannot
+    represent NaN."""
     return value if isinstance(value, int | float) and 0 <= value < inf else None
 
 
@@ -229,9 +233,9 @@ def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
 
 
 def _read_listed(listed: Sequence[Any], state: Mapping[str, Any]) -> ReadReply:
-    """Parse the messages in a graph's state, or in a message that carries those of its turn.
+    """Parse the messages in a graph's state, or in a message that contains the other messages of its turn.
 
-    The latter has ``content``."""
+    A message, unlike a state, has ``content``."""
     reply = ReadReply(messages=parse_agent_answers(listed, state), usage=usage_in(state))
     if "content" not in state:
         _require_read(reply.messages)

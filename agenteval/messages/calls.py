@@ -1,4 +1,4 @@
-"""Parses the tool calls of recorded messages, in all known forms. Pure."""
+"""Parses tool calls (function calls) in recorded messages, in all known formats. Pure."""
 
 from __future__ import annotations
 
@@ -22,28 +22,30 @@ from agenteval.messages.unplaced_entries import ADDITIONAL_KWARGS, Unplaced, unp
 BARE_CALL_KEYS = frozenset(("id", "type", "function", "index"))
 """The keys of a call that has no additional fields."""
 OnWarning: TypeAlias = Callable[[str], None]
-"""Receives one sentence about something that was not read as recorded."""
+"""A callback that receives one sentence about data that was not read as recorded."""
 _TEXT_INPUT_KINDS = ("custom", "custom_tool_call")
 _PROVIDER_KINDS = ("server_tool_use", "mcp_tool_use", APPROVAL_REQUEST)
 _NOT_EXECUTED_STATES = ("approval-requested", "output-denied")
 _FUNCTION_KEYS = ("function", "custom")
-"""Keys below which a call may name its tool in an object."""
+"""Keys that may contain an object with the name of the called tool."""
 
 
 class ParsedCall(NamedTuple):
-    """A tool call in its plain form."""
+    """A tool call in its normalized form."""
 
     name: str
     args: dict[str, Any] | None
-    """The arguments. ``None`` if they are unknown: either ``raw_args`` is not an object, or (if ``raw_args``
-    is ``None``, too) they are in a place that is not read."""
+    """The arguments, or ``None`` if they are unknown. In that case, either ``raw_args`` contains a text that
+    is not a JSON object, or ``raw_args`` is also ``None`` because the arguments are in a place that is not
+    read."""
     raw_args: str | None
-    """The text of arguments that could not be parsed strictly."""
+    """The text of the arguments, if it could not be parsed strictly."""
     id: str
     is_provider_executed: bool = False
-    """True if the tool belongs to the provider, or to a server behind it, and is in no declaration."""
+    """True if the provider, or a server behind the provider, executed the tool. Such a tool has no
+    declaration."""
     is_attempt: bool = False
-    """True if the call was denied or waits for approval."""
+    """True if the call was denied or is waiting for approval."""
     is_approved: bool = False
     """True if the call was approved."""
 
@@ -57,11 +59,12 @@ _CALL_LIST_KEYS = (
 _INVALID_CALLS_KEY = "invalid_tool_calls"
 _LEGACY_CALL_KEYS = ("function_call", "functionCall")
 CALL_KEYS = frozenset((*_CALL_LIST_KEYS, _INVALID_CALLS_KEY, *_LEGACY_CALL_KEYS))
-"""The keys of a message that contain its calls."""
+"""The keys in a message that contain its calls."""
 
 
 def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
-    """Return the raw calls outside a message's content; a call that is in several places counts once."""
+    """Collect the raw tool calls outside a message's content. A call that occurs in several places counts
+    once."""
     additional = object_at(message, ADDITIONAL_KWARGS)
     candidates = (
         *map(message.get, _CALL_LIST_KEYS),
@@ -76,15 +79,15 @@ def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
 
 
 def drop_copies(calls: Iterable[ParsedCall], known: Iterable[ParsedCall]) -> list[ParsedCall]:
-    """Return the calls that are not among ``known``; each known call accounts for one copy."""
+    """Return the calls without copies of ``known`` calls. Each known call removes one copy."""
     remaining = list(known)
     return [call for call in calls if not _take_copy(call, remaining)]
 
 
 def _take_copy(call: ParsedCall | None, known: list[ParsedCall]) -> bool:
-    """Remove the known call that equals this one; return true if there was one.
+    """Remove the known call that equals the given call. Return ``True`` if there was an equal call.
 
-    Calls are equal by id or else by tool and arguments."""
+    Calls are equal by id, or otherwise by tool and arguments."""
     position = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
     return position is not None and bool(known.pop(position))
 
@@ -96,11 +99,11 @@ def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
 
 
 class ReadCallIndex:
-    """The calls that were read, for recognizing copies of them elsewhere.
+    """An index of the calls that were read, for recognizing copies of these calls elsewhere.
 
-    A copy has the same tool and id, or else the same tool and arguments. ``other_turns`` are calls of other
-    turns, which only their ids identify; ``ids`` are the ids of anything else that was read, for entries that
-    have only an id."""
+    A copy has the same tool and id, or otherwise the same tool and arguments. ``other_turns`` contains calls
+    of other turns, which are identified only by their ids. ``ids`` contains the ids of everything else that
+    was read, for entries that have only an id."""
 
     def __init__(
         self, calls: Iterable[ParsedCall], other_turns: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
@@ -126,7 +129,7 @@ def _is_equivalent(call: ParsedCall, other: ParsedCall) -> bool:
 
 
 def parse_list(value: Any) -> list[Any]:
-    """Return a list as it is and a single object as a list of one; either may be encoded as JSON."""
+    """Return a list unchanged, and a single object as a list of one. Either may be encoded as JSON."""
     if not value:
         return []
     value = parse_or(value, value) if isinstance(value, str) else value
@@ -137,7 +140,7 @@ def parse_list(value: Any) -> list[Any]:
 
 
 def parse_raw_call(raw: Any) -> ParsedCall | None:
-    """Parse a call in any known form; return ``None`` if it names no tool."""
+    """Parse a tool call in any known format. Return ``None`` if the call names no tool."""
     if not isinstance(raw, dict):
         return None
     inner = object_at(raw, *_FUNCTION_KEYS) or raw
@@ -160,7 +163,8 @@ def parse_raw_call(raw: Any) -> ParsedCall | None:
 
 
 def _is_attempt(raw: Mapping[str, Any]) -> bool:
-    """Check whether a call was denied or waits for approval, by its type, its state or agenteval's mark."""
+    """Check whether a call was denied or is waiting for approval, according to its type, its state or
+    agenteval's mark."""
     is_waiting = (
         first_text(raw, "type") == APPROVAL_REQUEST or first_text(raw, "state") in _NOT_EXECUTED_STATES
     )
@@ -169,15 +173,15 @@ def _is_attempt(raw: Mapping[str, Any]) -> bool:
 
 
 def _is_approved(raw: Mapping[str, Any]) -> bool:
-    """Check whether a call's approval is recorded in it, or by agenteval's mark."""
+    """Check whether the call itself, or agenteval's mark, records that it was approved."""
     return raw.get(APPROVED) is True or object_at(raw, "approval").get("approved") is True
 
 
 def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unplaced]:
     """Yield the fields of a call that were not read.
 
-    If a call has no arguments, an object next to it is taken for its arguments: the call is known and its
-    arguments are not."""
+    If a call has no arguments, an object next to the call is assumed to contain them: the call is known, but
+    its arguments are not."""
     is_known = call.args is not None or call.raw_args is not None
     argument_keys = () if is_known else _possible_argument_keys(raw)
     yield from unplaced_fields(
@@ -186,7 +190,7 @@ def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unpla
 
 
 def _possible_argument_keys(call: Mapping[str, Any]) -> list[str]:
-    """Return the keys of the objects in a call without arguments that may be its arguments."""
+    """Return the keys of the objects that may contain the arguments of a call without arguments."""
     fields = _merged_fields(call)
     return _unplaced_object_keys(fields, unplaced_fields(fields, CALL_FIELDS, owner=""))
 
@@ -197,7 +201,7 @@ def _unplaced_object_keys(fields: Mapping[str, Any], unplaced: Iterable[Unplaced
 
 
 def _merged_fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a call together with those of its function."""
+    """Return the fields of a call merged with the fields of its function."""
     return {**call, **object_at(call, *_FUNCTION_KEYS)}
 
 
@@ -211,7 +215,7 @@ def _parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
 
 
 def _parse_double_encoded(text: str) -> dict[str, Any] | None:
-    """Return the object in a JSON text that was encoded as JSON more than once."""
+    """Return the object in a JSON string that was encoded as JSON more than once."""
     value: Any = text
     while isinstance(value, str) and value.lstrip().startswith(
         '"'
@@ -226,7 +230,7 @@ CALL_FIELDS = frozenset((
     "toolOutput", "observation", "error", "errorText", "state", "approval", "schema", "status",
     "toolMetadata",
 ))  # fmt: skip
-"""The known fields of a call, read or not."""
+"""The known fields of a call, including fields that are not read."""
 
 
 _FINAL_ANSWER_TOOLS = frozenset(("final_answer", "Finish"))
@@ -234,7 +238,8 @@ _ANSWER_KEYS = ("answer", "final_answer")
 
 
 def find_final_answer(calls: Iterable[ParsedCall]) -> str:
-    """Return the answer that an agent passed as the argument of a call that ends its turn, or empty text."""
+    """Return the answer that an agent passed as an argument of the call that ends its turn, or an empty
+    string if there is no such call."""
     args = next((call.args for call in calls if call.name in _FINAL_ANSWER_TOOLS), None)
     return first_text(args or {}, *_ANSWER_KEYS)
 
@@ -250,9 +255,11 @@ _PROVIDER_ITEM_FIELDS = frozenset((
 
 
 def parse_provider_call(item: Mapping[str, Any]) -> tuple[ParsedCall, tuple[Any, bool] | None]:
-    """Parse a provider-executed call (a search, an MCP server) that is one item together with its result.
+    """Parse a provider-executed call (such as a web search or an MCP server call) that is a single item
+    together with its result.
 
-    The second value is the result and whether it is an error, or ``None`` if there is no result."""
+    The second value of the returned pair contains the result and a flag that is true for an error, or is
+    ``None`` if there is no result."""
     name = first_text(item, "name") or first_text(item, "type").removesuffix("_call")
     identity = str(first_nonempty(("call_id", "id"), item) or "")
     call = ParsedCall(name, *_provider_arguments(item), identity, is_provider_executed=True)

@@ -1,7 +1,7 @@
-"""Converts OpenAI chat messages to steps and turns to messages, including the quirks of real servers.
+"""Converts OpenAI chat messages to steps, and turns to messages, including the quirks of real servers.
 
-Parsing loses no evidence: arguments that are not a JSON object stay as ``raw_args``, ids stay unchanged (even
-if missing or reused), and results are paired with calls by position."""
+Parsing loses no evidence. Arguments that are not a JSON object are kept as ``raw_args``, ids are kept
+unchanged (even if missing or reused), and results are paired with calls by position."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "t
 def to_chat_messages(
     turns: Iterable[Turn], is_excluded: Callable[[ToolCall], bool] = lambda _: False
 ) -> list[Message]:
-    """Return the conversation as messages for an agent.
+    """Convert the conversation to chat messages in OpenAI's format, to be sent to an agent.
 
-    They are valid for a strict server, with one result for each call. ``is_excluded`` tells whether a call is
-    not part of the messages between the agent and its user."""
+    The messages are valid for a strict server, with one result for each call. ``is_excluded`` returns true
+    for a call that is not part of the messages between the agent and its user."""
     messages: list[Message] = []
     for turn in turns:
         messages.append({"role": "user", "content": turn.user})
@@ -71,7 +71,7 @@ def _step_messages(step: Step, position: int) -> Iterable[Message]:
 
 
 def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
-    """Return the ids of the calls, replacing those that are missing or repeated in the message.
+    """Return the ids of the calls, replacing ids that are missing or repeated in the message.
 
     New ids are deterministic."""
     ids: dict[str, None] = {}
@@ -87,12 +87,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def replace_surrogates(text: str) -> str:
-    """Return ``text`` with each lone surrogate replaced by U+FFFD, because no file can store one."""
+    """Return ``text`` with each lone surrogate replaced with U+FFFD, because lone surrogates cannot be stored
+    in a file."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def text_of(content: Any) -> str | None:
-    """Return the text of a message's content: a string, or the text parts of a list."""
+    """Return the text of a message's content, which is a string or a list with text parts."""
     if content is None:
         return None
     if isinstance(content, str):
@@ -109,9 +110,9 @@ def text_of(content: Any) -> str | None:
 
 
 def parse_tool_result(content: Any) -> Any:
-    """Return the value of a tool message's content: its text, or any other value as JSON.
+    """Return the value in a tool message's content: its text, or any other value as JSON.
 
-    Agents that run their tools themselves put the returned value there."""
+    Agents that run their own tools put the returned value there."""
     if content is None or isinstance(content, str) or _are_parts(content):
         return text_of(content)
     try:
@@ -121,7 +122,8 @@ def parse_tool_result(content: Any) -> Any:
 
 
 def _are_parts(content: Any) -> bool:
-    """Check whether a content is a list of parts, as servers write it, not a list that a tool returned."""
+    """Check whether the content is a list of parts, as servers write it, rather than a list that a tool
+    returned."""
     if not isinstance(content, list | tuple):
         return False
     objects = [part for part in content if not isinstance(part, str)]
@@ -133,12 +135,13 @@ def _is_part(part: Mapping[str, Any]) -> bool:
 
 
 def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
-    """Return a call's arguments as ``(args, raw_args)``: parsed, or ``None`` and the text that is unreadable.
+    """Parse the arguments of a tool call, and return them as ``(args, raw_args)``. If the arguments cannot be
+    parsed, ``args`` is ``None`` and ``raw_args`` is their text.
 
-    Missing arguments are an empty object, which a schema with required ones rejects. A key that occurs twice,
-    at any depth, makes the arguments unreadable, because it is unknown which value is meant. ``lenient`` (for
-    recorded conversations) also accepts a Python dict literal, which no tool runner would accept live; its
-    text is kept as ``raw_args``."""
+    Missing arguments become an empty object, which a schema with required properties rejects. A key that
+    occurs twice in an object at any depth makes the arguments unreadable, because the intended value is
+    unknown. ``lenient`` (for recorded conversations) also accepts a Python dict literal, which no tool runner
+    would accept in a live conversation; its text is kept as ``raw_args``."""
     if isinstance(raw, str):
         return _parse_arguments_text(raw, lenient=lenient) if raw else ({}, None)
     if isinstance(raw, Mapping):
@@ -178,9 +181,9 @@ def _decode_json(text: str) -> Any:
 
 
 def _count_keys(value: Any) -> int:
-    """Return the number of keys in a value, or -1 if it contains an infinity.
+    """Return the number of keys in a value, or -1 if the value contains an infinity.
 
-    The fast parser makes an infinity of 1e999."""
+    The fast parser converts 1e999 to infinity."""
     count, level = 0, [value]
     while level:
         item = level.pop()
@@ -195,7 +198,7 @@ def _count_keys(value: Any) -> int:
 
 
 class DuplicateKeyObject(dict[str, Any]):
-    """A JSON object in which a key occurs twice; ``pairs`` holds all its items."""
+    """A JSON object in which a key occurs twice. ``pairs`` contains all its items."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -203,15 +206,17 @@ class DuplicateKeyObject(dict[str, Any]):
 
 
 def keep_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object for these pairs, with all of them if a key is repeated.
+    """Return the object that consists of the given pairs. If a key is repeated, all pairs are kept.
 
-    As an ``object_pairs_hook``, it lets the caller decide what a repeated key means."""
+    As an ``object_pairs_hook`` for the JSON parser, this function lets the caller decide how to treat a
+    repeated key."""
     merged = dict(pairs)
     return merged if len(merged) == len(pairs) else DuplicateKeyObject(pairs)
 
 
 def _duplicate_key_text(value: Any) -> str:
-    """Return the JSON, as sent, of a value in which an object repeats a key, or an empty string."""
+    """Return the original JSON of a value in which an object repeats a key, or an empty string if no key is
+    repeated."""
     return _dump_with_duplicates(value) if _has_duplicate_keys(value) else ""
 
 
@@ -239,7 +244,7 @@ def _dump_with_duplicates(value: Any) -> str:
 
 
 def describe_duplicate_key(raw_args: str) -> str:
-    """Return what is wrong with arguments that repeat a key, or an empty string for all others."""
+    """Describe the error in arguments that repeat a key, or return an empty string if no key is repeated."""
     try:
         STRICT_DECODER.decode(replace_json_surrogates(raw_args))
     except DuplicateKeyError as twice:
@@ -250,7 +255,7 @@ def describe_duplicate_key(raw_args: str) -> str:
 
 
 def _parse_python_literal(text: str) -> Any:
-    """Return the JSON value of a Python literal, or ``None`` for anything else."""
+    """Return the JSON value of a Python literal, or ``None`` for any other text."""
     import ast
     import warnings
 
@@ -276,22 +281,22 @@ _ESCAPED_SURROGATE = re.compile(
 
 
 def replace_json_surrogates(text: str) -> str:
-    """Return JSON with its escaped lone surrogates replaced by U+FFFD."""
+    """Return JSON in which escaped lone surrogates are replaced with U+FFFD."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPED_SURROGATE.sub(lambda found: found[1] or "\\ufffd", text)
 
 
 MAX_DEPTH = 100
-"""The maximum nesting of a value; a journal cannot store deeper ones."""
+"""The maximum nesting depth of a value. A journal cannot store values that are nested more deeply."""
 
 
 def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
-    """Return ``value`` as JSON data.
+    """Convert ``value`` to JSON-serializable data.
 
-    Models and dataclasses become objects, sets become lists; ``text_of`` converts anything else, such as
-    dates, or raises ``TypeError``. Raises ``ValueError`` for what JSON cannot represent: NaN, odd keys,
-    endless or very deep nesting."""
+    Models and dataclasses become objects, and sets become lists. ``text_of`` converts all other values, such
+    as dates, or raises ``TypeError``. Raises ``ValueError`` for values that JSON cannot represent: NaN,
+    unusual keys, and infinite or very deep nesting."""
     default = partial(_json_default, text_of=text_of)
     try:
         parsed = json.loads(replace_json_surrogates(json.dumps(value, default=default, allow_nan=False)))
@@ -303,7 +308,7 @@ def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
 
 
 def depth_of(value: Any) -> int:
-    """Return how deeply lists and mappings are nested, counting at most one past ``MAX_DEPTH``."""
+    """Return the nesting depth of lists and mappings, counting at most one level beyond ``MAX_DEPTH``."""
     depth, level = 0, [value]
     while level and depth <= MAX_DEPTH:
         below: list[Any] = []
@@ -318,7 +323,7 @@ def depth_of(value: Any) -> int:
 
 
 def drop_unstorable(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``fields`` without those that a journal could not store."""
+    """Return ``fields`` without fields that a journal cannot store."""
     kept = {}
     for key, value in fields.items():
         try:
@@ -329,7 +334,7 @@ def drop_unstorable(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_storable(value: Any) -> Any:
-    """Return ``value`` as a journal stores it, or its ``repr`` if it cannot be stored."""
+    """Return ``value`` in the form in which a journal stores it, or its ``repr`` if it cannot be stored."""
     return drop_unstorable({"value": value}).get("value", repr(value))
 
 
@@ -353,17 +358,19 @@ def require_tool_name(name: Any, call: Callable[[], str]) -> str:
 
 
 OPENAI_ARGUMENT_KEYS = ("arguments", "args", "input")
-"""Keys of the arguments in a call in OpenAI's format or a flat one; the first that is present counts."""
+"""Keys for the arguments in a call that has OpenAI's format or a flat format. The first key that is present
+counts."""
 ARGUMENTS_UNKNOWN = "arguments_unknown"
 """Agenteval's mark for a call whose arguments are unknown."""
 ATTEMPTED = "attempted"
-"""Agenteval's mark for a call that was not made because it was denied or waits for approval."""
+"""Agenteval's mark for a call that was not executed because it was denied or is waiting for approval."""
 APPROVED = "approved"
-"""Agenteval's mark for a call that a person approved when asked."""
+"""Agenteval's mark for a call that a person approved (human in the loop)."""
 
 
 def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
-    """Parse a tool call in OpenAI's format, or a flat one (``{name, args | arguments | input, id}``)."""
+    """Parse a tool call (function call) in OpenAI's format or in a flat format (``{name, args | arguments |
+    input, id}``)."""
     if isinstance(raw, ToolCall):
         return raw.model_copy(deep=True)
     if hasattr(raw, "model_dump"):
@@ -396,7 +403,7 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
 
 
 def validate_tool_calls(raw: Any) -> tuple[Any, ...]:
-    """Return the raw tool calls of a message. Raises ``AgentError`` if they are not a list."""
+    """Return the raw tool calls in a message. Raises ``AgentError`` if they are not a list."""
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
@@ -410,9 +417,9 @@ _Item = TypeVar("_Item")
 def sort_by_index(
     calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = None
 ) -> tuple[_Item, ...]:
-    """Return the calls of one reply in the order of their ``index``.
+    """Return the calls in one reply, sorted by ``index``.
 
-    A call without a number stays after the call before it, and calls with the same index keep their order,
+    A call without an index stays after the preceding call. Calls with the same index keep their order,
     because some servers give each call the index 0."""
     index_of = index_of or (lambda call: call.get("index") if isinstance(call, Mapping) else None)
     keys, last = [], 0
@@ -424,7 +431,8 @@ def sort_by_index(
 
 
 def parse_steps(messages: Sequence[Message]) -> tuple[Step, ...]:
-    """Return one step for each assistant message of a turn that the agent reports; skip other roles."""
+    """Parse the messages that an agent reports for a turn. Return one step for each assistant message, and
+    skip messages with other roles."""
     steps: list[Step] = []
     calls: list[list[ToolCall]] = []
     waiting = WaitingCalls[int]()
@@ -455,7 +463,7 @@ def _pending_calls(step: Step) -> dict[int, tuple[str, Any]]:
 
 
 def _answered_call(message: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the id and the name of the call that a tool message answers."""
+    """Return the id and the name of the call to which a tool message responds."""
     return str(message.get("tool_call_id") or ""), message.get("name")
 
 
@@ -465,9 +473,9 @@ def _parse_result(message: Mapping[str, Any]) -> ToolResult:
 
 
 def collect_tool_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the raw tool calls of a message.
+    """Return the raw tool calls in a message.
 
-    They include the legacy ``function_call`` unless it repeats one of them."""
+    The legacy ``function_call`` is included unless it repeats one of the tool calls."""
     calls, legacy = validate_tool_calls(message.get("tool_calls")), message.get("function_call")
     if not legacy or any(_is_same_call(call, legacy) for call in calls):
         return calls
@@ -483,7 +491,7 @@ def _is_same_call(call: Any, legacy: Any) -> bool:
 
 
 def parse_step(message: Mapping[str, Any], *, observed: bool = False) -> Step:
-    """Return one assistant message as a step; its calls have no results yet."""
+    """Parse one assistant message as a step. Its calls have no results yet."""
     calls = collect_tool_calls(message)
     text = text_of(message.get("content"))
     if not text and (refused := find_refusal(message) or message.get("refusal")):

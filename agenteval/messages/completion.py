@@ -1,4 +1,4 @@
-"""Assembles a chat completion from the chunks of a stream, including the quirks of real servers."""
+"""Assembles a chat completion from the chunks of a streaming response. Handles the quirks of real servers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, is_signal
 
 
 class UnreadableResponseError(Exception):  # callers that know the endpoint raise AgentError
-    """A reply that is not a chat completion.
+    """Raised for a reply that is not a chat completion.
 
-    ``what`` completes "the reply …"; ``evidence`` is the server's own text, for quoting; ``error`` is the
-    error that a stream reported, if any."""
+    ``what`` completes the phrase "the reply …". ``evidence`` is the server's original text, for quoting.
+    ``error`` is the error that a stream reported, if any."""
 
     def __init__(self, what: str, evidence: str = "", *, error: Any = None) -> None:
         super().__init__(what)
@@ -28,7 +28,8 @@ class UnreadableResponseError(Exception):  # callers that know the endpoint rais
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """Return the JSON object in ``text``. Raises ``UnreadableResponseError`` if it is none."""
+    """Return the JSON object in ``text``. Raises ``UnreadableResponseError`` if the text is not a JSON
+    object."""
     try:
         value = json.loads(text, object_pairs_hook=chat.keep_duplicate_keys)
     except (ValueError, RecursionError):
@@ -45,11 +46,11 @@ def describe_non_json(text: str) -> str:
 
 
 def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
-    """Return the completion that a stream's payloads form.
+    """Assemble a chat completion from the payloads of a stream (server-sent events, SSE).
 
     Raises ``UnreadableResponseError`` for a payload that is not an object, for an error in the stream, for a
-    stream that ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a
-    ``finish_reason`` after what looks like an error."""
+    stream that ends with neither a ``finish_reason`` nor ``[DONE]``, and for a stream that ends without a
+    ``finish_reason`` after content that looks like an error."""
     completion = _CompletionBuilder()
     for chunk in _parse_chunks(payloads):
         if error := _error_in(chunk):
@@ -65,7 +66,8 @@ def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
 
 
 def assemble_partial_completion(payloads: Sequence[str]) -> dict[str, Any]:
-    """Return what the payloads of a stream form up to the point where it broke off, however incomplete."""
+    """Assemble a partial completion from the payloads of a stream that was interrupted, however incomplete
+    the result is."""
     completion = _CompletionBuilder()
     with suppress(UnreadableResponseError):
         for chunk in _parse_chunks(payloads):
@@ -88,9 +90,9 @@ _KIND_KEYS = ("type", "event", "status", "role")
 
 
 def _looks_like_error(chunk: Mapping[str, Any]) -> bool:
-    """Check whether a chunk is no part of an answer, but a status or text about a failure.
+    """Check whether a chunk is not part of an answer, but a status or text about a failure.
 
-    A message alone is an error unless another field says what kind of event it is."""
+    A message by itself is an error unless a different field states the type of the event."""
     if "choices" in chunk or chunk.get("type") == "error":
         return "choices" not in chunk
     codes = [code for name in _CODE_KEYS if isinstance(code := chunk.get(name), int)]
@@ -105,7 +107,7 @@ def _parse_chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 class _CompletionBuilder:
-    """Builds a completion chunk by chunk. Only the choice with index 0 counts."""
+    """Builds a completion chunk by chunk. Only the choice with index 0 is used."""
 
     def __init__(self) -> None:
         self.trailing_error: Mapping[str, Any] | None = None
@@ -143,7 +145,7 @@ class _CompletionBuilder:
         self._merge(object_at(choice, "delta"))
 
     def _replace_message(self, message: Mapping[str, Any]) -> None:
-        """Replace all pieces so far by a complete message in the stream."""
+        """Replace all previous pieces with a complete message from the stream."""
         self._message, self._texts, self._calls, self._legacy = (
             {},
             {},
@@ -186,7 +188,7 @@ class _CompletionBuilder:
 
 
 def _groq_usage(chunk: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the usage that Groq reports in its last chunk, in a field of its own."""
+    """Return the token usage that Groq reports in a separate field of its last chunk."""
     usage = object_at(chunk, "x_groq").get("usage")
     return {"usage": usage} if usage else {}
 
@@ -202,7 +204,7 @@ _CHUNK_FIELDS = frozenset((
 
 
 def _is_unknown_event(chunk: Mapping[str, Any]) -> bool:
-    """Check whether an event is no completion chunk and holds more than its kind."""
+    """Check whether an event is not a completion chunk and contains more than its type."""
     is_known = "choices" in chunk or chunk.keys() <= _CHUNK_FIELDS or is_signal(chunk)
     return not is_known and not _looks_like_error(chunk)
 
@@ -216,8 +218,8 @@ def _present_fields(
 class _ToolCallBuilder:
     """Builds one tool call from its pieces.
 
-    The id comes once; the name in pieces, or whole each time; the arguments in pieces of text, or (against
-    the standard) as an object."""
+    The id is sent once. The name is sent in pieces, or complete in each piece. The arguments are sent as
+    pieces of text or, contrary to the standard, as an object."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -251,7 +253,8 @@ class _ToolCallBuilder:
 
 
 class ToolCallAssembler:
-    """Builds the tool calls of a message, ordered by index, which may differ from the order of arrival."""
+    """Assembles the streamed tool calls of a message, ordered by index. This order may differ from the order
+    of arrival."""
 
     def __init__(self) -> None:
         self._calls: list[tuple[Any, _ToolCallBuilder]] = []
@@ -274,11 +277,12 @@ class ToolCallAssembler:
             self._by_id.setdefault((place, call.id), call)
 
     def _find_continued(self, piece: Mapping[str, Any], index: int | None) -> _ToolCallBuilder | None:
-        """Return the call that the piece belongs to, or ``None`` if it starts a new one.
+        """Return the call to which the piece belongs, or ``None`` if the piece starts a new call.
 
-        It is the call with the same index and id, else the last one with that index; without an index, the
-        last of all. Servers that give each call the index 0 are recognized by a new id that comes with a
-        name; those that give neither index nor id, by a name that comes after complete arguments."""
+        A piece belongs to the call with the same index and id, or otherwise to the last call with that index.
+        A piece without an index belongs to the last call. Some servers give each call the index 0; there, a
+        new id together with a name starts a new call. Some servers send neither an index nor an id; there, a
+        name after complete arguments starts a new call."""
         call_id, name = str(piece.get("id") or ""), object_at(piece, "function").get("name")
         if call_id and (known := self._by_id.get((index, call_id))):
             return known

@@ -1,8 +1,8 @@
 """Finds the HTTP status that corresponds to an error inside a reply. Pure.
 
-Providers and gateways also report a failure inside a reply of status 200: a stream has sent its status before
-it fails, and a gateway passes on what it received. Such an error counts as the status that its code or type
-names; its message is prose and is not parsed."""
+Providers and gateways may report a failure inside a reply with status 200: a stream sends its status before
+it fails, and a gateway forwards what it received. Such an error is assigned the status that corresponds to
+its code or type. Its message is prose and is not parsed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from agenteval.core.json_text import parse_or
 from agenteval.messages.json_fields import first_nonempty
 
 INFRASTRUCTURE_STATUSES = frozenset((401, 403, 407, 429, 502, 503, 504, 529))
-"""Statuses that are not the agent's fault: access, quotas, and servers that are down or busy."""
+"""HTTP statuses for errors that are not the agent's fault: denied access, exceeded quotas and rate limits,
+and servers that are down or overloaded."""
 ACCESS_DENIED_STATUSES = frozenset((401, 403))
-"""The infrastructure statuses that a retry cannot resolve."""
+"""The infrastructure statuses for errors that a retry cannot resolve."""
 _STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
 _INNER_KEYS = ("error", "response")
 _ANSWER_KEYS = ("choices", "output", "content", "candidates", "messages", "message", "result")
-"""Keys of the answer in a reply. A message must be an object: a string there describes what went wrong."""
+"""Keys that contain the answer in a reply. A message must be an object, because a string at that key
+describes an error."""
 _STATUSES: Mapping[str, int] = {
     # OpenAI: platform.openai.com/docs/guides/error-codes, and the codes of failed responses
     **dict.fromkeys(("rate_limit_exceeded", "insufficient_quota"), 429),
@@ -57,16 +59,17 @@ _STATUSES: Mapping[str, int] = {
     "serviceunavailableexception": 503,
     "modeltimeoutexception": 504,
 }
-"""The statuses of documented error codes and types, in lower case."""
+"""The HTTP statuses that correspond to documented error codes and types. The keys are in lower case."""
 
 
 _ERROR_MARKERS = ("error", '"code"', '"status', '"__type"')
-"""Substrings of which a text with an error contains at least one, so that most replies need not be parsed for
-one."""
+"""Substrings, at least one of which occurs in any text with an error. Most replies contain none and need not
+be parsed to look for an error."""
 
 
 def find_error_status(error: Any) -> int | None:
-    """Return the status that an error names, 400 to 599, or ``None`` if it names none."""
+    """Return the HTTP status (400 to 599) that an error states or implies, such as 429 for a rate limit.
+    Return ``None`` if there is no such status."""
     error = _first_item(error)
     errors = list(_nested_errors(error))
     candidates = [level[key] for level in errors for key in _STATUS_KEYS if key in level]
@@ -76,7 +79,8 @@ def find_error_status(error: Any) -> int | None:
 
 
 def find_error(document: Any) -> Any:
-    """Return the error that a reply, or a stream event, holds instead of an answer, or ``None``."""
+    """Return the error that a reply or a stream event contains instead of an answer, or ``None`` if there is
+    no error."""
     document = _first_item(document)
     if not isinstance(document, Mapping):
         return None
@@ -90,13 +94,14 @@ def find_error(document: Any) -> Any:
 
 
 def find_error_in_texts(texts: Iterable[str]) -> Any:
-    """Return the first error in the texts of a reply: its body, or the payloads of its events."""
+    """Return the first error in the texts of a reply: in its body, or in the payloads of its events."""
     likely = (text for text in texts if any(word in text for word in _ERROR_MARKERS))
     return next(filter(None, map(find_error, map(parse_or, likely))), None)
 
 
 def _first_item(value: Any) -> Any:
-    """Return the first element of a list (Google's streams begin with one), or any other value unchanged."""
+    """Return the first element of a list, because Google's streams begin with a list. Return any other value
+    unchanged."""
     return value[0] if value and isinstance(value, list) else value
 
 

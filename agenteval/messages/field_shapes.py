@@ -1,10 +1,10 @@
-"""Defines which fields are known to hold no calls. Pure.
+"""Defines which fields are known to contain no calls. Pure.
 
-They are fields of many libraries, each with the shape of its value. A name alone proves nothing: an author
-who writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value fits a shape if every object in it
-does: the object has one of the shape's marks, its type (if it has one) is one of the shape's kinds, and it
-contains objects only below the shape's places. For a shape that allows anything, the value must only not
-contain a call in a known form (``calls_in``)."""
+These fields occur in many libraries; for each field, the shape of its value is defined. A name alone proves
+nothing: an author who writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value fits a shape if
+every object in the value fits. An object fits if it has one of the shape's marks, if its type (when present)
+is one of the shape's kinds, and if it contains objects only below the shape's places. For a shape that allows
+anything, the only condition is that the value contains no call in a known form (``calls_in``)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ PLAIN_TYPES = (str, int, float, bool, type(None), bytes)
 
 
 class FieldShape(NamedTuple):
-    """The shape of a value that holds no calls."""
+    """The shape of a value that contains no calls."""
 
     marks: frozenset[str] | None
-    """Keys that identify the shape's objects. An object that contains text needs one of them. ``None``: any
-    value fits."""
+    """Keys that identify the objects of this shape. An object that contains text needs at least one of these
+    keys. If ``None``, any value fits."""
     places: frozenset[str] | None = frozenset()
-    """Keys below which there are more such objects. ``None``: below any key."""
+    """Keys below which further objects of this shape may occur. If ``None``, they may occur below any key."""
     kinds: frozenset[str] | None = None
-    """The types that the objects may have; one that ends in ``*`` is a prefix. ``None``: any type."""
+    """The types that the objects may have. A type that ends in ``*`` is a prefix. If ``None``, any type is
+    allowed."""
     values: frozenset[str] = frozenset()
-    """Keys of arbitrary values, such as the inputs and outputs of tools."""
+    """Keys with arbitrary values, such as the inputs and outputs of tools."""
 
     def fits(self, value: Any) -> bool:
-        """Check whether a value contains nothing but objects of this shape."""
+        """Check whether a value contains only objects of this shape."""
         if self.marks is None:
             return not calls_in(value)
         level = [value]
@@ -89,22 +90,22 @@ ARGUMENT_KEYS = (
     "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
     "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
 )  # fmt: skip
-"""Keys of a call's arguments; the first that is present counts."""
+"""Keys for the arguments in a call. The first key that is present counts."""
 TOOL_NAME_KEYS = (
     "name", "toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name", "action",
 )  # fmt: skip
-"""Keys of the tool's name in a call."""
+"""Keys for the tool's name in a call."""
 CALL_ID_KEYS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
 _ARGUMENT_KEY_SET = frozenset(ARGUMENT_KEYS)
 APPROVAL_REQUEST = "mcp_approval_request"
-"""The type of an item with a call that waits for approval."""
+"""The type of an item that contains a call that is waiting for approval."""
 _INNER_CALL_KEYS = (
     "function", "custom", "functionCall", "function_call", "toolUse", "toolInvocation", "toolCall",
     "tool_call",
 )  # fmt: skip
-"""Keys below which an object may contain its call."""
+"""Keys below which an object may contain a call."""
 _DECLARABLE_KEYS = ("function", "custom")
-"""The inner keys that also hold tool declarations and tool choices."""
+"""The inner keys that are also used for tool declarations and tool choices."""
 _NAMED_OBJECT_KEYS = ("action", "tool")
 _DECLARATION_MARKS = frozenset(("description", "strict"))
 _SCHEMA_KEYS = frozenset(("properties", "type", "$ref", "anyOf"))
@@ -112,12 +113,13 @@ _MAX_VALUES = 100_000
 
 
 def is_call_kind(kind: str) -> bool:
-    """Check whether parts and items of this type are calls of the agent."""
+    """Check whether parts and items of this type are calls by the agent."""
     return kind.endswith(("tool_use", "tool_call", "tool-call")) or kind == "function_call"
 
 
 def is_typed_call(value: Any) -> bool:
-    """Check whether an object is a call by its type, or contains one below a key such as ``function``."""
+    """Check whether an object is a call according to its type, or contains such a call below a key such as
+    ``function``."""
     if not isinstance(value, Mapping):
         return False
     kind = first_text(value, "type", "part_kind")
@@ -131,9 +133,9 @@ def is_typed_call(value: Any) -> bool:
 
 
 def is_call(value: Any) -> bool:
-    """Check whether an object is an agent's call in a known form.
+    """Check whether an object is a tool call by an agent in a known format.
 
-    It has the type of a call, or a tool name with arguments."""
+    Such an object has the type of a call, or a tool name with arguments."""
     if not isinstance(value, Mapping):
         return False
     has_arguments = any(_may_be_arguments(value[key]) for key in _ARGUMENT_KEY_SET.intersection(value))
@@ -149,10 +151,10 @@ def is_call(value: Any) -> bool:
 def calls_in(
     value: Any, is_match: Callable[[Any], bool] = is_call, *, without: Collection[str] = ()
 ) -> tuple[Any, ...]:
-    """Return the calls anywhere in a value.
+    """Return the tool calls found anywhere in a value.
 
-    Calls inside other calls and those below the keys ``without`` are omitted. A value with too many elements
-    is not searched; it counts as one call."""
+    Calls inside other calls are omitted, as are calls below the keys ``without``. A value with too many
+    elements is not searched, but counts as one call."""
     found: list[Any] = []
     level, seen = [value], set()
     for _ in range(_MAX_VALUES):
@@ -176,9 +178,10 @@ def _has_tool_name(value: Mapping[str, Any]) -> bool:
 
 
 def _is_declaration(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
-    """Check whether a tool is declared or chosen, not called: it has a schema in place of arguments.
+    """Check whether a tool is declared or chosen rather than called: the object has a schema instead of
+    arguments.
 
-    A call in such a form always has an id."""
+    A call in this format always has an id."""
     if not _ARGUMENT_KEY_SET.intersection(value) <= {"parameters"} or any(
         outer.get(key) for key in CALL_ID_KEYS
     ):
@@ -194,7 +197,7 @@ def _matches_kind(kind: str, kinds: Collection[str]) -> bool:
 
 
 def _may_be_arguments(value: Any) -> bool:
-    """Check whether a value may be a call's arguments: an object, or its text."""
+    """Check whether a value may be the arguments of a call: an object, or an object encoded as text."""
     return not isinstance(value, int | float | None)
 
 
@@ -208,7 +211,7 @@ def _is_flat(value: Any) -> bool:
 
 
 def holds_objects(value: Any) -> bool:
-    """Check whether a value is a non-empty object, or contains any object within lists."""
+    """Check whether a value is a non-empty object, or contains an object at any depth of nested lists."""
     level, is_inside = [value], False
     while level:
         item = level.pop()
@@ -226,14 +229,14 @@ def holds_objects(value: Any) -> bool:
 
 
 def is_collection(value: Any) -> bool:
-    """Check whether a value is a list, tuple or set (a named tuple is none)."""
+    """Check whether a value is a list, tuple or set. A named tuple is not a collection in this sense."""
     return isinstance(value, list | tuple | set | frozenset) and not hasattr(value, "_asdict")
 
 
 def public_fields(value: Any) -> dict[str, Any]:
-    """Return the public fields of a library's object by name.
+    """Return the public fields of a library's object, keyed by name.
 
-    They are empty for plain values, functions and classes."""
+    The result is empty for plain values, functions and classes."""
     if isinstance(value, tuple):
         return dict(value._asdict()) if hasattr(value, "_asdict") else {}
     if isinstance(value, (*PLAIN_TYPES, list, set, frozenset, type, ModuleType)):
@@ -252,13 +255,14 @@ _MESSAGE_START = re.compile(
     r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
     r"|output)[\"']\s*:\s*[\[{])"
 )
-"""The beginning of messages in JSON or Python notation: one of their keys, or plain values before it."""
+"""The beginning of messages in JSON or Python notation: a key of a message, possibly preceded by plain
+values."""
 
 
 def is_broken_message(text: str) -> bool:
-    """Check whether a text begins like JSON of messages but was cut off, so that it does not parse.
+    """Check whether a text begins like a JSON message but was cut off, so that it cannot be parsed.
 
-    It may be a message, a response, or a list of these or of parts."""
+    The text may be a message, a response, or a list of messages, responses or parts."""
     return (
         text.lstrip()[:1] in ("[", "{")
         and bool(_MESSAGE_START.match(text))
@@ -271,11 +275,11 @@ def is_broken_message(text: str) -> bool:
 METADATA_KEYS = frozenset(
     ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties", "context")
 )
-"""Fields that authors fill freely; a mapping of plain values in them is no call."""
+"""Fields whose content authors choose freely. A mapping with plain values in such a field is not a call."""
 _IDENTITY_KEYS = ("type", "kind", "id", "index", "name", "title")
 
 NOTHING = FieldShape(frozenset(), frozenset())
-"""The shape of a plain text or number: no object fits."""
+"""The shape of a plain string or number. No object fits this shape."""
 ANYTHING = FieldShape(None)
 NUMBERS = FieldShape(
     frozenset(
@@ -353,7 +357,7 @@ RATINGS = FieldShape(
     ),
     None,
 )
-"""The shape of what content filters report."""
+"""The shape of ratings that content filters report."""
 _SOURCE_PLACES = (
     *("web", "maps", "image", "retrievedContext", "retrieved_context", "ragChunk", "rag_chunk", "pageSpan"),
     *("page_span", "segment", "searchEntryPoint", "search_entry_point", "groundingChunks"),
@@ -407,9 +411,9 @@ JUDGMENTS = FieldShape(
     ),
     None,
 )
-"""The shape of assessments of an entry or a record that were made later or elsewhere."""
+"""The shape of assessments of an entry or a record that were made later or by a different program."""
 TEXT_OBJECT = FieldShape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
-"""The shape of a part's text where it is an object, as in the Assistants API."""
+"""The shape of a part's text that is an object, as in the Assistants API."""
 DEFINITIONS = FieldShape(
     frozenset(
         ("description", "type", "server_label", "function", "parameters", "input_schema", "inputSchema")
@@ -427,7 +431,7 @@ TEXTS = FieldShape(
     frozenset(("role", "content", "reasoning_content", "HTTPHeaders", "RequestId")),
     frozenset(("HTTPHeaders",)),
 )
-"""The shape of texts below names: the headers of a response, a delta."""
+"""The shape of named texts, such as the headers of a response or a delta."""
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -487,7 +491,7 @@ FIELD_SHAPES: Mapping[str, FieldShape] = {
         ("raw_representation", "rawRepresentation", "inner_content", "innerContent", "raw_data"), ANYTHING
     ),
 }
-"""The shapes of fields of messages, parts and calls, by the names that many libraries use."""
+"""The shapes of fields in messages, parts and calls. The keys are field names that many libraries use."""
 
 METADATA_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("token_usage", "tokenusage", "usage", "tokens", "metrics"), NUMBERS),
@@ -502,4 +506,5 @@ METADATA_SHAPES: Mapping[str, FieldShape] = {
         ("gateway", "__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"), ANYTHING
     ),
 }
-"""The shapes of known fields, in lower case, within the places that authors and providers fill freely."""
+"""The shapes of known fields in data whose content authors and providers choose freely. The keys are in lower
+case."""

@@ -1,4 +1,4 @@
-"""Determines from a provider's finish reason whether a reply is complete or was cut off."""
+"""Determines from a provider's finish reason (stop reason) whether a reply is complete or was cut off."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from agenteval.messages.json_fields import list_of
 
 FINISH_REASON_KEYS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason")
-"""Keys of the finish reason in a choice, a message or its metadata."""
+"""Keys for the finish reason in a choice, a message or its metadata."""
 
 _TOKEN_LIMIT_REASONS = frozenset((
     "length", "max_tokens", "max_output_tokens", "model_length", "incomplete",
@@ -23,19 +23,20 @@ _ASSISTANT_ROLES = (None, "assistant", "ai", "model")
 
 
 class Truncation(NamedTuple):
-    """The way in which a reply ended too early."""
+    """The reason why a reply was cut off."""
 
     what: str
-    """Text that completes "the reply …"."""
+    """The text that completes the phrase "the reply …"."""
     at_limit: bool = False
-    """True if a higher token limit would have avoided it."""
+    """True if a higher token limit would have prevented the truncation."""
 
 
 def find_truncation(answer: Any, *around: Any) -> Truncation | None:
-    """Return how a message was cut off, even if part of it is there, or ``None`` if it is complete.
+    """Return the reason why a message was cut off (truncated), even if a part of the message was received.
+    Return ``None`` if the message is complete.
 
-    ``around`` is the objects that contain the message. All are mappings or objects with attributes. A refusal
-    is a complete answer."""
+    ``around`` contains the objects that enclose the message. All of these are mappings or objects with
+    attributes. A refusal is a complete answer."""
     for holder in (answer, *around):
         for part in (holder, _field(holder, "response_metadata")):
             for key in FINISH_REASON_KEYS:
@@ -47,22 +48,23 @@ def find_truncation(answer: Any, *around: Any) -> Truncation | None:
 
 
 def is_token_limit(end: Any) -> bool:
-    """Check whether a finish reason means that a token limit cut the reply off."""
+    """Check whether a finish reason means that the reply was cut off by a token limit."""
     return _normalize_reason(end) in _TOKEN_LIMIT_REASONS
 
 
 def is_content_filter(end: Any) -> bool:
-    """Check whether a finish reason means that the provider's filter cut the reply off."""
+    """Check whether a finish reason means that the reply was cut off by the provider's content filter."""
     return _normalize_reason(end) in _FILTER_REASONS
 
 
 def is_error_reason(end: Any) -> bool:
-    """Check whether a finish reason means that the reply broke off with an error."""
+    """Check whether a finish reason means that the reply was interrupted by an error."""
     return _normalize_reason(end) in _ERROR_REASONS
 
 
 def find_refusal(message: Any) -> str | None:
-    """Return the refusal in a field of the message or in a part of its content, or ``None``.
+    """Return the refusal in a field of the message or in a part of its content, or ``None`` if there is no
+    refusal.
 
     A refusal is the agent's answer."""
     parts = [part for part in list_of(_field(message, "content")) if isinstance(part, Mapping)]
@@ -71,7 +73,8 @@ def find_refusal(message: Any) -> str | None:
 
 
 def last_assistant_message(messages: Sequence[Any]) -> Any:
-    """Return the assistant's last message, a mapping or an object, or ``None`` if there is none."""
+    """Return the assistant's last message, which is a mapping or an object, or ``None`` if there is no such
+    message."""
     roles = ((message, _field(message, "role") or _field(message, "type")) for message in reversed(messages))
     return next((message for message, role in roles if role in _ASSISTANT_ROLES), None)
 
@@ -85,7 +88,8 @@ def _truncation_for(answer: Any, key: str, end: Any) -> Truncation | None:
 
 
 def _normalize_reason(end: Any) -> str:
-    """Return a reason in lower case, without a class name and with underscores; empty if it is no string.
+    """Normalize a finish reason: lower case, no class name, and underscores. Return an empty string if the
+    reason is not a string.
 
     ``FinishReason.MAX_TOKENS`` and ``max-tokens`` both become ``max_tokens``."""
     word = getattr(end, "value", end)

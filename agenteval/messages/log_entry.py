@@ -1,4 +1,5 @@
-"""The entries of a log: a record and its place, or the reason why there is none."""
+"""Defines the entries of a log: records with their location, and records that could not be read, with the
+reason."""
 
 from __future__ import annotations
 
@@ -8,24 +9,24 @@ from agenteval.messages.record_paths import MISSING
 from agenteval.messages.unplaced_entries import Unplaced
 
 IMPORTER_REMEDY = "write an importer of its format (docs/importers.md)"
-"""The remedy for a format that is not built in."""
+"""The suggested remedy for a format that is not built in."""
 
 
 class Record(NamedTuple):
-    """A JSON value of a log."""
+    """A JSON value from a log."""
 
     value: Any
     where: str
-    """The place in the log, ``file:line``."""
+    """The location in the log, as ``file:line``."""
     logged: Any = MISSING
-    """The logged value that an importer converted into this one; ``MISSING`` if it converted none, or several
-    lines."""
+    """The logged value from which an importer created this record. ``MISSING`` if no importer converted the
+    value, or if the record was created from several lines."""
     outcome: Any = MISSING
-    """The outcome that the importer states."""
+    """The outcome that the importer reported."""
     notes: tuple[str, ...] = ()
-    """The remarks that the importer makes."""
+    """The remarks that the importer made."""
     around: tuple[Unplaced, ...] = ()
-    """Fields around the value in its document that could not be placed."""
+    """Fields that surround the value in its document and could not be placed."""
 
     @property
     def as_logged(self) -> Any:
@@ -33,12 +34,12 @@ class Record(NamedTuple):
 
 
 class UnreadableRecord(NamedTuple):
-    """A record that could not be read, and the reason."""
+    """A record that could not be read, with the reason."""
 
     where: str
     reason: str
     hides_rest: bool = False
-    """True if an unknown number of records may follow it."""
+    """True if an unknown number of further records may follow the unreadable record."""
 
 
 LogEntry: TypeAlias = Record | UnreadableRecord

@@ -1,8 +1,8 @@
-"""Converts messages that an agent returns in other libraries' shapes to OpenAI's.
+"""Converts messages in other libraries' formats, as returned by an agent, to OpenAI's format.
 
-It uses the parser of recorded messages; messages in OpenAI's shape stay unchanged. Nothing else is lost
-silently: a call in a known form that cannot be parsed is the agent's failure, and what cannot be placed is in
-the resulting list as such."""
+The conversion uses the parser for recorded messages; messages in OpenAI's format stay unchanged. Nothing is
+lost silently: a call in a known form that cannot be parsed is the agent's failure, and anything that cannot
+be placed is included in the result and marked as unplaced."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _FIELDS_WITHOUT_ROLE = _CHAT_FIELDS.union((
     *USAGE_KEYS, "timestamp", "created", "created_at", "createdAt", "metadata", "additional_kwargs",
     "response_metadata",
 ))  # fmt: skip
-"""The fields that are known in a message with neither a role nor a type."""
+"""The fields that are known in a message that has neither a role nor a type."""
 _OTHER_FIELDS_KEY = "other fields"
 _POSSIBLE_CALLS_KEY = "calls"
-"""The key, in a message for something unplaced, of the calls that it may contain."""
+"""The key, in a message that represents unplaced content, for the calls that this content may contain."""
 _UNCONVERTED_FIELDS = frozenset((*_CHAT_FIELDS, "parts", "role", "type", "agent", *USAGE_KEYS))
-"""The fields of a message whose parsers accept any object."""
+"""The message fields whose parsers accept any object."""
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
 
 
 def as_message(value: Any) -> Message:
-    """Return a message as a mapping, from a mapping or a library's object.
+    """Convert a mapping or a library's message object to a message that is a mapping.
 
-    Objects are converted by pydantic's ``model_dump``, or by their attributes. The role is OpenAI's if it is
-    known. Raises ``AgentError`` for anything else."""
+    Objects are converted by pydantic's ``model_dump`` or from their attributes. The role is converted to
+    OpenAI's if it is known. Raises ``AgentError`` for any other value."""
     message = _message_fields(value)
     if role := _role_of(message):
         message["role"] = role
@@ -76,12 +76,12 @@ def _message_fields(value: Any) -> Message:
 
 
 def is_like_message(value: Any) -> bool:
-    """Check whether an object has a message's attributes, as fields or otherwise."""
+    """Check whether an object has the attributes of a message, even if they are not fields."""
     return any(hasattr(value, name) for name in ("role", "content", "tool_calls"))
 
 
 def message_remedy(value: Any) -> str:
-    """Return what is accepted as a message, and what to write instead of ``value``."""
+    """Describe what is accepted as a message, and what to return instead of ``value``."""
     accepted = "expected a mapping or an object with role and content (or tool_calls) as its fields"
     if is_like_message(value):
         return (
@@ -93,9 +93,9 @@ def message_remedy(value: Any) -> str:
 
 
 def _expand_objects(value: Any) -> Any:
-    """Return a value with library objects replaced by their fields.
+    """Return a value in which library objects are replaced with their fields.
 
-    Recorded as text, an object would pass for a plain value."""
+    An object recorded as text would look like a plain value."""
     if isinstance(value, str | int | float | None):
         return value
     try:
@@ -107,8 +107,8 @@ def _expand_objects(value: Any) -> Any:
 def _role_of(message: Message) -> str:
     """Return the role of a message, or an empty string for an item or an event.
 
-    A message without a role has the role of its type, or the assistant's if it has neither but a chat
-    message's fields."""
+    A message without a role has the role that corresponds to its type. A message with neither role nor type
+    has the assistant's role if it has the fields of a chat message."""
     role, kind = (_enum_text(message.get(key)) for key in ("role", "type"))
     if role:
         return _ROLES.get(role, role)
@@ -120,10 +120,10 @@ def _role_of(message: Message) -> str:
 
 
 def as_entry(value: Any) -> Message:
-    """Return an element of a message list as a message.
+    """Convert an element of a message list to a message.
 
-    Unknown fields of an element without a role may be a record of what was done. They are moved into one
-    object, because a plain value there does not prove that no call is reported."""
+    Unknown fields in an element without a role may record actions of the agent. They are moved into a single
+    object, because a plain value in such a field does not prove that no call is reported."""
     message = as_message(value)
     is_named = isinstance(value, Mapping) and (value.get("role") or value.get("type"))
     if is_named or not isinstance(value, Mapping) or "role" not in message:
@@ -138,7 +138,7 @@ def _enum_text(value: Any) -> str:
 
 
 def _to_mapping(part: Any, depth: int = 3) -> Any:
-    """Return a content part as a mapping if it is a library's object."""
+    """Convert a content part to a mapping if it is a library's object."""
     if part is None or isinstance(part, str | bytes | int | float | list | type):
         return part
     if isinstance(part, Mapping):
@@ -158,9 +158,9 @@ _FRAMEWORK_IMPORTERS = (pydantic_ai.importer, google_adk.importer)
 
 
 def parse_entries(listed: Sequence[Any]) -> list[Message]:
-    """Return the elements of a list as messages.
+    """Convert the elements of a list to messages.
 
-    A framework's own message list is read like a log of that framework."""
+    A message list in a framework's own format is parsed like a log from that framework."""
     entries = [_to_logged(each) for each in listed]
     importer = next((each for each in _FRAMEWORK_IMPORTERS if each.matches(entries)), None)
     if importer is None:
@@ -169,7 +169,7 @@ def parse_entries(listed: Sequence[Any]) -> list[Message]:
 
 
 def _to_logged(value: Any) -> Any:
-    """Return an element as its framework would log it."""
+    """Convert an element to the form in which its framework would log it."""
     if isinstance(value, Mapping):
         return dict(value)
     dumped = value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else public_fields(value)
@@ -177,7 +177,7 @@ def _to_logged(value: Any) -> Any:
 
 
 def to_openai_messages(messages: Iterable[Any]) -> list[Message]:
-    """Return the messages in OpenAI's shape.
+    """Convert messages from other libraries (LangChain, Anthropic, Google and others) to OpenAI's format.
 
     Anything that could not be placed becomes a message with the role ``UNPLACED`` and a phrase as its
     content. Raises ``AgentError`` for a call in a known form that cannot be parsed."""
@@ -192,7 +192,8 @@ def to_openai_messages(messages: Iterable[Any]) -> list[Message]:
 
 
 def drop_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ()) -> list[Message]:
-    """Return the messages without unplaced ones whose calls are all in other messages or in ``known``."""
+    """Return the messages, excluding unplaced messages whose calls all occur in other messages or in
+    ``known``."""
     if not any(each.get(_POSSIBLE_CALLS_KEY) for each in messages):
         return list(messages)
     raw_calls = (
@@ -209,9 +210,9 @@ def drop_repeats(messages: Sequence[Message], known: Iterable[ToolCall] = ()) ->
 
 
 def to_openai_messages_lenient(messages: Sequence[Any]) -> list[Message]:
-    """Convert recorded messages like ``to_openai_messages``, but without raising errors.
+    """Convert recorded messages in the same way as ``to_openai_messages``, but without raising errors.
 
-    A call in a known form that cannot be parsed counts as unplaced, and the other messages are kept."""
+    A call in a known form that cannot be parsed counts as unplaced, and the remaining messages are kept."""
     try:
         read = to_openai_messages(messages)
         chat.parse_steps(read)
@@ -224,7 +225,7 @@ def to_openai_messages_lenient(messages: Sequence[Any]) -> list[Message]:
 
 
 def describe_unread_list(messages: Sequence[Message]) -> str:
-    """Return how a list begins if none of its entries is known, or an empty string if one is."""
+    """Describe the beginning of a list if none of its entries is known. Otherwise, return an empty string."""
     if not messages or any(each.get("role") in _OPENAI_ROLES for each in messages):
         return ""
     read = to_openai_messages(messages)
@@ -234,12 +235,12 @@ def describe_unread_list(messages: Sequence[Message]) -> str:
 
 
 def unplaced_phrases(messages: Iterable[Message]) -> tuple[str, ...]:
-    """Return the phrases for what could not be placed in messages of OpenAI's shape."""
+    """Return the phrases that describe unplaced content in messages in OpenAI's format."""
     return tuple(str(each["content"]) for each in messages if each.get("role") == UNPLACED)
 
 
 def _drop_repeated_usage(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield the messages, without a usage that repeats the one of the message before."""
+    """Yield the messages. A token usage is dropped if it repeats the usage of the preceding message."""
     usages = UsageDeduplicator()
     for message in messages:
         role = message.get("role")
@@ -249,18 +250,20 @@ def _drop_repeated_usage(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 class ReplyMessage(NamedTuple):
-    """The only message of a reply."""
+    """The only message in a reply."""
 
     message: Message
     is_plain: bool
-    """True if it is the agent's and OpenAI's fields hold all of it, except for what is ``unplaced``."""
+    """True if the message was written by the agent and consists only of OpenAI's fields, except for
+    ``unplaced`` content."""
     unplaced: tuple[str, ...]
 
 
 def parse_reply_message(value: Any) -> ReplyMessage:
-    """Parse the only message of a reply. An unknown role or type then means the agent's own.
+    """Parse the only message in a reply. In such a message, an unknown role or type is treated as the
+    agent's.
 
-    Raises ``AgentError`` for a call in a known form that cannot be parsed, and for anything that is no
+    Raises ``AgentError`` for a call in a known form that cannot be parsed, and for a value that is not a
     message."""
     message = as_message(value)
     if message.get("role") not in _OPENAI_ROLES and all(
@@ -276,13 +279,14 @@ def parse_reply_message(value: Any) -> ReplyMessage:
 
 
 class _InspectedMessage(NamedTuple):
-    """A message and how to convert it."""
+    """A message and information about how to convert it."""
 
     message: Message
     is_foreign: bool
-    """True if the parser of recorded messages has to read it; false if OpenAI's fields hold all of it."""
+    """True if the parser for recorded messages must read the message; false if the message consists only of
+    OpenAI's fields."""
     unplaced: Sequence[Unplaced] = ()
-    """What could not be placed in a message that is not foreign."""
+    """The content that could not be placed in a message that is not foreign."""
 
 
 def _inspect_message(message: Message) -> _InspectedMessage:
@@ -297,14 +301,15 @@ def _inspect_message(message: Message) -> _InspectedMessage:
 
 
 def _require_calls(message: Message) -> None:
-    """Raise ``AgentError`` with what is wrong with the calls in OpenAI's fields."""
+    """Raise ``AgentError`` if the calls in OpenAI's fields are invalid; the error describes the mistake."""
     for call in chat.collect_tool_calls(message) if message.get("role") == "assistant" else ():
         if not isinstance(call, Mapping) or not parse_raw_call(_truncate_depth(call)):
             chat.read_tool_call(call)
 
 
 def _is_openai_message(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
-    """Check whether OpenAI's fields hold all of a message. Their parsers report what is wrong with them."""
+    """Check whether a message consists only of OpenAI's fields. The parsers of those fields report errors in
+    them."""
     role, content = message.get("role"), message.get("content")
     if role not in _OPENAI_ROLES or message.get("parts"):
         return False
@@ -336,7 +341,7 @@ def _is_openai_part(part: Any) -> bool:
 
 
 def _is_openai_call(raw: Any) -> bool:
-    """Check whether a call is OpenAI's, or broken so that OpenAI's parser reports the reason."""
+    """Check whether a call is in OpenAI's format, or is broken in a way that OpenAI's parser reports."""
     if not isinstance(raw, Mapping):
         return True
     function = raw.get("function")
@@ -348,9 +353,9 @@ def _is_openai_call(raw: Any) -> bool:
 
 
 def as_call(raw: Any) -> Any:
-    """Return a call that is to be executed in OpenAI's shape, if it has another known one.
+    """Convert a call that is about to be executed to OpenAI's format, if it has a different known format.
 
-    Raises ``AgentError`` if its arguments are unknown."""
+    Raises ``AgentError`` if the arguments of the call are unknown."""
     if _is_openai_call(raw):
         return raw
     call = parse_raw_call(_to_json_message(raw))
@@ -377,7 +382,7 @@ def _to_json_message(message: Mapping[str, Any]) -> Message:
 
 
 def _object_fields(value: Any) -> Any:
-    """Return a library's object as its fields, so that it does not pass for a text."""
+    """Return the fields of a library's object, so that the object is not mistaken for text."""
     fields = public_fields(value)
     return {key: str(each) for key, each in fields.items()} if fields else str(value)
 
@@ -385,8 +390,8 @@ def _object_fields(value: Any) -> Any:
 def _probe_message(message: Message) -> Message:
     """Return a copy of a message for inspection.
 
-    It omits the result of a tool, which may be any value; a field that is not JSON becomes an object with the
-    reason."""
+    The copy omits the result of a tool, which may be any value. A field that cannot be converted to JSON is
+    replaced with an object that contains the reason."""
     probe: Message = {}
     for key, value in message.items():
         is_result = key == "content" and message.get("role") == "tool" and not isinstance(value, list)
@@ -398,7 +403,8 @@ def _probe_message(message: Message) -> Message:
 
 
 def _truncate_depth(value: Any, depth: int = 4) -> Any:
-    """Return what JSON can hold of a value, down to the depth at which a call's name is."""
+    """Return the parts of a value that JSON can represent, down to the depth at which the name of a call may
+    occur."""
     if isinstance(value, Mapping):
         return {str(key): _truncate_depth(each, depth - 1) for key, each in value.items()} if depth else {}
     if isinstance(value, list | tuple):

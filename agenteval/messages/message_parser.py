@@ -1,7 +1,8 @@
-"""Parses recorded messages of all known shapes into texts, calls and results.
+"""Parses recorded messages in all known formats into texts, calls and results.
 
-Known are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, and LangChain's
-messages. What is unknown becomes unplaced (``agenteval.messages.unplaced_entries``); nothing is guessed."""
+The known formats are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, and
+LangChain's messages. Unknown content becomes unplaced (``agenteval.messages.unplaced_entries``); nothing is
+guessed."""
 
 from __future__ import annotations
 
@@ -56,16 +57,18 @@ _APPROVAL_ID_KEY = "approval_request_id"
 
 
 def _ignore_warning(_: str) -> None:
-    """Ignore a warning, for callers that learn of it otherwise."""
+    """Ignore a warning. Used by callers that obtain the same information in a different way."""
 
 
 # ── lists of messages ────────────────────────────────────────────────────────────────────────────
 
 
 def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -> list[ParsedMessage]:
-    """Return the parsed messages in order.
+    """Parse recorded messages (from OpenAI, Anthropic, Google, LangChain and others) into texts, calls and
+    results, in order.
 
-    The usage of a message with several parts counts once, and repetitions of what was read are dropped."""
+    The token usage of a message with several parts counts once, and repetitions of content that was already
+    read are dropped."""
     messages = list(messages)
     each_alone = ((message, parsed) for message in messages for parsed in _parse_message(message, warn))
     parsed = list(_drop_repeated_usage(_drop_repeated_results(each_alone)))
@@ -75,7 +78,7 @@ def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -
 def _drop_repeated_results(
     parsed: Iterable[tuple[Any, ParsedMessage]],
 ) -> Iterator[tuple[Any, ParsedMessage]]:
-    """Yield the messages without a separate one for a result that was already next to its call."""
+    """Yield the messages, excluding a separate result message if the result was already next to its call."""
     inline_ids: set[str] = set()
     for message, each in parsed:
         if inline_ids and each.calls:
@@ -95,9 +98,9 @@ def _drop_repeated_usage(parsed: Iterable[tuple[Any, ParsedMessage]]) -> Iterato
 
 
 def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Return the messages without approval requests whose calls were made later.
+    """Return the messages, excluding approval requests for calls that were made later.
 
-    Such a request is not a call of its own."""
+    Such a request is not a separate call."""
     items = (each for each in objects_of(messages) if each.get(_APPROVAL_ID_KEY))
     approved_ids = {
         str(each[_APPROVAL_ID_KEY]) for each in items if first_text(each, "type").endswith("_call")
@@ -113,9 +116,9 @@ def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) ->
 
 
 def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Return the messages without unplaced ones whose calls were read.
+    """Return the messages, excluding unplaced messages whose calls were read elsewhere.
 
-    They were read if their ids occur anywhere, or they are in the same turn."""
+    A call was read elsewhere if its id occurs in any turn, or if the call occurs in the same turn."""
     if not any(each.role == UNPLACED and each.value.calls for each in parsed):
         return parsed
     ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE_KIND]
@@ -133,7 +136,7 @@ def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) ->
 
 
 def is_already_read(unplaced: Unplaced, read: ReadCallIndex) -> bool:
-    """Check whether all calls that something unplaced may contain were read."""
+    """Check whether all calls that unplaced content may contain were read elsewhere."""
     return bool(unplaced.calls) and all(map(read.contains, unplaced.calls))
 
 
@@ -159,7 +162,7 @@ def _parse_message(message: Any, warn: OnWarning) -> Sequence[ParsedMessage]:
 
 
 def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMessage]:
-    """Parse an item that has a type and no role, or a message."""
+    """Parse a message, or an item that has a type but no role."""
     kind = first_text(message, "type") if message.get("role") is None else ""
     match kind:
         case _ if is_call_kind(kind) or kind == APPROVAL_REQUEST:
@@ -182,7 +185,7 @@ def _parse_entry(message: dict[str, Any], warn: OnWarning) -> Iterable[ParsedMes
 
 
 def _call_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
-    """Parse an item of OpenAI's Responses API.
+    """Parse a function call item of OpenAI's Responses API.
 
     ``{"type": "function_call", "call_id": "1", "name": "find", …}``"""
     called = parse_calls([item])
@@ -191,7 +194,7 @@ def _call_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
 
 
 def _reference_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
-    """Parse an item of OpenAI's Responses API.
+    """Parse a reference item of OpenAI's Responses API.
 
     ``{"type": "item_reference", "id": "fc_1"}``"""
     yield unplaced_message(
@@ -200,7 +203,7 @@ def _reference_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
 
 
 def _result_item(item: Mapping[str, Any], kind: str) -> Iterator[ParsedMessage]:
-    """Parse an item of OpenAI's Responses API.
+    """Parse a function call output item of OpenAI's Responses API.
 
     ``{"type": "function_call_output", "call_id": "1", "output": "3 found"}``"""
     yield result_message(item, item.get("output"))
@@ -230,7 +233,7 @@ def _unknown_message(message: Mapping[str, Any], kind: str) -> ParsedMessage:
 
 
 def _content_message(role: Role, message: dict[str, Any], warn: OnWarning) -> Iterator[ParsedMessage]:
-    """Parse a message of a user, an agent or a system prompt.
+    """Parse a message from a user or an agent, or a system prompt.
 
     OpenAI: ``{"role": "assistant", "content": "Yes.", "tool_calls": […]}``; Anthropic: ``{"role": "user",
     "content": [{"type": "text", …}]}``; Google: ``{"role": "model", "parts": [{"text": "Yes."}]}``;
@@ -255,7 +258,7 @@ _EMPTY_VALUES: tuple[Any, ...] = (None, "", [])
 
 
 class _Content(NamedTuple):
-    """The content of a message, and its key."""
+    """The content of a message, with the key at which it was found."""
 
     key: str
     value: Any
@@ -275,7 +278,7 @@ def _find_content(message: Mapping[str, Any]) -> _Content:
 
 
 def _holds_call(part: Any) -> bool:
-    """Check whether a part is a call that is not empty."""
+    """Check whether a part is a non-empty call."""
     call = parse_call(part)
     return call is not None and bool(call.raw)
 
@@ -287,7 +290,8 @@ def _is_text_part(part: Any) -> bool:
 def _parse_text(
     role: Role, message: Mapping[str, Any], text: str | None, warn: OnWarning, *, has_calls: bool
 ) -> ParsedMessage:
-    """Return a message with a single text; if it has none, warn of a field that may hold its text."""
+    """Return a message with a single text. If the message has no text, warn about a field that may contain
+    the text."""
     has_words = has_calls or role == "system" or (text and text.strip())
     hidden = "" if has_words else find_nested_text_key(message)[:40]
     if not hidden:
@@ -297,7 +301,8 @@ def _parse_text(
 
 
 def _join_calls(role: Role, parsed: list[ParsedMessage], called: list[ParsedMessage]) -> list[ParsedMessage]:
-    """Return the parsed parts with the calls outside the content. LangChain writes a call in both places."""
+    """Return the parsed parts, joined with the calls outside the content. LangChain writes a call in both
+    places."""
     if all(each.role == UNPLACED for each in parsed):
         parsed = [ParsedMessage(role, "" if role == "user" else None), *parsed]
     inline_calls = [call for each in parsed for call in each.calls]
@@ -308,9 +313,10 @@ def _join_calls(role: Role, parsed: list[ParsedMessage], called: list[ParsedMess
 
 
 def _with_calls(parsed: list[ParsedMessage], called: list[ParsedMessage]) -> list[ParsedMessage]:
-    """Return the parsed content with the calls next to it.
+    """Return the parsed content together with the calls next to it.
 
-    If results are next to the calls as well, the text is what came of all of them, so it follows."""
+    If the results are also next to the calls, the text is based on all of these results and therefore comes
+    after them."""
     if not called:
         return parsed
     if len(called) > 1:
@@ -323,7 +329,7 @@ def _with_calls(parsed: list[ParsedMessage], called: list[ParsedMessage]) -> lis
 
 
 def _unread_fields(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """Yield the fields of a message that were not read. ``key`` is the key of its content."""
+    """Yield the fields of a message that were not read. ``key`` is the key of the message's content."""
     read = {key, *CONTENT_KEYS, "role", "type"}
     if role == "assistant":
         # LangChain also keeps the pieces of the calls.
@@ -337,7 +343,7 @@ _CHUNKS_KEY = "tool_call_chunks"
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """Yield what other content keys of a message hold, unless it repeats the content."""
+    """Yield the content at alternative content keys of a message, unless it repeats the main content."""
     for other in CONTENT_KEYS:
         content = message.get(other)
         if other == key or isinstance(content, str) or not content or content == message.get(key):
@@ -355,7 +361,7 @@ _TOOL_FIELDS = frozenset((*RESULT_FIELDS, *CONTENT_KEYS, "role"))
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[ParsedMessage]:
-    """Parse the message of a tool.
+    """Parse a tool message.
 
     OpenAI: ``{"role": "tool", "tool_call_id": "1", "content": "3 found"}``; the AI SDK: ``{"role": "tool",
     "content": [{"type": "tool-result", …}]}``."""
@@ -373,7 +379,8 @@ def _tool_message(message: dict[str, Any]) -> Iterator[ParsedMessage]:
 
 
 def _results_in(message: Mapping[str, Any], content: Any) -> list[ParsedMessage]:
-    """Return the results that are parts of a tool's message, and what could not be placed of other parts."""
+    """Return the results among the parts of a tool message, and the content of the remaining parts that could
+    not be placed."""
     if not isinstance(content, list):
         return []
     inherited = {key: message[key] for key in (*RESULT_IDS, *ERROR_FLAGS) if key in message}
@@ -395,5 +402,5 @@ _TYPE_NAMES: dict[type, str] = {
 
 
 def describe_json_type(value: Any) -> str:
-    """Return the JSON type of a value in words."""
+    """Describe the JSON type of a value in words."""
     return _TYPE_NAMES.get(type(value), type(value).__name__)

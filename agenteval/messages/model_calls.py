@@ -1,7 +1,7 @@
-"""Derives tool calls, results and token usage of one turn from its recorded model requests. Pure.
+"""Derives the tool calls, results and token usage of one turn from its recorded model requests. Pure.
 
-A call is what a model asked for; its result is what a later request sends for it. Text of the models is no
-answer to the user: the agent itself states its answer."""
+The calls are the tool calls that a model requested; the result of a call is the result that a later request
+sends. Text from the models is not an answer to the user, because the agent itself returns its answer."""
 
 from __future__ import annotations
 
@@ -41,16 +41,17 @@ from agenteval.messages.streams import assemble_partial_response, assemble_respo
 
 
 class ModelToolCall(NamedTuple):
-    """A tool call that a model asked for."""
+    """A tool call that a model requested."""
 
     call: Message
-    """The call in OpenAI's format, always with an id."""
+    """The call in OpenAI's format. It always has an id."""
     result: Message | None
     """The tool message with the result that a later request sent."""
     framework: str = ""
-    """The hooked framework that sent the request; empty for a plain loop."""
+    """The instrumented (hooked) framework that sent the request, or an empty string for a plain agent loop.
+    """
     is_form: bool = False
-    """True if the request forced this tool, as clients do to get an answer of a certain form."""
+    """True if the request forced the model to call this tool, as clients do to obtain structured output."""
 
     @property
     def name(self) -> str:
@@ -63,40 +64,44 @@ class ModelToolCall(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelTurn:
-    """The calls and the usage in the model requests of one turn."""
+    """The calls and the token usage in the model requests of one turn."""
 
     rounds: tuple[tuple[ModelToolCall, ...], ...] = ()
-    """The calls, grouped by reply."""
+    """The calls, grouped by the model reply that requested them."""
     usage: Usage | None = None
-    """The usage of all requests; ``None`` if that of one is unknown, or there was no request."""
+    """The token usage of all requests, or ``None`` if there was no request or the usage of a request is
+    unknown."""
     unreadable: tuple[str, ...] = ()
-    """What could not be parsed."""
+    """Descriptions of the data that could not be parsed."""
     offered_tools: bool = False
-    """True if an answered request, whose answer the agent read, offered tools to its model."""
+    """True if at least one request that was answered, and whose answer the agent read, offered tools to its
+    model."""
     forked: tuple[str, ...] = ()
-    """Reports of forked processes, whose requests are not recorded."""
+    """Reports about forked processes, whose requests are not recorded."""
 
 
 class KnownCalls(NamedTuple):
-    """What is known of a turn's calls from other sources."""
+    """Information from other sources about the calls of a turn."""
 
     scenario_calls: Sequence[RequestedCall] = ()
     """Calls that reached the scenario."""
     intercepted_tools: Collection[str] = ()
-    """Tools that are intercepted where they run: a call that did not arrive there was refused earlier."""
+    """Tools that are intercepted when they run (monkeypatching). A call to such a tool that did not arrive
+    there was rejected earlier."""
     scenario_tools: Collection[str] = ()
     """The tools that the scenario names."""
     all_scenario_calls: Sequence[RequestedCall] = ()
-    """All calls that reached the scenario, including those that were reported elsewhere."""
+    """All calls that reached the scenario, including calls that were reported elsewhere."""
     has_intercepted_tools: bool = False
-    """True if calls of a framework's tools are intercepted where they run."""
+    """True if calls of a framework's tools are intercepted when the tools run."""
     is_framework_object: bool = False
-    """True if the agent is a framework's object: its adapter lists its calls and reports what it could not
-    place."""
+    """True if the agent is an object of a framework. In this case, the adapter lists the agent's calls and
+    reports content that it could not place."""
 
 
 def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
-    """Parse the exchanges of one turn, as ``agentside.model_requests`` records them, as JSON."""
+    """Parse the recorded model requests and responses of one turn, in the JSON form that
+    ``agentside.model_requests`` writes."""
     forked = tuple(str(each["unread"]) for each in exchanges if each.get("forked"))
     exchanges = [each for each in exchanges if not each.get("forked")]
     unread: list[str] = []
@@ -123,9 +128,9 @@ def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
 
 
 def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping[str, Any]:
-    """Return the response, or an empty mapping if there is none or it cannot be parsed.
+    """Return the response, or an empty mapping if there is no response or it cannot be parsed.
 
-    The reason why it cannot be parsed is added to ``unread``."""
+    If the response cannot be parsed, the reason is added to ``unread``."""
     if exchange.get("unread"):
         unread.append(str(exchange["unread"]))
         return {}
@@ -143,7 +148,8 @@ def _error_text(error: Exception) -> str:
 def _refetched_places(
     exchanges: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]
 ) -> set[int]:
-    """Return the places of responses that were fetched again later, by their ids, because they count once."""
+    """Return the positions of responses that were fetched again later, as identified by their ids, because
+    such a response counts once."""
     last = {
         response["id"]: at
         for at, (each, response) in enumerate(zip(exchanges, responses, strict=True))
@@ -156,9 +162,9 @@ def _refetched_places(
 
 
 def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> ReadReply:
-    """Return the agent's reply with the calls that its models asked for.
+    """Merge the tool calls that the agent's models requested into the agent's reply.
 
-    A call counts once, even if the reply shows it or it reached the scenario."""
+    A call counts once, even if the reply also contains it or the call reached the scenario."""
     reply_calls = [
         *chat.validate_tool_calls(reply.tool_calls),
         *(call for m in reply.messages for call in _calls_of(m)),
@@ -180,7 +186,7 @@ def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> R
 
 
 def _insert_messages(reply: ReadReply, added: list[Message]) -> list[Any]:
-    """Return the messages of a reply with ``added`` before its last one."""
+    """Return the messages of a reply with ``added`` inserted before the last message."""
     if reply.messages:
         return [*reply.messages[:-1], *added, reply.messages[-1]]
     # The empty answer shows that nobody will answer the open calls any more.
@@ -197,7 +203,8 @@ def _unmatched_messages(
 ) -> Iterator[Message]:
     """Yield messages for the calls that have no match.
 
-    ``lists_calls``: the agent lists its calls, and those that reached the scenario are recorded anyway."""
+    ``lists_calls`` means that the agent lists its own calls, and that calls that reached the scenario are
+    recorded anyway."""
     for calls in rounds:
         calls_kept: list[Message] = []
         results: list[Message] = []
@@ -218,10 +225,11 @@ def _unmatched_messages(
 
 
 def _call_outside_scenario(model_call: ModelToolCall, known: KnownCalls) -> Message | None:
-    """Return a call that did not reach the scenario, as it counts, or ``None`` if it is no tool's.
+    """Return a call that did not reach the scenario in the form in which it counts, or ``None`` if it is not
+    a tool call.
 
-    In a framework only the tools that the scenario names are certain: hand-offs and answer forms look the
-    same."""
+    In a framework, only the tools that the scenario names are certain to be tools, because handoffs and
+    structured output look the same."""
     if model_call.name in known.intercepted_tools:
         return {**model_call.call, chat.ATTEMPTED: True}
     if model_call.name in known.scenario_tools:
@@ -231,9 +239,9 @@ def _call_outside_scenario(model_call: ModelToolCall, known: KnownCalls) -> Mess
 
 
 class _Matches:
-    """Matches recorded calls with those that the reply shows or that reached the scenario.
+    """Matches recorded calls with calls that are in the reply or that reached the scenario.
 
-    They match by id, else by name and arguments, else by name."""
+    Calls are matched by id, otherwise by name and arguments, and otherwise by name."""
 
     def __init__(
         self,
@@ -255,12 +263,13 @@ class _Matches:
         )
 
     def is_in_reply(self, model_call: ModelToolCall) -> bool:
-        """Check whether the reply shows the call."""
+        """Check whether the reply contains the call."""
         found = self._found.get(id(model_call))
         return found is not None and found.scenario_call is None
 
     def find_scenario_call(self, model_call: ModelToolCall) -> RequestedCall | None:
-        """Return the matching call that reached the scenario and is not in the reply, or ``None``."""
+        """Return the matching call that reached the scenario and is not in the reply, or ``None`` if there is
+        no such call."""
         found = self._found.get(id(model_call))
         return found.scenario_call if found else None
 
@@ -289,7 +298,7 @@ class _CallKey:
 
 
 def _arguments_key(arguments: Any) -> str:
-    """Return arguments in the form in which they are compared."""
+    """Return a normalized form of arguments for comparison."""
     args, raw = chat.read_arguments(arguments, lenient=True)
     return json.dumps(args, sort_keys=True, default=str) if args is not None else str(raw)
 
@@ -310,9 +319,9 @@ _MATCH_TESTS = (_has_id, _has_arguments, _has_name)
 
 
 def _larger_usage(recorded: Usage | None, reply: ReadReply) -> Any:
-    """Return the recorded usage of a turn, or the agent's own if that is larger.
+    """Return the recorded token usage of a turn, or the usage that the agent reports if that is larger.
 
-    It is larger if the agent made requests that were not recorded."""
+    The agent's usage is larger if the agent sent requests that were not recorded."""
     if recorded is None:
         return reply.usage
     reported = _reported_usage(reply)
@@ -325,7 +334,8 @@ def _larger_usage(recorded: Usage | None, reply: ReadReply) -> Any:
 
 
 def _reported_usage(reply: ReadReply) -> Usage | None:
-    """Return the usage that a reply reports or, if it reports none, the sum of its messages'."""
+    """Return the token usage that a reply reports or, if the reply reports none, the sum of the usage of its
+    messages."""
     if reply.usage is not None:
         return read_usage(reply.usage)
     each = [read_usage(usage_in(message)) for message in reply.messages if isinstance(message, Mapping)]
@@ -336,7 +346,7 @@ def _reported_usage(reply: ReadReply) -> Usage | None:
 
 
 def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
-    """Return the response as far as the agent has read it; an incomplete call does not count.
+    """Parse the part of a response that the agent has read. An incomplete call does not count.
 
     Raises ``UnreadableResponseError``."""
     if not text:
@@ -359,7 +369,7 @@ def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
 
 
 def _partial_response(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the response of a stream that was not read to its end."""
+    """Return the response from a stream that was not read to its end."""
     if dialect == "gemini":  # each piece holds complete parts
         return assemble_response([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
     if dialect == "responses":
@@ -383,7 +393,7 @@ def _partial_completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any
 
 
 def _parse_events(text: str) -> list[Mapping[str, Any]]:
-    """Return the objects of a stream's events. The last one may be cut off."""
+    """Return the objects in the events of a stream. The last object may be cut off."""
     parser = SseParser()
     payloads = [str(each) for each in parser.feed(text.encode())]
     *_, last = parser.feed(b"\n", final=True) or [""]
@@ -397,7 +407,7 @@ def _parse_events(text: str) -> list[Mapping[str, Any]]:
 
 
 def _parse_objects(text: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a list, or of lines, up to the first that is incomplete."""
+    """Yield the objects in a list or in lines, up to the first object that is incomplete."""
     decoder = json.JSONDecoder(object_pairs_hook=chat.keep_duplicate_keys)
     place = 0
     while place < len(text):
@@ -412,7 +422,7 @@ def _parse_objects(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _ollama_completion(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return Ollama's pieces as a completion."""
+    """Assemble a completion from the pieces of Ollama's stream."""
     if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     messages = [message for piece in pieces if isinstance(message := piece.get("message"), dict)]
@@ -445,9 +455,11 @@ def _parse_calls(
     later: Sequence[Sequence[Message]],
     id_prefix: str,
 ) -> tuple[tuple[ModelToolCall, ...], tuple[str, ...]]:
-    """Return the calls that a response asks for, and phrases for what could not be placed in it.
+    """Return the calls that a response requests, and phrases that describe content of the response that could
+    not be placed.
 
-    ``later`` is the results that each later request sent; ``id_prefix`` is the beginning of generated ids."""
+    ``later`` contains the results that each later request sent. ``id_prefix`` is the prefix of generated ids.
+    """
     if any(map(_asks_for_tools, list_at(response, "choices")[1:])):
         raise UnreadableResponseError("is a completion with several choices that call tools")
     if not response or response.get("error"):
@@ -474,7 +486,7 @@ def _model_call(call: Message, result: Message | None, exchange: Mapping[str, An
 
 
 def _with_ids(read: Iterable[Message], id_prefix: str) -> list[Message]:
-    """Return the calls in messages, with a generated id for those without one."""
+    """Return the calls in messages. A call without an id is given a generated id."""
     raw_calls = [
         call for each in read if each.get("role") == "assistant" for call in chat.collect_tool_calls(each)
     ]
@@ -489,7 +501,7 @@ def _asks_for_tools(choice: Any) -> bool:
 
 
 def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
-    """Return the tool results that a request sends."""
+    """Return the tool results that are sent in a request."""
     try:
         read = to_openai_messages(exchange.get("results") or ())
     except AgentError:  # an unreadable result is an unknown one
@@ -498,10 +510,11 @@ def _tool_messages(exchange: Mapping[str, Any]) -> list[Message]:
 
 
 def _match_results(calls: Sequence[Message], later: Sequence[Sequence[Message]]) -> dict[int, Message]:
-    """Return, by the place of its call, the result that the first later request sent for it.
+    """Return the result of each call, taken from the first later request that sent it. The results are keyed
+    by the position of the call.
 
-    Of several results with its id the last one counts, because a server may reuse an id. In a dialect without
-    ids it is the next result with the tool's name."""
+    If a request contains several results with the call's id, the last result counts, because a server may
+    reuse an id. In a dialect without ids, the next result with the tool's name counts."""
     found: dict[int, Message] = {}
     for request_results in later:
         unnamed_results = [each for each in request_results if not each.get("tool_call_id")]
@@ -529,7 +542,8 @@ def _result_message(call: Message, result: Message | None) -> Message | None:
 
 
 def _sum_usages(responses: Iterable[Mapping[str, Any]]) -> Usage | None:
-    """Return the usage of all answered requests, or ``None`` if one reports none."""
+    """Return the total token usage of all requests that were answered, or ``None`` if a request reports no
+    usage."""
     total = Usage()
     for response in responses:
         usage = read_usage(usage_in(response))

@@ -1,4 +1,5 @@
-"""Finds texts in fields of a message that no parser reads; what was said is then unknown. Pure."""
+"""Finds texts in message fields that no parser reads. If there are such texts, the content of the message is
+unknown. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from agenteval.messages.json_fields import first_text, object_at
 from agenteval.messages.texts import is_silent_kind
 
 CONTENT_KEYS = ("content", "parts", "text")
-"""Keys of a message's content; the first that is not empty counts."""
+"""Keys for the content of a message. The first value that is not empty counts."""
 _ANSWER_KEY_PATTERN = re.compile(
     r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"
     r"|contents?|messages?|display|segments|chunks|blocks|items",
     re.IGNORECASE,
 )
-"""Matches keys that hold an answer if the content next to them is empty."""
+"""Matches keys that contain an answer if the content next to them is empty."""
 _METADATA_SUFFIXES = frozenset((
     "id", "ids", "uuid", "guid", "key", "role", "type", "kind", "name", "title", "model", "engine",
     "provider", "vendor", "version", "object", "reason", "status", "state", "error", "errors", "code",
@@ -39,22 +40,23 @@ _METADATA_PREFIXES = frozenset((
     "question", "previous", "reason", "think", "thought", "stop", "finish", "scratch", "raw_prompt",
     "tool", "function",
 ))  # fmt: skip
-"""First words of keys that describe a message, or hold what the agent was given or thought."""
+"""First words of keys that describe a message, or that contain the agent's input or thoughts."""
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TEXT_KEYS = ("text", "content", "transcript", "value")
 _MAX_DEPTH = 3
 
 
 def find_content_substitute(message: Mapping[str, Any]) -> str:
-    """Return the text that replaces an empty content: a refusal, or the transcript of a recording."""
+    """Return the text that replaces empty content: a refusal, or the transcript of a recording."""
     return first_text(message, "refusal") or first_text(object_at(message, "audio"), "transcript")
 
 
 def find_nested_text_key(message: Mapping[str, Any]) -> str:
-    """Return the key of a text in a message that has no other text, or an empty string.
+    """Return the key of a text in a message that has no other text, or an empty string if there is no such
+    key.
 
-    If the message has an empty content, or the text is a single word, the key's name must suggest an answer.
-    """
+    If the content of the message is empty, or the text is a single word, the key counts only if its name
+    suggests an answer."""
     has_place = not message.keys().isdisjoint(CONTENT_KEYS)
     for key, value in message.items():
         if key in CONTENT_KEYS or not _has_text(value, _MAX_DEPTH):
@@ -75,7 +77,7 @@ def _is_metadata_name(name: str) -> bool:
 
 
 def _is_single_word(value: Any) -> bool:
-    """Check whether a value is a single word, which is mostly a type or a name."""
+    """Check whether a value is a single word, which is usually a type or a name."""
     return isinstance(value, str) and len(value.split()) < 2
 
 

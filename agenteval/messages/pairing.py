@@ -1,4 +1,4 @@
-"""Pairs results with calls, and calls with their repetitions. Pure."""
+"""Pairs results with tool calls, and tool calls with their repetitions. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _Other = TypeVar("_Other")
 
 @dataclass(eq=False, slots=True)
 class _PendingStep(Generic[_Step]):
-    """The calls of a step that have no result yet: their ids and names by place, and the names by id."""
+    """The calls in a step that have no result yet: their ids and names keyed by position, and the names keyed
+    by id."""
 
     step: _Step
     ids: dict[int, str]
@@ -22,13 +23,14 @@ class _PendingStep(Generic[_Step]):
 
 
 class WaitingCalls(Generic[_Step]):
-    """The calls that have no result yet, grouped by step."""
+    """The tool calls that have no result yet, grouped by step."""
 
     def __init__(self) -> None:
         self._steps: list[_PendingStep[_Step]] = []
 
     def add(self, step: _Step, calls: Mapping[int, tuple[str, Any]]) -> None:
-        """Add the waiting calls of a step: the id and the name of each by its place in the step."""
+        """Add the waiting calls of a step. The id and the name of each call are keyed by the position of the
+        call in the step."""
         if not calls:
             return
         by_id: dict[str, dict[int, Any]] = {}
@@ -38,11 +40,12 @@ class WaitingCalls(Generic[_Step]):
         self._steps.append(_PendingStep(step, ids, names, by_id))
 
     def take(self, call_id: str, name: Any) -> tuple[_Step, int] | None:
-        """Remove the call that a result belongs to and return its step and place; ``None`` if none waits.
+        """Remove the call to which a result belongs, and return the step and the position of the call. Return
+        ``None`` if no call is waiting.
 
-        It is the first call with that id, in the latest step that has one: real logs reuse ids, so a map from
-        ids to calls would mix results up. If there is no such call, it is the first of the latest step. Among
-        several, one with that name is preferred."""
+        The call is the first call with the result's id, in the latest step that contains this id. Real logs
+        reuse ids, so a map from ids to calls would mix up results. If no call has the id, choose the first
+        call of the latest step. If several calls qualify, prefer a call with the given name."""
         if not self._steps:
             return None
         with_id = (each for each in reversed(self._steps) if call_id and each.by_id.get(call_id))
@@ -59,9 +62,10 @@ class WaitingCalls(Generic[_Step]):
 def match_pairs(
     items: Sequence[_One], candidates: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
 ) -> dict[int, int]:
-    """Return which of ``wanted`` equals which of ``candidates``, as a map of places; each is matched once.
+    """Match each of ``wanted`` with an equal item in ``candidates``, and return a map of their positions.
+    Each item is matched at most once.
 
-    All pairs that one test finds are taken before the next test is tried."""
+    All pairs that one test finds are matched before the next test is tried."""
     remaining = dict(enumerate(candidates))
     found: dict[int, int] = {}
     for is_same in tests:

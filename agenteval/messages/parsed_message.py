@@ -1,4 +1,4 @@
-"""Defines a parsed message, and parses the plain shapes that nearly all messages have. Pure."""
+"""Defines a parsed message, and parses the simple formats of most messages. Pure."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ Role: TypeAlias = Literal["user", "assistant", "tool", "system", "unplaced"]
 
 
 class ParsedMessage(NamedTuple):
-    """A message in its plain form."""
+    """A message in its normalized form."""
 
     role: Role
     text: str | None = None
     calls: tuple[ParsedCall, ...] = ()
     value: Any = None
-    """The value of a tool's result; for the role ``unplaced``, what could not be placed."""
+    """The value of a tool's result. For the role ``unplaced``, the content that could not be placed."""
     id: str = ""
-    """The id of the call that a result belongs to."""
+    """The id of the call to which a result belongs."""
     name: str = ""
-    """The name of the tool that a result is from."""
+    """The name of the tool that returned a result."""
     is_error: bool = False
     usage: Any = None
     is_inline_result: bool = False
     """True for a result that was next to its call."""
     is_passage: bool = False
-    """True for a retrieved passage, which needs no call."""
+    """True for a retrieved passage (RAG), which needs no call."""
     is_unread: bool = False
     """True if the message consists of parts that could not be read."""
     agent: str = ""
-    """The agent of a multi-agent system that wrote it."""
+    """The name of the agent in a multi-agent system that wrote the message."""
 
     @property
     def has_text(self) -> bool:
@@ -42,7 +42,7 @@ class ParsedMessage(NamedTuple):
 
     @property
     def is_user_text(self) -> bool:
-        """True if a user says something."""
+        """True if the message contains text from a user."""
         return self.role == "user" and self.has_text
 
 
@@ -51,19 +51,19 @@ _ENTRY_KEY = "entry"
 
 
 def unplaced_message(unplaced: Unplaced, *, is_whole_message: bool = False) -> ParsedMessage:
-    """Return the message that replaces something unplaced.
+    """Return the message that represents unplaced content.
 
-    ``is_whole_message``: nothing of its message was read."""
+    ``is_whole_message`` means that no part of the original message was read."""
     return ParsedMessage(UNPLACED, value=unplaced, is_unread=is_whole_message)
 
 
 def mark_unplaced(unplaced: Unplaced) -> dict[str, Any]:
-    """Return something unplaced as an entry of a message list, for dialects to pass on."""
+    """Return unplaced content as an entry of a message list, to be passed on by dialects."""
     return {"role": UNPLACED, _ENTRY_KEY: unplaced}
 
 
 def unplaced_in(message: Any) -> Unplaced | None:
-    """Return what a message marks as unplaced, or ``None`` for any other message."""
+    """Return the content that a message marks as unplaced, or ``None`` for any other message."""
     found = message.get(_ENTRY_KEY) if isinstance(message, dict) and message.get("role") == UNPLACED else None
     return found if isinstance(found, Unplaced) else None
 
@@ -72,9 +72,9 @@ def unplaced_in(message: Any) -> Unplaced | None:
 
 
 def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
-    """Return a message or a result that is a single text, or ``None`` for any other.
+    """Parse a message or a result that is a single text. Return ``None`` for any other message.
 
-    This is a shortcut, because most of a log consists of these."""
+    This is a fast path, because most of a log consists of such messages."""
     role, content = message.get("role"), message.get("content")
     if (
         not isinstance(content, str)
@@ -93,12 +93,12 @@ def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
 
 
 def _is_plain_text(value: Any) -> bool:
-    """Check whether a value is a text and not JSON that may contain a call."""
+    """Check whether a value is text, excluding JSON that may contain a call."""
     return isinstance(value, str) and not value.lstrip().startswith(("[", "{"))
 
 
 def result_message(message: Mapping[str, Any], content: Any) -> ParsedMessage:
-    """Return the result of a tool. ``message`` is the message or part that holds the ``content``."""
+    """Return the result of a tool. ``message`` is the message or part that has the ``content``."""
     if isinstance(content, str) and message.keys() <= UNFLAGGED_KEYS:
         identity, name = message.get("tool_call_id") or "", message.get("name") or ""
         return ParsedMessage("tool", None, (), content, str(identity), str(name))
@@ -109,5 +109,5 @@ def result_message(message: Mapping[str, Any], content: Any) -> ParsedMessage:
 
 _NAME_KEYS = ("name", "toolName", "tool_name")
 PASSAGES = "passages"
-"""The type of a tool message with passages that were retrieved before the agent was asked."""
+"""The type of a tool message with passages (RAG context) that were retrieved before the agent was asked."""
 RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")

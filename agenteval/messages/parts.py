@@ -1,7 +1,7 @@
 """Parses the parts of a message's content into texts, calls and results. Pure.
 
-``parse_part`` knows the calls and results of each format, with one function for each form; any other part is
-a text (``agenteval.messages.texts``) or unplaced."""
+``parse_part`` recognizes the calls and results in each format, with one function for each form. Any other
+part is either text (``agenteval.messages.texts``) or unplaced."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from agenteval.messages.unplaced_entries import (
 
 
 class CallPart(NamedTuple):
-    """A call that is a part of a message's content."""
+    """A tool call that is a part of a message's content."""
 
     raw: Mapping[str, Any]
     """The call, in a form that ``parse_raw_call`` accepts."""
     is_within: bool = False
-    """True if the call is an object inside the part, which may have other fields."""
+    """True if the call is an object inside the part. The part may then have additional fields."""
 
 
 _RESULT_KINDS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response")
@@ -40,11 +40,12 @@ _CALL_KEYS = frozenset(
     ("functionCall", "function_call", "toolUse", "toolInvocation", "toolCall", "executableCode")
 )
 RESULT_VALUES = ("content", "output", "result", "tool_result", "response", "outputs")
-"""Keys of a result's value."""
+"""Keys for the value of a result."""
 
 
 def parse_part(part: Any) -> CallPart | ParsedMessage | None:
-    """Return the call or the result that a part is, or ``None``. A part that is both counts as a result."""
+    """Parse a content part that is a tool call or a tool result. Return ``None`` for any other part. A part
+    that is both counts as a result."""
     return _parse_result(part) or parse_call(part)
 
 
@@ -66,7 +67,8 @@ def _parse_result(part: Any) -> ParsedMessage | None:
 
 
 def parse_call(part: Any) -> CallPart | None:
-    """Return the call that a part is, even if it is a result, too; ``None`` if it is none."""
+    """Parse a content part that is a call, even if it is also a result. Return ``None`` if the part is not a
+    call."""
     kind = first_text(object_of(part), "type")
     match part:
         case {"type": _, "state": _} if kind.startswith(("tool-", "dynamic-tool")):
@@ -88,21 +90,21 @@ def parse_call(part: Any) -> CallPart | None:
 
 
 def _typed_call(part: Mapping[str, Any]) -> CallPart:
-    """Parse a call of Anthropic, LangChain or OpenTelemetry.
+    """Parse a call in the format of Anthropic, LangChain or OpenTelemetry.
 
     ``{"type": "tool_use", "id": "1", "name": "find", …}``"""
     return CallPart(object_at(part, "tool_call") or part)
 
 
 def _ai_sdk_call(part: Mapping[str, Any], kind: str) -> CallPart:
-    """Parse a call of Vercel's AI SDK.
+    """Parse a call in the format of Vercel's AI SDK.
 
     ``{"type": "tool-find", "toolCallId": "1", "state": "output-available", "input": {}, "output": 1}``"""
     return CallPart({"toolName": kind.removeprefix("tool-"), **part})
 
 
 def _keyed_call(inner: Mapping[str, Any]) -> CallPart:
-    """Parse a call below a key.
+    """Parse a call that is the value of a key.
 
     Google: ``{"functionCall": {"name": "find", "args": {}}}``; Bedrock: ``{"toolUse": {"name": "find",
     "input": {}}}``; the AI SDK: ``{"toolInvocation": {"toolName": "find", "args": {}}}``."""
@@ -110,7 +112,7 @@ def _keyed_call(inner: Mapping[str, Any]) -> CallPart:
 
 
 def _google_provider_call(inner: Mapping[str, Any]) -> CallPart:
-    """Parse a call of a tool that Google runs.
+    """Parse a call to a tool that Google runs.
 
     ``{"toolCall": {"toolType": "GOOGLE_SEARCH", "args": {}}}``"""
     call = {"type": "server_tool_use", "name": first_text(inner, "toolType").lower(), **inner}
@@ -118,16 +120,16 @@ def _google_provider_call(inner: Mapping[str, Any]) -> CallPart:
 
 
 def _google_code(code: Mapping[str, Any]) -> CallPart:
-    """Parse a call of Google's interpreter.
+    """Parse a call to Google's code interpreter.
 
     ``{"executableCode": {"language": "PYTHON", "code": "1 + 1"}}``"""
     return CallPart({"type": "server_tool_use", "name": "code_execution", "input": code}, is_within=True)
 
 
 def _typed_result(part: Mapping[str, Any], kind: str) -> ParsedMessage:
-    """Parse a result of Anthropic or the AI SDK.
+    """Parse a result in the format of Anthropic or the AI SDK.
 
-    ``{"type": "tool_result", "tool_use_id": "1", "content": "3 found"}``. In parts of OpenTelemetry
+    ``{"type": "tool_result", "tool_use_id": "1", "content": "3 found"}``. In OpenTelemetry parts
     (``tool_call_response``), ``id`` is the id of the call."""
     call_id = {"call_id": part.get("id")} if kind.endswith("response") else {}
     failed = {"is_error": True} if kind == "tool-error" else {}
@@ -135,7 +137,7 @@ def _typed_result(part: Mapping[str, Any], kind: str) -> ParsedMessage:
 
 
 def _keyed_result(inner: Mapping[str, Any]) -> ParsedMessage:
-    """Parse a result below a key.
+    """Parse a result that is the value of a key.
 
     Google: ``{"functionResponse": {"name": "find", "response": {}}}``; Bedrock: ``{"toolResult":
     {"toolUseId": "1", "content": [{"text": "3 found"}]}}``."""
@@ -144,7 +146,7 @@ def _keyed_result(inner: Mapping[str, Any]) -> ParsedMessage:
 
 
 def _google_code_result(inner: Mapping[str, Any]) -> ParsedMessage:
-    """Parse a result of Google's interpreter.
+    """Parse a result from Google's code interpreter.
 
     ``{"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}``"""
     failed = {"is_error": first_text(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
@@ -155,7 +157,8 @@ def _google_code_result(inner: Mapping[str, Any]) -> ParsedMessage:
 
 
 def parse_parts(role: Role, parts: Iterable[Any]) -> Iterator[ParsedMessage]:
-    """Yield the messages that parts form: texts and calls up to a result are one reply."""
+    """Parse content parts (content blocks) into messages. The texts and calls up to the next result form one
+    reply."""
     reply = _ReplyBuilder(role)
     unplaced: list[Unplaced] = []
     for part in parts:
@@ -184,7 +187,7 @@ def parse_parts(role: Role, parts: Iterable[Any]) -> Iterator[ParsedMessage]:
 
 
 class _ReplyBuilder:
-    """Collects texts and calls that form one reply, and the results next to the calls."""
+    """Collects the texts and calls that form one reply, along with the results of those calls."""
 
     def __init__(self, role: Role) -> None:
         self._role = role
@@ -201,7 +204,7 @@ class _ReplyBuilder:
     def add_text(self, part: Any) -> None:
         """Add the text of a part.
 
-        Google splits one text into parts without a type; they are joined with nothing between."""
+        Google splits one text into parts without a type. These parts are joined without a separator."""
         was_bare, self._is_bare = self._is_bare, isinstance(part, dict) and "type" not in part
         text = text_in(part)
         if text is None:
@@ -214,9 +217,9 @@ class _ReplyBuilder:
             self._texts.append(text)
 
     def _placeholder(self, kind: str) -> str:
-        """Return a placeholder for a part that is no text.
+        """Return a placeholder for a part that is not text.
 
-        That there was a picture or a file is part of the message."""
+        The fact that a picture or a file was sent is part of the message."""
         if is_media_kind(kind):
             self._is_read = True
         else:
@@ -231,9 +234,10 @@ class _ReplyBuilder:
 
 
 def with_citations(parsed: list[ParsedMessage], parts: Iterable[Any]) -> list[ParsedMessage]:
-    """Return the messages with the passages that their texts cite added to the latest result.
+    """Return the messages, with the passages that their texts cite added to the latest result that is a list.
 
-    A search may have returned encrypted pages. If there is no such result, the passages become one."""
+    The passages are needed because a search may have returned encrypted pages. If there is no such result,
+    the passages become a separate result."""
     cited = passages_in(parts)
     if not cited:
         return parsed
@@ -247,15 +251,15 @@ def with_citations(parsed: list[ParsedMessage], parts: Iterable[Any]) -> list[Pa
 
 
 class CallsWithResults(NamedTuple):
-    """Calls as one reply, with the results next to them."""
+    """Calls that form one reply, with the results next to them."""
 
     messages: list[ParsedMessage]
     unplaced: list[Unplaced]
-    """What could not be placed of the calls."""
+    """The content of the calls that could not be placed."""
 
 
 def parse_calls(raw: Iterable[Any]) -> CallsWithResults:
-    """Parse raw calls and the results next to them."""
+    """Parse raw calls, together with the results next to them."""
     calls: list[ParsedCall] = []
     results: list[ParsedMessage] = []
     unplaced: list[Unplaced] = []
@@ -272,7 +276,8 @@ def parse_calls(raw: Iterable[Any]) -> CallsWithResults:
 
 
 def _is_empty(raw: Any) -> bool:
-    """Check whether a call has an empty name and no input, which some servers send for no call."""
+    """Check whether a call has an empty name and no input. Some servers send such a call when no tool is
+    called."""
     call = object_at(object_of(raw), "function") or object_of(raw)
     return call.get("name") == "" and not any(each for key, each in call.items() if key not in ("type", "id"))
 
@@ -292,7 +297,7 @@ RESULT_FIELDS = frozenset((
     "text", "data", "artifact", "artifacts", "exception", "structuredContent", "structured_content",
     ADDITIONAL_KWARGS,
 ))  # fmt: skip
-"""The fields of a result. Whatever a tool returned is a value and holds no call of the agent."""
+"""The fields of a result. Anything that a tool returned is a value and contains no calls by the agent."""
 _ARTIFACT_KEYS = ("artifact", "artifacts")
 
 
@@ -306,8 +311,8 @@ def unread_in_result(part: Mapping[str, Any], owner: str = "a result") -> Iterat
 def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
     """Yield the calls in a result.
 
-    Whatever a tool returned is a value; only a part that is a call by its type counts. Artifacts, which a
-    result holds for the program, may record what another agent did."""
+    Anything that a tool returned is a value, so a part counts only if its type is that of a call. Artifacts,
+    which a result contains for use by the program, may record the actions of another agent."""
     for key, value in fields.items():
         if key in _ARTIFACT_KEYS:
             yield from unplaced_calls(value, f"'{key}' of a result", key, is_match=is_typed_call)

@@ -1,4 +1,4 @@
-"""Looks up dotted paths in records: ``labels.task_id``, ``trials.0.reward``."""
+"""Looks up dotted paths in records, such as ``labels.task_id`` and ``trials.0.reward``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 from agenteval.core.errors import did_you_mean
 
 MISSING: Any = object()
-"""The result of ``find_value`` for a path that does not exist, because ``None`` is a valid value."""
+"""The result of ``find_value`` for a path that does not exist. ``None`` is not used for this, because it is a
+valid value."""
 
 _MAX_PATHS = 300
 _MAX_DEPTH = 4
 
 
 def find_value(record: Any, path: str) -> Any:
-    """Return the value at a path, or ``MISSING``.
+    """Return the value at a dotted path, or ``MISSING``.
 
-    Digits (``-1`` for the last) are places in a list, and a key that contains dots itself is found, too."""
+    Digits are positions in a list (``-1`` is the last). A key that itself contains dots is also found."""
     if isinstance(record, Mapping):
         return _find_key(record, path)
     return _find_index(record, path) if isinstance(record, list) else MISSING
@@ -35,7 +36,7 @@ def _find_key(record: Mapping[str, Any], path: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _split_path(path: str) -> tuple[tuple[str, str], ...]:
-    """Return a path as pairs of a key and the rest, split at each dot."""
+    """Return each way to split a path at a dot, as a pair of a key and the remaining path."""
     dots = [at for at, letter in enumerate(path) if letter == "."]
     return tuple((path[:at], path[at + 1 :]) for at in dots)
 
@@ -49,7 +50,7 @@ def _find_index(record: list[Any], path: str) -> Any:
 
 
 def suggest_path(record: Any, path: str) -> str:
-    """Return what may have been meant by a path that does not exist, or which paths there are."""
+    """Suggest a similar path for a path that does not exist, or list the paths that exist."""
     paths = [each for each, _ in zip(_iter_paths(record), range(_MAX_PATHS), strict=False)]
     near = did_you_mean(path, paths)
     if near.startswith("did you mean"):
@@ -64,7 +65,8 @@ def suggest_path(record: Any, path: str) -> str:
 
 
 def _iter_paths(value: Any, before: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield every path to a plain value, using only the first item of a list and omitting conversations."""
+    """Yield every path to a plain value. Only the first item of each list is used, and conversations are
+    omitted."""
     if isinstance(value, Mapping) and depth < _MAX_DEPTH:
         for key, item in value.items():
             if depth or key not in ("messages", "tools"):
@@ -76,7 +78,7 @@ def _iter_paths(value: Any, before: str = "", depth: int = 0) -> Iterator[str]:
 
 
 def is_success(value: Any) -> bool:
-    """Check whether a known outcome is a success: true, 1 or 1.0, also as text."""
+    """Check whether a known outcome is a success: true, 1 or 1.0, or one of these written as a string."""
     if isinstance(value, str):
         return value.strip().lower() in ("true", "1", "1.0")
     return isinstance(value, bool | int | float) and value == 1

@@ -1,43 +1,44 @@
 """Parses the token usage that providers and frameworks report.
 
-Where each name is from, and what it counts:
+The origin and meaning of each name:
 
 - ``prompt_tokens``, ``completion_tokens``, ``total_tokens``, ``prompt_tokens_details.cached_tokens``:
-  OpenAI's Chat Completions; ``input_tokens``, ``output_tokens``, ``input_tokens_details``: its Responses.
-  Groq's streams have the former in ``x_groq`` of the last chunk (``completion`` takes it from there).
-  LiteLLM uses the former for all providers and includes cached tokens in ``prompt_tokens``; so does
-  DeepSeek with ``prompt_cache_hit_tokens``.
+  OpenAI's Chat Completions API. ``input_tokens``, ``output_tokens``, ``input_tokens_details``: OpenAI's
+  Responses API. Groq's streams report the Chat Completions names in ``x_groq`` of the last chunk, from which
+  ``completion`` takes them. LiteLLM uses the Chat Completions names for all providers and includes cached
+  tokens in ``prompt_tokens``; so does DeepSeek, with ``prompt_cache_hit_tokens``.
 - ``cache_creation_input_tokens``, ``cache_read_input_tokens`` (Anthropic), ``cacheReadInputTokens``,
-  ``cacheWriteInputTokens`` (Bedrock's Converse): not included in ``input_tokens``.
-- ``usage_metadata`` of LangChain: ``input_tokens`` is the sum of all kinds, including
+  ``cacheWriteInputTokens`` (Bedrock's Converse API): not included in ``input_tokens``.
+- ``usage_metadata`` in LangChain: ``input_tokens`` is the sum of all kinds, including
   ``input_token_details.cache_read``.
 - ``prompt_token_count``, ``candidates_token_count``, ``cached_content_token_count`` (Google; ADK): the
   prompt includes cached tokens, but not ``tool_use_prompt_token_count``; the candidates do not include
   ``thoughts_token_count``.
 - ``request_tokens``, ``response_tokens`` (Pydantic AI before 1.0), ``input_tokens``, ``output_tokens``,
-  ``requests`` (``RunUsage`` since; ``requests`` in OpenAI's Agents SDK, too); ``input_tokens`` includes
+  ``requests`` (``RunUsage`` since 1.0; ``requests`` also in OpenAI's Agents SDK): ``input_tokens`` includes
   ``cache_read_tokens``.
 - ``input_token_count``, ``output_token_count``, ``total_token_count`` (Microsoft's agent framework, Java's
-  LangChain4j); for Anthropic's models the former adds ``anthropic.cache_read_input_tokens``, not included.
-- ``tokens`` and ``billed_units``, each with ``input_tokens`` and ``output_tokens`` (Cohere): the former
+  LangChain4j): for Anthropic's models, Microsoft's framework adds ``anthropic.cache_read_input_tokens``,
+  which is not included.
+- ``tokens`` and ``billed_units``, each with ``input_tokens`` and ``output_tokens`` (Cohere): ``tokens``
   counts all tokens.
 - ``prompt_eval_count``, ``eval_count``: Ollama.
 - ``promptTokens``, ``completionTokens`` (AI SDK 4); ``inputTokens``, ``outputTokens`` and the included
-  ``cachedInputTokens`` (AI SDK 5) or ``inputTokenDetails.cacheReadTokens`` (6); between the SDK and its
-  providers ``inputTokens: {total, noCache, cacheRead, …}`` and ``outputTokens: {total, text, reasoning}``.
+  ``cachedInputTokens`` (AI SDK 5) or ``inputTokenDetails.cacheReadTokens`` (AI SDK 6). Between the AI SDK and
+  its providers: ``inputTokens: {total, noCache, cacheRead, …}``, ``outputTokens: {total, text, reasoning}``.
 - ``cached_prompt_tokens``, ``successful_requests`` next to OpenAI's names: CrewAI's ``UsageMetrics``.
-- smolagents' ``TokenUsage`` and AutoGen's ``RequestUsage`` have the names above.
-- ``gen_ai.usage.…``, ``llm.token_count.…``, ``ai.usage.…``: attributes of spans (OpenTelemetry,
-  OpenInference, the AI SDK).
+- smolagents' ``TokenUsage`` and AutoGen's ``RequestUsage`` use the names above.
+- ``gen_ai.usage.…``, ``llm.token_count.…``, ``ai.usage.…``: span attributes (OpenTelemetry, OpenInference,
+  the AI SDK).
 
-**Each token counts once, and the total decides which counts include which.** Reasoning and cached tokens are
-part of the count that they are a detail of; ``_CountName.excluded`` lists the exceptions by name. If prompt
-and completion are less than the total (xAI, Gemini's compatible endpoint: 1,000 and 40 of 1,100) and other
-reported counts explain the gap (60 of reasoning), the gap is counted with its kind. An unexplained gap was
-used nevertheless: it counts as output, the more expensive kind, and the usage is marked as estimated, because
-that split was not reported. A total alone is a count, too, but only of the sum (``Usage.unsplit``). A detail
-that is larger than its count cannot be part of it. A total that is less than its parts proves nothing about
-them.
+**Each token counts once, and the total decides which counts include which.** Reasoning tokens and cached
+tokens are part of the count of which they are a detail; ``_CountName.excluded`` lists the exceptions by name.
+Prompt and completion may add up to less than the total (xAI, Gemini's compatible endpoint: 1,000 and 40 of
+1,100). If other reported counts explain the gap (60 reasoning tokens), the gap is counted as tokens of that
+kind. The tokens in an unexplained gap were used nevertheless. They count as output, the more expensive kind,
+and the usage is marked as estimated, because the split was not reported. A total alone is also a count, but
+only of the sum (``Usage.unsplit``). A detail that is larger than its count cannot be part of the count. A
+total that is less than its parts proves nothing about them.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ from agenteval.messages.json_fields import drop_empty, first_present
 
 
 class _CountName(NamedTuple):
-    """A name of a token count."""
+    """A field name for a token count."""
 
     name: str
     excluded: tuple[str, ...] = ()
-    """Names of counts that are reported next to it and not included in it."""
+    """Names of counts that are reported next to this count and are not included in it."""
 
 
 _SEPARATE_CACHE_COUNTS = (
@@ -87,14 +88,14 @@ _CALL_COUNT_KEYS = ("calls", "requests", "successful_requests")
 
 
 class _Detail(NamedTuple):
-    """A kind of tokens within a count."""
+    """A kind of token within a count, such as cached tokens."""
 
     names: tuple[str, ...]
-    """Its names next to the count."""
+    """The names of the detail when it is reported next to the count."""
     mappings: tuple[str, ...]
-    """The mappings that may contain it."""
+    """The mappings that may contain the detail."""
     names_within: tuple[str, ...]
-    """Its names within these mappings."""
+    """The names of the detail within these mappings."""
 
 
 _CACHED = _Detail(
@@ -122,18 +123,18 @@ _MESSAGE_USAGE_KEYS = (
     "usage", "usage_metadata", "usageMetadata", "models_usage", "usage_details", "token_usage", "totalUsage",
 )  # fmt: skip
 _METADATA_KEYS = ("response_metadata", "meta", "_meta", "metadata")
-"""Keys of a message's metadata in LangChain (before ``usage_metadata``), Haystack and the AI SDK."""
+"""Keys for the metadata of a message in LangChain (before ``usage_metadata``), Haystack and the AI SDK."""
 USAGE_KEYS = frozenset(_MESSAGE_USAGE_KEYS)
 _MAX_SHOWN = 120
 _MAX_COUNT = 10**18
 
 
 def read_usage(value: Any) -> Usage | None:
-    """Return usage that is reported with a provider's field names or agenteval's, or ``None``.
+    """Parse token usage that is reported with a provider's field names or agenteval's. Return ``None`` if
+    neither input and output tokens nor their sum are reported.
 
-    A provider's are ``prompt_tokens``, ``promptTokens``, …, agenteval's ``input_tokens``. The value may be a
-    mapping, an object, or a list of these with one for each reply. It is ``None`` if neither input and output
-    tokens nor their sum are reported."""
+    Providers use names such as ``prompt_tokens`` and ``promptTokens``; agenteval uses ``input_tokens``. The
+    value may be a mapping, an object, or a list with one mapping or object for each reply."""
     if isinstance(value, Usage):
         return value if _is_possible(value) else None
     if _is_list(value):
@@ -155,7 +156,8 @@ def read_usage(value: Any) -> Usage | None:
 
 
 def _find_counts(payload: Mapping[str, Any]) -> _UsageCounts | None:
-    """Return the tokens that a usage reports, itself or in a nested object, or else only their sum."""
+    """Return the tokens that a usage reports, either directly or in a nested object. If only their sum is
+    reported, return the sum."""
     for each in (payload, *(_payload_of(payload.get(key)) for key in _NESTED_KEYS)):
         if counts := _parse_counts(each):
             return counts
@@ -168,7 +170,7 @@ def _parse_cost(value: Any) -> float | None:
 
 
 def reported_parts(value: Any) -> tuple[int | None, int | None]:
-    """Return the input and the output tokens of an incomplete usage, each ``None`` if it is not reported."""
+    """Return the input and output tokens of an incomplete usage. Each is ``None`` if it is not reported."""
     payload = _payload_of(value)
     counts = (_parse_token_count(payload, names, 0) for names in (_INPUT_NAMES, _OUTPUT_NAMES))
     tokens_in, tokens_out = (each.total if each and each.reported >= 0 else None for each in counts)
@@ -176,18 +178,19 @@ def reported_parts(value: Any) -> tuple[int | None, int | None]:
 
 
 def usage_in(message: Mapping[str, Any]) -> Any:
-    """Return the usage of a message, or of a reply with its messages, as it is reported there, or ``None``.
+    """Return the token usage of a message, or of a reply with its messages, as reported there, or ``None`` if
+    no usage is reported.
 
-    LangChain reports it twice; it counts once."""
+    LangChain reports the usage twice, but it counts once."""
     places = (message, *(inner for key in _METADATA_KEYS if isinstance(inner := message.get(key), Mapping)))
     return first_present(_MESSAGE_USAGE_KEYS, *places)
 
 
 class UsageDeduplicator:
-    """Recognizes messages of an agent that repeat the usage of the one before.
+    """Recognizes messages from an agent that repeat the token usage of the preceding message.
 
-    Some agents log and return the blocks of one Anthropic message one by one, with its ``id``; each reports
-    the usage of the whole message."""
+    Some agents log and return the blocks of one Anthropic message separately, each with the ``id`` and the
+    usage of the whole message."""
 
     def __init__(self) -> None:
         self._before: Mapping[str, Any] = {}
@@ -201,7 +204,7 @@ class UsageDeduplicator:
 
 
 def attach_usage(step: Step, reported: Any) -> Step:
-    """Return a step with the usage that was reported for it."""
+    """Return a step with the token usage that was reported for it."""
     if reported is None:
         return step
     usage, unread = read_usage(reported), unread_usage(reported)
@@ -210,7 +213,8 @@ def attach_usage(step: Step, reported: Any) -> Step:
 
 
 def unread_usage(value: Any) -> str:
-    """Return a quotation of a reported usage that ``read_usage`` cannot parse, or an empty string."""
+    """Return a quotation of a reported usage that ``read_usage`` cannot parse, or an empty string if it can
+    be parsed."""
     if _is_list(value):
         return next(filter(None, map(unread_usage, value)), "")
     payload = _payload_of(value)
@@ -239,7 +243,8 @@ def _show_value(value: Any) -> Any:
 
 
 def _payload_of(value: Any) -> dict[str, Any]:
-    """Return the fields of a usage with names in snake case, or an empty dict if it has no fields."""
+    """Return the fields of a usage with their names in snake case, or an empty dict if the usage has no
+    fields."""
     if isinstance(value, type):
         return {}
     if hasattr(value, "model_dump"):
@@ -256,14 +261,14 @@ def _payload_of(value: Any) -> dict[str, Any]:
 
 
 class _TokenCount(NamedTuple):
-    """A token count and the counts that may have to be added to it."""
+    """A token count, and further counts that may have to be added to it."""
 
     reported: int
-    """The count itself."""
+    """The reported count."""
     excluded: int = 0
-    """Tokens that, by the count's name, are not in it."""
+    """Tokens that, according to the name of the count, are not included in it."""
     detail: int = 0
-    """A reported part of the count; part of it unless the numbers prove the contrary."""
+    """A reported detail of the count. It is part of the count unless the numbers prove otherwise."""
 
     @property
     def total(self) -> int:
@@ -271,7 +276,8 @@ class _TokenCount(NamedTuple):
 
     @property
     def minimum(self) -> int:
-        """The count if no total is reported: a detail that is larger than the count cannot be part of it."""
+        """The count to use if no total is reported. A detail that is larger than the count cannot be part of
+        it."""
         return max(self.total, self.reported + self.detail if self.detail > self.reported else 0)
 
 
@@ -281,13 +287,13 @@ class _UsageCounts(NamedTuple):
     tokens_in: int
     tokens_out: int
     is_split: bool = True
-    """False if a part of them was reported only in the total."""
+    """False if some tokens were reported only as part of the total."""
     is_sum: bool = False
-    """True if all of them were reported only as a sum."""
+    """True if all tokens were reported only as a sum."""
 
 
 def _parse_counts(payload: Mapping[str, Any]) -> _UsageCounts | None:
-    """Return the input and output tokens; one of them may be the rest of the total."""
+    """Return the input and output tokens. One of the two may be computed from the total."""
     tokens_in = _parse_token_count(payload, _INPUT_NAMES, _largest_detail(payload, _CACHED))
     tokens_out = _parse_token_count(payload, _OUTPUT_NAMES, _largest_detail(payload, _REASONING))
     total = _parse_total(payload)
@@ -327,9 +333,9 @@ def _fit_to_total(tokens_in: _TokenCount, tokens_out: _TokenCount, total: int) -
 
 
 def _may_include_excluded(*counted: _TokenCount) -> bool:
-    """Check whether counts may include what their names exclude.
+    """Check whether counts may include the tokens that their names exclude.
 
-    Some frameworks use a provider's names for the parts of their own sums, which only the total reveals."""
+    Some frameworks use a provider's names for parts of their own sums. Only the total reveals this."""
     return all(each.excluded <= each.reported for each in counted)
 
 
@@ -345,12 +351,12 @@ def _parse_token_count(
 
 
 def _unwrap_total(value: Any) -> Any:
-    """Return the total of a count that is a mapping with its details, or the value unchanged."""
+    """Return the total from a count that is a mapping with details, or any other value unchanged."""
     return value.get("total") if isinstance(value, Mapping) else value
 
 
 def _largest_detail(payload: Mapping[str, Any], kind: _Detail) -> int:
-    """Return the largest count of a kind, because several names mean the same."""
+    """Return the largest count of one kind of token, because several names have the same meaning."""
     counts = [_parse_count(payload.get(name)) for name in kind.names]
     for mapping in (_payload_of(payload.get(key)) for key in kind.mappings):
         counts += [_parse_count(mapping.get(name)) for name in kind.names_within]
@@ -362,7 +368,8 @@ def _is_count(value: int | None) -> TypeGuard[int]:
 
 
 def _parse_count(value: Any) -> int | None:
-    """Return a token count as a whole number, however it is written, or ``None``."""
+    """Parse a token count in any notation as a whole number, or return ``None`` if the value is not a token
+    count."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MAX_COUNT:

@@ -1,7 +1,7 @@
-"""Parses the response to a logged request: its messages, or why there are none. Pure.
+"""Parses the response to a logged request into messages, or into the reason why there are no messages. Pure.
 
-Known are the responses of OpenAI (both APIs), Anthropic, Google and Bedrock: complete or streamed, as objects
-or text, with or without an enclosing body."""
+The known formats are the responses of OpenAI (both APIs), Anthropic, Google and Bedrock. A response may be
+complete or streamed, an object or text, and may be enclosed in a body."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from agenteval.messages.roles import is_agent_message, is_message
 from agenteval.messages.unplaced_entries import Unplaced, holds_entries, unplaced_fields, unplaced_in_record
 
 BODY_KEYS = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
-"""Keys of the content of a request or a response."""
+"""Keys for the content of a request or a response."""
 _DATA_KEY = "__data__"
 _HTTP_KEYS = ("http_version", "status_code", "headers")
 _STATUS_KEYS = ("status", "status_code", "statusCode", "response_status", "http_status", "HTTPStatusCode",
@@ -52,22 +52,22 @@ class ParsedResponse(NamedTuple):
     """The messages that a response adds to its request."""
 
     messages: list[Any]
-    """Messages that are not in the request."""
+    """The messages that are not in the request."""
     body: Mapping[str, Any] = {}
     """The part of the response that contains the messages."""
     failure: str = ""
-    """A sentence on why the request was not answered; empty if it was."""
+    """A sentence that explains why the request was not answered. Empty if the request was answered."""
     notes: tuple[str, ...] = ()
-    """Remarks on replies that were cut off or not read."""
+    """Remarks on replies that were cut off or that could not be read."""
     is_known: bool = True
     """False if nothing in the response could be read."""
 
 
 def parse_response(messages: Sequence[Any], response: Any) -> ParsedResponse:
-    """Return what a response adds to the messages of its request.
+    """Parse the response to a logged model request, and return the messages that it adds to the request.
 
-    Plain text is an answer if there is none yet. Raises ``AuthorError`` (without a place) for a stream that
-    cannot be assembled."""
+    Plain text is an answer if there is no answer yet. Raises ``AuthorError`` (without a location) for a
+    stream that cannot be assembled."""
     is_answered = ends_with_answer(messages)
     if not response or (isinstance(response, str) and not response.strip()):
         return ParsedResponse([], failure="" if is_answered else "the request got no response")
@@ -97,13 +97,13 @@ def _find_reply(messages: Sequence[Any], response: Any, *, is_answered: bool) ->
 
 
 def _json_answer(text: str, read: Any) -> ParsedResponse:
-    """Return an answer in JSON, as requested, or a response of an unknown kind."""
+    """Return an answer that is JSON because the request asked for JSON, or a response of an unknown kind."""
     unknown = [Unplaced("a response as JSON", ("response",), read)] if holds_entries(read) else []
     return ParsedResponse([*map(mark_unplaced, unknown), *_answer_messages(text)])
 
 
 def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> ParsedResponse | None:
-    """Return what one level of a response adds, or ``None`` if it has no message."""
+    """Return the messages that one level of a response adds, or ``None`` if this level has no message."""
     found = _find_messages(level)
     if not found:
         return None
@@ -114,10 +114,10 @@ def _reply_at(level: Mapping[str, Any], messages: Sequence[Any]) -> ParsedRespon
 
 
 def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
-    """Return the new messages in ``found``.
+    """Return the messages in ``found`` that are new.
 
-    A graph returns all its messages, starting with those that it was given. They are compared by their
-    content, because ids and the like are added on the way."""
+    A graph returns all its messages, starting with its input messages. Messages are compared by their
+    content, because ids and similar fields are added along the way."""
     known = filter(None, map(_core, messages))
     for at, message in enumerate(found):
         core = _core(message)
@@ -132,9 +132,9 @@ def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
 
 
 def _core(message: Any) -> list[Any]:
-    """Return the content of a message, independent of its form.
+    """Return the content of a message in a form that does not depend on the message format.
 
-    It is empty for system prompts, which are not returned."""
+    The result is empty for system prompts, which are not returned."""
     return [
         (each.role, each.text or "", [call[:3] for call in each.calls], each.value)
         for each in parse_messages([message])
@@ -143,12 +143,13 @@ def _core(message: Any) -> list[Any]:
 
 
 def ends_with_answer(messages: Sequence[Any]) -> bool:
-    """Check whether the last message is the agent's."""
+    """Check whether the last message is from the agent."""
     return bool(messages) and is_agent_message(messages[-1])
 
 
 def open_body(value: Any) -> Any:
-    """Return what a JSON text encodes or the pieces of a stream form, or any other value unchanged.
+    """Return the value encoded in a JSON string, the response assembled from the pieces of a stream, or any
+    other value unchanged.
 
     Raises ``AuthorError`` for a stream that cannot be assembled."""
     from agenteval.messages.completion import UnreadableResponseError
@@ -166,7 +167,7 @@ def open_body(value: Any) -> Any:
 
 
 def _strip_class_names(value: Any) -> Any:
-    """Return objects without the class names that a recorder adds."""
+    """Return objects without class names that were added by a recorder."""
     if (
         isinstance(value, list)
         and value
@@ -177,7 +178,8 @@ def _strip_class_names(value: Any) -> Any:
 
 
 def describe_response_error(fields: Mapping[str, Any]) -> str:
-    """Return the error that a server reports instead of an answer, or an empty string."""
+    """Describe the error that a server reports instead of an answer, or return an empty string if there is no
+    error."""
     error = fields.get("error") or _first_object(fields, "choices").get("error")
     status = next((fields[key] for key in _STATUS_KEYS if _parse_status(fields.get(key)) >= 400), None)
     code = _parse_status(status) or _parse_status(object_of(error).get("code"))
@@ -193,13 +195,14 @@ def _has_failed(response: Mapping[str, Any]) -> bool:
 
 
 def _error_text(response: Any) -> str:
-    """Return the error of a response. Its body may report more than its status."""
+    """Return the error message in a response. The body may contain more information than the status."""
     texts = [words for level in _response_levels(response) if (words := describe_response_error(level))]
     return ", ".join(dict.fromkeys(texts)) or "it failed"
 
 
 def _parse_status(value: Any) -> int:
-    """Return a status as a number, also from a status line or an object; 0 if it is none."""
+    """Parse a status as a number. It may also be a status line or an object. Return 0 if the value is not a
+    status."""
     if isinstance(value, dict):
         return next(
             (code for key in (*_STATUS_KEYS, "code") if (code := _parse_plain_status(value.get(key)))), 0
@@ -215,7 +218,7 @@ def _parse_plain_status(value: Any) -> int:
 
 
 _STATUS_LINE = re.compile(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
-"""Matches ``503``, ``503 Service Unavailable`` or the first line of a response."""
+"""Matches ``503``, ``503 Service Unavailable`` and the first line of a response."""
 
 
 # ── fields around the message ────────────────────────────────────────────────────────────────────
@@ -237,14 +240,14 @@ _RESPONSE_SHAPES: Mapping[str, FieldShape] = {
     "delta": TEXTS,
     "__verbose": ANYTHING,  # llama.cpp's: the request and timings
 }
-"""The shapes of what model APIs put next to the message in a response."""
+"""The shapes of the fields that model APIs add next to the message in a response."""
 
 
 def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ()) -> Iterator[Unplaced]:
-    """Yield the fields around the message of a response that may hold calls.
+    """Yield the fields next to the message in a response that may contain calls.
 
-    A response that is itself the message is left to the message parser. ``known`` is the messages that the
-    response answers."""
+    If the response is itself the message, its fields are left to the message parser. ``known`` contains the
+    messages to which the response is the answer."""
     is_completion = any(_first_object(response, key) for key in _CHOICE_KEYS)
     if "messages" in response and (not is_completion or response["messages"] == known):
         # A graph's state, or a record with its answer.
@@ -263,11 +266,11 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
             )
             for other in other_choices:
                 if _may_hold_calls(other, key):
-                    yield Unplaced(f"another of the response's {key}", (key,), other)
+                    yield Unplaced(f"another item in the response's {key}", (key,), other)
 
 
 def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
-    """Return the same as ``unplaced_in_response``, without calls that are in the message, too."""
+    """Return the same fields as ``unplaced_in_response``, excluding calls that are also in the message."""
     surrounding = list(unplaced_in_response(response))
     parsed = parse_messages([*map(mark_unplaced, surrounding), *_find_messages(response)])
     unplaced = [each.value for each in parsed if each.role == UNPLACED]
@@ -275,7 +278,7 @@ def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
 
 
 def _may_hold_calls(other: Any, key: str) -> bool:
-    """Check whether a choice other than the first has calls, or anything unknown."""
+    """Check whether a choice other than the first contains calls or anything unknown."""
     found = _find_messages({key: [other]})
     parsed = parse_messages(found)
     return any(each.calls or each.role == UNPLACED for each in parsed) or (
@@ -291,7 +294,7 @@ def _answer_messages(text: str) -> list[Any]:
 
 
 def _response_levels(response: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield a response and what is in its body."""
+    """Yield a response, followed by the content of its body."""
     if isinstance(response, list):
         yield {"messages": response}
     if not isinstance(response, dict):
@@ -330,7 +333,8 @@ def _find_messages(response: Mapping[str, Any]) -> list[Any]:
 
 
 def _choice_messages(response: Mapping[str, Any]) -> list[Any]:
-    """Return the message of the first choice, generation or candidate, or an empty list."""
+    """Return the message from the first choice, generation or candidate as a list, or an empty list if there
+    is no message."""
     choice = _first_object(response, "choices")
     for part in (choice, _first_object(response, "generations")):
         if isinstance(message := part.get("message"), dict):
@@ -341,7 +345,7 @@ def _choice_messages(response: Mapping[str, Any]) -> list[Any]:
 
 
 def _first_object(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the first object of a list, or of the first list in it."""
+    """Return the first object in a list, or in the first list inside that list."""
     value = fields.get(key)
     while isinstance(value, list) and value:
         value = value[0]

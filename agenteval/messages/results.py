@@ -1,7 +1,7 @@
-"""Parses what a tool returned, in all known wrappings: its value, and whether it is an error. Pure.
+"""Parses tool results in all known formats into their value and an error flag. Pure.
 
-A failure is shown by a flag of the message, its status, the type of what it wraps, or an error instead of a
-value."""
+A failure is indicated by a flag in the message, by its status, by the type of the wrapped value, or by an
+error instead of a value."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ UNFLAGGED_KEYS = frozenset(("role", "content", "tool_call_id", "name", "id", "ty
 _FALSE_WORDS = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
 _FAILED_STATUSES = frozenset(("error", "errored", "failed", "failure"))
 _OUTPUT_KINDS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
-"""The types of output in Vercel's AI SDK."""
+"""The types of tool output in Vercel's AI SDK."""
 _INLINE_RESULT_KEYS = ("result", "output", "tool_output", "toolOutput", "observation")
 _FAILED_STATES = ("output-error", "output-denied")
 _FINISHED_STATES = ("result", "output-available", *_FAILED_STATES)
-"""The states of that SDK in which a call has its result."""
+"""The states in Vercel's AI SDK in which a call has a result."""
 
 
 class ToolOutcome(NamedTuple):
-    """The value that a tool returned."""
+    """The value that a tool returned, with an error flag."""
 
     value: Any
     is_error: bool = False
 
 
 def parse_outcome(fields: Mapping[str, Any], content: Any) -> ToolOutcome:
-    """Return the outcome of a result. ``fields`` is the message or part that holds the ``content``."""
+    """Parse the result of a tool call. ``fields`` is the message or part that has the ``content``."""
     failed = not fields.keys() <= UNFLAGGED_KEYS and has_failed(fields)
     if isinstance(content, str):
         return ToolOutcome(content, failed)
@@ -58,7 +58,7 @@ def has_failed(fields: Mapping[str, Any]) -> bool:
 
 
 def _is_flag_set(value: Any) -> bool:
-    """Check whether a flag is set; logs write it as a boolean, as text, or as the error itself."""
+    """Check whether a flag is set. Logs write a flag as a boolean, as a string, or as the error itself."""
     match value:
         case str():
             return value.strip().lower() not in _FALSE_WORDS
@@ -70,7 +70,7 @@ def _is_flag_set(value: Any) -> bool:
 
 
 def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
-    """Return the result next to a call, or ``None``."""
+    """Return the result next to a call, or ``None`` if there is no result."""
     inner = object_at(call, "function")
     if inner and call.keys() <= BARE_CALL_KEYS and len(inner) <= 2:
         return None  # only a name and arguments, like nearly all calls
@@ -87,7 +87,7 @@ def find_inline_outcome(call: Mapping[str, Any]) -> ToolOutcome | None:
 
 
 def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
-    """Return a value without a wrapping that only states its type."""
+    """Return the content of a wrapper that only states the content's type. Return other values unchanged."""
     kind = first_text(content, "type")
     if kind in _OUTPUT_KINDS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
         if kind == "execution-denied":
@@ -99,7 +99,8 @@ def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
 
 
 def result_value(content: Any) -> Any:
-    """Return text parts as one text and JSON parts as their contents, or any other JSON value unchanged."""
+    """Join text parts to a single string, and return the contents of JSON parts. Any other JSON value is
+    returned unchanged."""
     if isinstance(content, str):
         return content
     if is_text_part(content):
@@ -113,7 +114,7 @@ def result_value(content: Any) -> Any:
 
 
 def unwrap_untyped_parts(content: Any) -> Any:
-    """Return the contents of parts without a type, like Bedrock's, or any other value unchanged."""
+    """Return the contents of parts without a type, such as Bedrock's, or any other value unchanged."""
     if not isinstance(content, list) or not content or not all(map(_is_untyped_part, content)):
         return content
     inner = [part["json"] if "json" in part else part["text"] for part in content]

@@ -19,19 +19,19 @@ _ROLES_BY_TYPE: dict[str, Role] = {
     **dict.fromkeys(("tool", "ToolMessageChunk", "function", "FunctionMessageChunk"), "tool"),
     **dict.fromkeys(("system", "SystemMessageChunk", "developer"), "system"),
 }
-"""The roles of LangChain's messages by their ``type``."""
+"""The roles of LangChain's messages, keyed by ``type``."""
 _MESSAGE_CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "Function": "function", "System": "system"}
 
 
 def is_message(value: Any) -> bool:
-    """Check whether a value looks like a single message, not like a whole conversation."""
+    """Check whether a value appears to be a single message rather than a whole conversation."""
     return isinstance(value, dict) and (
         any(isinstance(value.get(key), str) for key in ("role", "type")) or "kwargs" in value
     )
 
 
 def is_agent_message(value: Any) -> bool:
-    """Check whether a message is the agent's."""
+    """Check whether a message was written by the agent."""
     return (
         isinstance(value, dict)
         and role_of(value if value.get("role") else unwrap_message(value)) == "assistant"
@@ -39,7 +39,7 @@ def is_agent_message(value: Any) -> bool:
 
 
 def unwrap_message(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message with the fields that LangChain puts below ``data`` or ``kwargs`` at the top level."""
+    """Return a message with its fields at the top level. LangChain puts them below ``data`` or ``kwargs``."""
     for key in ("data", "kwargs"):
         inner = message.get(key)
         if isinstance(inner, dict) and "content" in inner:
@@ -49,14 +49,15 @@ def unwrap_message(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _class_kind(message: Mapping[str, Any]) -> str:
-    """Return the type of a message from the path of its class."""
+    """Return the type of a message, derived from the import path of its class."""
     path = message.get("id")
     name = str(path[-1] if isinstance(path, list) and path else path or "")
     return next((kind for start, kind in _MESSAGE_CLASSES.items() if name.startswith(start)), name)
 
 
 def role_of(message: Mapping[str, Any]) -> Role | None:
-    """Return the role of a message or, if it has none, the role of its type; ``None`` if neither is known."""
+    """Return the role of a message (user, assistant, tool or system) or, if it has no role, the role that
+    corresponds to its type. Return ``None`` if neither is known."""
     role, kind = message.get("role"), message.get("type")
     if role is not None:
         return ROLES.get(str(role).lower())

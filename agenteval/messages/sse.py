@@ -1,4 +1,4 @@
-"""Parses server-sent events (WHATWG HTML, section 9.2), as far as chat servers use them."""
+"""Parses server-sent events (SSE; WHATWG HTML, section 9.2), to the extent to which chat servers use them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agenteval.core.json_text import parse_or
 from agenteval.messages.json_fields import is_json
 
 DONE = "[DONE]"
-"""The payload that ends a chat server's stream."""
+"""The payload that marks the end of a chat server's stream."""
 
 
 class Payload(str):
-    """The ``data`` of an event, with the event's name if it has one."""
+    """The ``data`` of an event, with the name of the event if it has a name."""
 
     __slots__ = ("event",)
 
@@ -29,11 +29,12 @@ class Payload(str):
 
 
 class SseParser:
-    """Parses server-sent events byte by byte into the ``data`` of each event (WHATWG HTML, section 9.2).
+    """Parses server-sent events (SSE) incrementally from bytes, and returns the ``data`` of each event
+    (WHATWG HTML, section 9.2).
 
-    Comments and ids are dropped; an event named ``error`` becomes an object with that key. An event that the
-    end of the stream cuts off counts, too, because servers forget the last blank line; so does one with a
-    name and no data, because its name has a meaning."""
+    Comments and ids are dropped; an event named ``error`` becomes an object with that key. An event that is
+    cut off by the end of the stream counts as well, because servers forget the last blank line. An event with
+    a name but no data also counts, because its name has a meaning."""
 
     def __init__(self) -> None:
         utf8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
@@ -43,7 +44,7 @@ class SseParser:
         self._event = ""
 
     def feed(self, chunk: bytes, *, final: bool = False) -> list[str]:
-        """Return the payloads that this chunk completes."""
+        """Return the payloads of the events that this chunk completes."""
         first, *more = self._text.decode(chunk, final).split("\n")
         self._line.append(first)
         payloads: list[str] = []
@@ -68,17 +69,17 @@ class SseParser:
 
 
 def _error_payload(payload: str) -> str:
-    """Return the data of an event named ``error`` in the form of servers that do not name their events."""
+    """Convert the data of an event named ``error`` to the format of servers that do not name their events."""
     error = parse_or(payload, payload)
     if isinstance(error, dict) and error.get("error"):
         return payload
-    return json.dumps({"error": error or "an event of the name 'error' without details"})
+    return json.dumps({"error": error or "an event named 'error' without details"})
 
 
 def texts_of(payloads: Iterable[str]) -> Iterator[str]:
-    """Yield the JSON texts of events, without the end marker.
+    """Yield the JSON strings in server-sent events, without the end marker.
 
-    Some servers omit the blank line between events; then each line is an event."""
+    Some servers omit the blank line between events. For these servers, each line is treated as an event."""
     for payload in payloads:
         is_single_event = "\n" not in payload or is_json(payload)
         lines = [payload] if is_single_event else payload.split("\n")
@@ -86,12 +87,13 @@ def texts_of(payloads: Iterable[str]) -> Iterator[str]:
 
 
 def ends_stream(payload: str) -> bool:
-    """Check whether the payload is ``[DONE]``, or its last line is because a server forgot the blank one."""
+    """Check whether the last line of the payload is ``[DONE]``. Earlier lines are present if a server forgot
+    a blank line."""
     return payload.rpartition("\n")[2].strip() == DONE
 
 
 def looks_like_sse(text: str) -> bool:
-    """Check whether a text begins like server-sent events, as no JSON does.
+    """Check whether a text begins like server-sent events (SSE). JSON never begins in this way.
 
-    Some servers forget the content type."""
+    The check is needed because some servers do not set the content type."""
     return bool(re.match(r"\s*(data|event|id|retry)?:", text))

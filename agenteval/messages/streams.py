@@ -1,7 +1,7 @@
-"""Assembles a logged streamed response from its pieces. Pure.
+"""Assembles a logged streaming response from its pieces. Pure.
 
-Known are the streams of OpenAI (both APIs), Anthropic and Google: as server-sent events, as one JSON object
-per line, or as a list of such objects. A stream that cannot be assembled is no answer."""
+The known formats are the streams of OpenAI (both APIs), Anthropic and Google: as server-sent events (SSE), as
+one JSON object per line, or as a list of such objects. A stream that cannot be assembled is not an answer."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from agenteval.messages.sse import DONE, SseParser, ends_stream
 from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, Unplaced, is_signal, unplaced_fields
 
 _SSE_START = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
-"""Matches the beginning of server-sent events; no answer begins so."""
+"""Matches the beginning of server-sent events. No answer begins in this way."""
 _PIECE_FIELDS = frozenset((
     "message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error",
     "candidates", "choices",
 ))  # fmt: skip
-"""The fields of a piece that are read, or repeated in a complete object that is read."""
+"""The fields of a piece that are read, or that are repeated in a complete object that is read."""
 _TRAILING_KINDS = ("ping", DONE)
-"""Types of pieces that may follow the end of a response; any other belongs to another response, which is not
-read."""
+"""Types of pieces that may follow the end of a response. A piece of any other type belongs to another
+response, which is not read."""
 _FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _END_KINDS = (*_FINAL_EVENTS, "message_stop")
 _ITEM_DONE = "response.output_item.done"
 
 
 def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
-    """Return the pieces of a stream, or ``None`` if a value is none. Raises ``UnreadableResponseError``."""
+    """Parse the pieces (chunks) of a stream, or return ``None`` if the value is not a stream. Raises
+    ``UnreadableResponseError``."""
     match value:
         case list():
             return value if value and all(map(_is_piece, value)) else None
@@ -44,7 +45,8 @@ def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
 
 
 def _parse_lines(text: str) -> list[dict[str, Any]] | None:
-    """Return the pieces of a stream with one piece per line, or ``None``."""
+    """Return the pieces of a stream that has one piece per line, or ``None`` if the text is not such a
+    stream."""
     lines = [line for line in text.split("\n") if line.strip()] if text.lstrip().startswith("{") else []
     found = {line: _parse_piece(line) for line in lines}
     pieces = [piece for piece in found.values() if piece is not None]
@@ -56,9 +58,9 @@ def _parse_lines(text: str) -> list[dict[str, Any]] | None:
 
 
 def assemble_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the response that the pieces form, or the error that they report.
+    """Assemble a streaming response from its pieces, or return the error that the pieces report.
 
-    Raises ``UnreadableResponseError`` if the stream ends too early or is of an unknown kind."""
+    Raises ``UnreadableResponseError`` if the stream ends too early or its format is unknown."""
     if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     if any(isinstance(piece.get("choices"), list) for piece in pieces):
@@ -79,7 +81,7 @@ def _with_unknown_events(
 ) -> Mapping[str, Any]:
     """Return the response together with the pieces of its stream that were not understood.
 
-    ``unread`` is further pieces that are in nothing that was assembled."""
+    ``unread`` contains further pieces that were not used in assembling the response."""
     end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _END_KINDS), len(pieces))
     unknown = [
         piece
@@ -94,7 +96,7 @@ def _with_unknown_events(
 def _stray_call_events(
     response: Mapping[str, Any], pieces: Sequence[Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield events of a call that is none of the items of its response."""
+    """Yield the events of calls that are not among the items of the response."""
     done = [piece for piece in pieces if piece.get("type") == _ITEM_DONE]
     items = [*response["output"], *(piece.get("item") for piece in pieces)]
     ids = {item.get("id") for item in items if isinstance(item, dict)}
@@ -111,7 +113,7 @@ def _is_unread(piece: Mapping[str, Any]) -> bool:
 
 
 def _unread_fields(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
-    """Yield the fields of a piece that are in nothing that is assembled."""
+    """Yield the fields of a piece that are not used in assembling the response."""
     yield from unplaced_fields(piece, _PIECE_FIELDS, owner="an event")
     yield from unplaced_fields(object_at(piece, "delta"), (), owner="a delta", shapes={"citation": SOURCES})
     candidate = _first_candidate(piece)
@@ -120,7 +122,7 @@ def _unread_fields(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
 
 
 def assemble_partial_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the response as far as it is there, from OpenAI's or Anthropic's events that broke off."""
+    """Assemble a partial response from the events of an interrupted OpenAI or Anthropic stream."""
     if items := _items_done(pieces):
         return _with_unknown_events({"output": items}, pieces)
     return _with_unknown_events(_assemble_message([*pieces, {"type": "message_stop"}]), pieces)
@@ -168,9 +170,9 @@ def _truncation_error() -> UnreadableResponseError:
 
 
 def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the completion that OpenAI's chunks form.
+    """Assemble a completion from OpenAI's chunks.
 
-    Raises ``UnreadableResponseError`` for the legacy API without messages, too."""
+    Also raises ``UnreadableResponseError`` for the legacy API without messages."""
     chunks = [piece for piece in pieces if piece.get("type") != DONE]
     if any("text" in object_of(each) for piece in chunks for each in list_at(piece, "choices")):
         raise UnreadableResponseError("is a stream of an unknown kind")
@@ -184,7 +186,7 @@ def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the response in the last of OpenAI's events.
 
-    It is completed with items that only earlier events contain."""
+    Items that occur only in earlier events are added to the response."""
     pieces = list(pieces)
     for at, piece in enumerate(pieces):
         if piece.get("type") in _FINAL_EVENTS and isinstance(piece.get("response"), dict):
@@ -197,7 +199,7 @@ def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, An
 
 
 def _assemble_message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the message that Anthropic's events form, whose blocks grow by deltas."""
+    """Assemble a message from Anthropic's events, whose blocks grow with each delta."""
     message: dict[str, Any] = {}
     content: list[Any] = []
     blocks: dict[str, dict[str, Any]] = {}
@@ -226,7 +228,7 @@ _DELTA_FIELDS = (
     ("thinking", "thinking"),
     ("signature", "signature"),
 )
-"""Fields of a delta, each with the field of the block that it extends."""
+"""Pairs of a field in a delta and the field of the block that it extends."""
 
 
 _DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
@@ -234,7 +236,7 @@ _DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_d
 
 
 def _has_unknown_delta(piece: Mapping[str, Any]) -> bool:
-    """Check whether a delta is of a type that is not read."""
+    """Check whether the type of a delta is unknown and therefore not read."""
     delta = object_at(piece, "delta")
     return (
         piece.get("type") == "content_block_delta" and delta.get("type", _DELTA_KINDS[0]) not in _DELTA_KINDS
@@ -253,9 +255,9 @@ def _finish_block(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _assemble_candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the response that Google's pieces form.
+    """Assemble a response from the pieces of a Google stream.
 
-    Each piece is a response with the next parts of the first candidate."""
+    Each piece is a response that contains the next parts of the first candidate."""
     parts: list[Any] = []
     last: Mapping[str, Any] = {}
     outer: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""Reports text in which a model seems to have written a tool call. Pure.
+"""Reports text in which a model appears to have written a tool call. Pure.
 
-The text stays a text. It does not show whether a framework ran such a call, so the calls of its turn are not
-fully observed: it is unknown whether none was made."""
+The text is kept as text. It does not show whether a framework executed such a call, so the calls of the turn
+are not fully observed: it is unknown whether a call was made."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ _TAGS = (
     "<tool_call>", "<functioncall>", "<function_call>", "<function=", "<|python_tag|>", "<|tool_call",
     "[TOOL_CALLS]",
 )  # fmt: skip
-"""Markers of calls in models' texts; each is a token of its own in their templates."""
+"""Markers for tool calls in the texts of models. Each marker is a separate token in the models' chat
+templates."""
 _REACT_LABELS = re.compile(
     r"^[ \t*]*Action(?: \d{1,3})?[*]{0,2}[:：].*\n(?:.*\n)?[ \t*]*Action Input", re.MULTILINE
 )
-"""Matches the labels of agents that think and act in turn (ReAct): ``Action:`` and, below it, ``Action
-Input:``."""
+"""Matches the labels of agents that alternate between reasoning and acting (ReAct): ``Action:`` and, below
+it, ``Action Input:``."""
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
 _DELIMITERS = "\"'`<>/([{"
 
 
 def mark_text_calls(parsed: Iterable[ParsedMessage], tools: Collection[str] = ()) -> list[ParsedMessage]:
-    """Return the messages with an unplaced entry after each agent's text that may be or contain a call.
+    """Return the messages, with an unplaced entry inserted after each text by the agent that may be or
+    contain a tool call.
 
-    That is a text that is a broken message, or that looks like a call. If the agent makes real calls, a text
-    that looks like one only shows somebody how a call is written. ``tools`` is the names of the declared
-    tools."""
+    This applies to a text that is a broken message or that looks like a call. If the agent makes real calls,
+    a text that looks like a call only shows somebody how calls are written. ``tools`` contains the names of
+    the declared tools."""
     messages = list(parsed)
     has_calls = any(each.calls for each in messages)
     tool_pattern = None if has_calls else _tool_name_pattern(frozenset(tools))
@@ -57,9 +59,11 @@ def _unplaced_in(
 
 @lru_cache(maxsize=16)
 def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
-    """Return a pattern for a tool's name as prose does not use it, or ``None`` if there are no tools.
+    """Return a pattern that matches tool names in a form that does not occur in prose, or ``None`` if there
+    are no tools.
 
-    That is a name that is no plain word, or any name in quotes, in a tag, or right before its arguments."""
+    The pattern matches a name that is not an ordinary word, and any name in quotes, in a tag, or directly
+    before its arguments."""
     if not (names := sorted(filter(None, tools))):
         return None
     any_name = "|".join(map(re.escape, names))
@@ -74,7 +78,8 @@ def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
 
 
 def _find_call_notation(text: str, tool_pattern: re.Pattern[str] | None) -> str:
-    """Return the notation of what looks like a call in a text, or the tool that it names, or empty text."""
+    """Return the notation of a possible call in a text, or the name of the tool in it. Return an empty string
+    if there is no such call."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag
     if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, parse_list(text))):

@@ -1,4 +1,4 @@
-"""Reads the texts of a message's content parts, in all known forms. Pure."""
+"""Reads the texts in the content parts of messages, in all known formats. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CALL_FREE_KINDS = frozenset((
     "cache_point", "container_upload", "step-finish", "usage", "error", "markdown", "fallback",
     "tool_addition",
 ))  # fmt: skip
-"""Types of parts, in addition to texts, media and thoughts, that cannot hold a call."""
+"""Types of parts that cannot contain a call, in addition to texts, media and thoughts."""
 _UNTYPED_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("text", "refusal"), TEXT_OBJECT),
     **dict.fromkeys(("image", "document", "video", "audio", "file"), MEDIA),
@@ -47,7 +47,7 @@ _UNTYPED_SHAPES: Mapping[str, FieldShape] = {
     "guardContent": TEXT_OBJECT,
     "json": ANYTHING,
 }
-"""The fields that identify parts without a type (Google's, Bedrock's), and their shapes."""
+"""The fields that identify parts without a type (in Google's and Bedrock's formats), with their shapes."""
 _PART_SHAPES: Mapping[str, FieldShape] = {
     "text": TEXT_OBJECT,
     "refusal": TEXT_OBJECT,
@@ -59,7 +59,7 @@ _THOUGHT_SHAPES = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)
 _MEDIA_SHAPES = dict.fromkeys(("content", "data", "url", "value", "source", "text"), MEDIA)
 _STEP_SHAPES: Mapping[str, FieldShape] = {"tools": DEFINITIONS, "approval_request": ANYTHING}
 _MEDIA_PREFIXES = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
-"""Beginnings of words in the names of part types that are not expected to hold text."""
+"""Prefixes of words in the names of part types that are not expected to contain text."""
 _MEDIA_PARTS = frozenset((
     "image", "audio", "video", "file", "document", "media", "blob", "uri", "data", "hosted_file", "image_url",
     "audio_url", "video_url", "file_url", "document_url", "image_file", "file_id", "input_image",
@@ -72,19 +72,19 @@ _MEDIA_TEXT_KEYS = ("text", "refusal", "transcript")
 
 
 def is_silent_kind(kind: str) -> bool:
-    """Check whether an item or part of this type is nothing that anyone was shown."""
+    """Check whether the content of an item or part of this type is never shown to anyone."""
     return kind in _SILENT_STEPS or kind.startswith(("reasoning", "redacted_thinking", "thinking", "thought"))
 
 
 @lru_cache(maxsize=256)
 def is_call_free_kind(kind: str) -> bool:
-    """Check whether parts of this type are known to hold no calls."""
+    """Check whether parts of this type are known to contain no calls."""
     kind = kind.lower()
     return any(kind in each for each in (_TEXTS, _THOUGHTS, _SILENT_STEPS, _MEDIA_PARTS, _CALL_FREE_KINDS))
 
 
 def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
-    """Yield what may hold calls in a part that is neither a call nor a result."""
+    """Yield the content that may contain calls in a part that is neither a call nor a result."""
     if not isinstance(part, dict):
         if holds_objects(part):
             yield make_unplaced(part, "a part that is not an object")
@@ -112,7 +112,7 @@ def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, FieldShape]:
 
 
 def text_in(part: Any) -> str | None:
-    """Return the text of a part, or ``None`` if nothing of it could be read."""
+    """Return the text of a part, or ``None`` if no text could be read."""
     match part:
         case str():
             return part
@@ -135,7 +135,7 @@ def _text_in_object(part: Mapping[str, Any]) -> str | None:
 
 
 def _text_keys_of(kind: str) -> tuple[str, ...]:
-    """Return the keys of the text in a part of this type."""
+    """Return the keys that contain the text in a part of this type."""
     if not kind:
         return _TEXT_KEYS[:2]
     return _MEDIA_TEXT_KEYS if is_media_kind(kind) else _TEXT_KEYS
@@ -154,12 +154,12 @@ def _text_at(value: Any) -> str | None:
 
 
 def is_media_kind(kind: str) -> bool:
-    """Check whether parts of this type are pictures, files and the like."""
+    """Check whether parts of this type are media, such as pictures and files."""
     return any(each.startswith(_MEDIA_PREFIXES) for each in re.split(r"[^a-z]", kind.lower()))
 
 
 def is_text_part(part: Any) -> bool:
-    """Check whether a part is a text and nothing else."""
+    """Check whether a part consists only of text."""
     return (
         isinstance(part, Mapping) and first_text(part, "type") in _TEXTS and isinstance(part.get("text"), str)
     )
@@ -170,7 +170,8 @@ _OPENING = frozenset("-/([{_$€#@'\"“‘«")
 
 
 def join_texts(texts: Iterable[str]) -> str:
-    """Return texts as one, in which no word runs into the next: providers write them next to each other."""
+    """Join texts to a single text in which adjacent words remain separated, because providers split texts
+    without regard for white space."""
     joined = ""
     for text in filter(None, texts):
         needs_break = joined and not (joined[-1].isspace() or joined[-1] in _OPENING)
@@ -179,7 +180,8 @@ def join_texts(texts: Iterable[str]) -> str:
 
 
 def passages_in(parts: Iterable[Any]) -> list[dict[str, str]]:
-    """Return the passages of sources that texts cite, each as a value of a result."""
+    """Return the passages of sources (citations) that texts cite. Each passage is in the form of a result
+    value."""
     return [
         {"cited_text": each["cited_text"]}
         for part in parts

@@ -1,7 +1,7 @@
-"""Recognizes messages in JSON that were cut off. Pure.
+"""Recognizes messages in truncated JSON. Pure.
 
-A tracer keeps only so many characters of a value. The rest is no answer in words, and the calls in it are
-unknown."""
+A tracer stores only a limited number of characters of a value. The remaining text is not an answer in prose,
+and the calls in it are unknown."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ _MESSAGES_START = re.compile(
     r'\s*(?:\[\s*)*\{(?:\s*"(?:role|content|message|messages|parts|tool_calls|text|type|toolUse|toolResult|'
     r'choices|candidates|generations|lc)"\s*:|[\s\S]*"(?:role|tool_calls|function_call|functionCall)"\s*:)'
 )
-"""Matches the beginning of messages in JSON, of a part of one, and of a response that contains some."""
+"""Matches the beginning of messages in JSON, of a part of a message, and of a response that contains
+messages."""
 
 _KIND = "messages cut off"
 
 
 def is_truncated_json(value: Any) -> bool:
-    """Check whether a text begins like messages in JSON but is no valid JSON."""
+    """Check whether a text begins like messages in JSON but is not valid JSON because it was truncated."""
     return is_broken_json(value, _MESSAGES_START)
 
 
 def is_broken_json(value: Any, begins: re.Pattern[str]) -> bool:
-    """Check whether a text begins with a pattern but is no valid JSON."""
+    """Check whether a text begins with the given pattern but is not valid JSON."""
     return isinstance(value, str) and isinstance(read_json(value), str) and bool(begins.match(value))
 
 
 def make_truncated_message(key: str, text: Any) -> dict[str, Any]:
-    """Return a message, which cannot be placed, in place of those that were cut off."""
+    """Return a message that replaces truncated messages and is marked as unplaced."""
     return {"type": _KIND, key: text}
 
 

@@ -1,16 +1,17 @@
-"""Finds what could not be placed in a reply, a log or a trace: it may hold calls that were not seen. Pure.
+"""Finds content that could not be placed in a reply, a log or a trace, and that may therefore contain calls
+that were not seen. Pure.
 
-All parsers follow one rule. An *entry* is an element of a list of messages, parts, events or spans. It is
-placed if its kind is known: as a call, as a result, or as something that holds no call (a text, a model's
-thought, a picture). A field of a placed entry that its parser does not read is placed if a table of its
-dialect names it and its value has the shape that goes with the name (``agenteval.messages.field_shapes``), or
-if its value contains no object: a plain value is no call. What authors fill freely (``metadata``) is placed
-as far as its values are plain or their names are known. Everything else is *unplaced*: unknown, which is not
-the same as "no call".
+All parsers follow one rule. An *entry* is an element of a list of messages, parts, events or spans. An entry
+is placed if its kind is known: as a call, as a result, or as something that contains no call (a text, a
+model's thought, a picture). A field of a placed entry that its parser does not read is placed in two cases.
+Either a table for the dialect lists the field and its value has the shape that belongs to the name
+(``agenteval.messages.field_shapes``), or its value contains no object, because a plain value is not a call.
+Fields that authors fill freely (``metadata``) are placed to the extent that their values are plain or their
+names are known. Everything else is *unplaced*: unknown, which is not the same as "no call".
 
-What is known by its name alone may hold anything, including calls: providers keep there what they sent,
-frameworks what another agent did. It is searched for calls in known forms. A call that was also read where it
-belongs is a repetition; any other is unplaced."""
+A field that is known only by its name may contain anything, including calls: providers store there what they
+sent, and frameworks store what another agent did. Such a field is searched for calls in known forms. A call
+that was also read in its proper place is a repetition; any other call is unplaced."""
 
 from __future__ import annotations
 
@@ -49,31 +50,32 @@ _NO_SHAPES: Mapping[str, FieldShape] = {}
 
 
 class Unplaced(NamedTuple):
-    """An entry, or a field of one, that could not be placed."""
+    """An entry, or a field of an entry, that could not be placed."""
 
     what: str
-    """A phrase that says what it is and where."""
+    """A phrase that describes the entry or field and its location."""
     names: tuple[str, ...] = ()
-    """The names by which an author can declare that it holds no calls."""
+    """The names that an author can list to declare that the entry or field contains no calls."""
     entry: Any = None
     is_broken_call: bool = False
     """True for a call in a known form that cannot be parsed."""
     calls: tuple[Any, ...] = ()
-    """All calls that it may hold; it is placed if these were read elsewhere."""
+    """All calls that the entry or field may contain. If all of them were read elsewhere, it counts as placed.
+    """
 
     @property
     def phrase(self) -> str:
-        """What it is, where, and how it begins."""
+        """A phrase that describes the entry or field, its location, and the beginning of its content."""
         return self.what if self.entry is None else f"{self.what}: {quote_json(self.entry)}"
 
     @property
     def note(self) -> str:
-        """A remark that is the same for everything of one kind."""
+        """A remark that is the same for all unplaced content of one kind."""
         return f"{self.what} was not read"
 
     @property
     def remark(self) -> str:
-        """A remark on a log, with the remedy."""
+        """A remark on a log, including the remedy."""
         name = next((each for each in self.names if each.isprintable() and len(each) <= _MAX_QUOTED), "")
         remedy = f" (--no-calls-in {shlex.quote(name)}, if it holds none)" if name else ""
         return f"{self.note}: checks on calls are undecided there{remedy}"
@@ -81,13 +83,13 @@ class Unplaced(NamedTuple):
 
 @dataclass
 class CallFreeNames:
-    """The names that an author declares to hold no calls."""
+    """The names of fields and entries that, according to the author, contain no calls."""
 
     names: frozenset[str] = frozenset()
     matched: set[str] = field(default_factory=set)
-    """The names that occurred."""
+    """The names that occurred in the data."""
     unmatched: set[str] = field(default_factory=set)
-    """The names of what stayed unplaced."""
+    """The names of content that remained unplaced."""
 
     def accepts(self, unplaced: Unplaced) -> bool:
         found = self.names.intersection(unplaced.names)
@@ -119,10 +121,11 @@ def unplaced_fields(
     owner: str,
     shapes: Mapping[str, FieldShape] = _NO_SHAPES,
 ) -> Iterator[Unplaced]:
-    """Yield the fields of an entry that may hold calls.
+    """Yield the fields of an entry that may contain calls.
 
-    ``read`` is the fields that its parser reads or knows; ``owner`` says what the entry is; ``shapes`` are
-    those of fields of such an entry, which precede those that any entry may have."""
+    ``read`` contains the fields that the parser of the entry reads or knows. ``owner`` describes the entry.
+    ``shapes`` contains the shapes of fields that are specific to such an entry; they take precedence over the
+    shapes that apply to any entry."""
     for key, value in entry.items():
         if key in read:
             continue
@@ -135,9 +138,9 @@ def unplaced_fields(
 
 
 def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: str) -> Iterator[Unplaced]:
-    """Yield what may hold calls in a field with an object or a list.
+    """Yield content that may contain calls in a field whose value is an object or a list.
 
-    ``shape`` is the shape for the field's name."""
+    ``shape`` is the shape that belongs to the name of the field."""
     if shape:
         yield from _unplaced_by_shape(shape, value, f"'{_shorten_key(key)}' of {owner}", str(key))
     elif key in _METADATA_DEPTHS and isinstance(value, Mapping) and not is_call(value):
@@ -151,13 +154,13 @@ def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: st
 def unplaced_calls(
     value: Any, what: str, *names: str, is_match: Callable[[Any], bool] = is_call
 ) -> Iterator[Unplaced]:
-    """Yield the calls in a value that is known by its name alone to hold none."""
+    """Yield the calls in a value that is assumed, by its name alone, to contain no calls."""
     if calls := calls_in(value, is_match):
         yield Unplaced(f"a call in {what}", names, calls[0], calls=calls)
 
 
 def _unplaced_in_text(text: str, what: str, *names: str) -> Iterator[Unplaced]:
-    """Yield the calls in a text that is JSON."""
+    """Yield the calls in a string that is JSON."""
     if (found := parse_json_container(text)) is not None:
         yield from unplaced_calls(found, what, *names)
 
@@ -172,9 +175,9 @@ def _unplaced_by_shape(shape: FieldShape, value: Any, what: str, *names: str) ->
 
 
 def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
-    """Yield the calls that a usage counts by tool name.
+    """Yield the calls that a token usage counts by tool name.
 
-    Counts for billing (``web_search_requests``) are no calls."""
+    Counts for billing (``web_search_requests``) are not calls."""
     counts = object_at(object_of(usage), _TOOL_COUNTS_KEY)
     names = [str(key) for key, count in counts.items() if count and not str(key).endswith("_requests")]
     if names:
@@ -188,13 +191,13 @@ _TOOL_COUNTS_KEY = "server_tool_use"
 def _unknown_value(value: Any, what: str, *names: str) -> Unplaced:
     """Return an unknown value as unplaced.
 
-    If it is a call or a list of calls, it counts as placed once these were read elsewhere."""
+    A value that is a call or a list of calls counts as placed if these calls were read elsewhere."""
     entries = value if isinstance(value, list | tuple) and is_collection(value) else (value,)
     return Unplaced(what, names, value, calls=tuple(entries) if all(map(is_call, entries)) else ())
 
 
 def _unplaced_inside(value: Mapping[str, Any], place: str, owner: str, *, depth: int) -> Iterator[Unplaced]:
-    """Yield what may hold calls in a place that authors or providers fill freely."""
+    """Yield content that may contain calls in a place that authors or providers fill freely."""
     for key, inner in value.items():
         what, names = f"'{place}.{_shorten_key(key)}' of {owner}", (str(key), place.partition(".")[0])
         if shape := FIELD_SHAPES.get(key) or METADATA_SHAPES.get(str(key).lower()):
@@ -212,7 +215,8 @@ def _unplaced_inside(value: Mapping[str, Any], place: str, owner: str, *, depth:
 
 
 def _unplaced_annotations(value: Any, owner: str) -> Iterator[Unplaced]:
-    """Yield annotations that are not OpenAI's citations; other libraries let authors put anything there."""
+    """Yield annotations other than OpenAI's citations. Other libraries allow authors to store any content
+    there."""
     listed = value if isinstance(value, list | tuple) else [value]
     for each in listed:
         kind = each.get("type") if isinstance(each, Mapping) else None
@@ -223,10 +227,10 @@ def _unplaced_annotations(value: Any, owner: str) -> Iterator[Unplaced]:
 
 
 def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iterator[Unplaced]:
-    """Yield the lists of objects in a record that no parser reads, because each may be events.
+    """Yield the lists of objects in a record that no parser reads, because each list may contain events.
 
-    They may be JSON in a text, as in tables. An object in a place for messages counts, too. ``read`` is the
-    keys that are read."""
+    The lists may be encoded as JSON in a string, as in tables. An object in a place for messages also counts.
+    ``read`` contains the keys that are read."""
     is_run = _RUN_KEY in record
     described = _DESCRIPTION_FIELDS.union(_RUN_FIELDS) if is_run else _DESCRIPTION_FIELDS
     for key in [each for each in record if each not in read and each not in _RECORD_FIELDS]:
@@ -242,9 +246,9 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
 
 
 def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator[Unplaced]:
-    """Yield what may hold calls in an unread field of a record.
+    """Yield content that may contain calls in an unread field of a record.
 
-    ``known`` is the keys in it that hold no entries."""
+    ``known`` contains the keys in the field that contain no entries."""
     if holds_entries(value, known) or is_call(value) or (key in _ENTRY_FIELDS and value):
         yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):
@@ -253,19 +257,20 @@ def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator
 
 
 _DESCRIPTION_FIELDS = frozenset((*SPEAKER_FIELDS, "config"))
-"""Fields that describe a participant of a record, or its run, and may repeat the record's own fields."""
+"""Fields that describe a participant in a record, or the run of the record, and may repeat fields of the
+record."""
 _ENTRY_FIELDS = frozenset(
     ("messages", "conversations", "trajectory", "traj", "history", "turns", "transcript", "steps")
 )
-"""Fields of a record that hold entries, whatever their type."""
+"""Fields of a record that contain entries, whatever the types of the entries."""
 _RUN_KEY = "run_type"
-"""A field of LangSmith's records: a run of a chain, a model or a tool."""
+"""A field in LangSmith's records that contains a run of a chain, a model or a tool."""
 _RUN_FIELDS = ("extra", "serialized", "manifest", "invocation_params")
 _RUN_EVENT_NAMES = ("start", "end", "new_token", "error")
 
 
 def _are_run_events(events: Any) -> bool:
-    """Check whether events only report when a run began, continued or ended."""
+    """Check whether events only report that a run started, continued or ended."""
     return isinstance(events, list) and all(
         "time" in event and event.get("name") in _RUN_EVENT_NAMES for event in map(object_of, events)
     )
@@ -275,7 +280,7 @@ UNKNOWN_KIND = "an entry of unknown type"
 
 
 def make_unplaced(entry: Any, what: str = UNKNOWN_KIND) -> Unplaced:
-    """Return an entry of an unknown kind as unplaced, under the names that it gives itself."""
+    """Return an entry of an unknown kind as unplaced, with the names that occur in the entry."""
     return Unplaced(what, _kind_names(entry) or tuple(map(str, object_of(entry))), entry)
 
 
@@ -288,7 +293,7 @@ _KIND_KEYS = ("role", "type", "kind", "event", "object", "speaker", "sender", "s
 
 
 def is_signal(event: Mapping[str, Any]) -> bool:
-    """Check whether a stream event holds nothing but its kind and time."""
+    """Check whether a stream event contains only its type and time."""
     return event.keys() <= _SIGNAL_FIELDS and all(isinstance(value, PLAIN_TYPES) for value in event.values())
 
 
@@ -297,7 +302,7 @@ _SIGNAL_FIELDS = frozenset((
     "timestamp",
 ))  # fmt: skip
 UNKNOWN_EVENTS_KEY = "events"
-"""The key of a stream's events of unknown kinds in the response that it forms."""
+"""The key, in a response assembled from a stream, of the events of unknown types."""
 
 
 # ── quotations ───────────────────────────────────────────────────────────────────────────────────
@@ -313,7 +318,7 @@ def quote_json(value: Any) -> str:
 
 
 def _clip_value(value: Any, depth: int = 3) -> Any:
-    """Return a value without what would not be shown, because entries may be large."""
+    """Return a value without the content that would not be shown, because entries may be large."""
     if isinstance(value, str):
         return value[: _MAX_QUOTED + 1]
     if not depth:
@@ -344,11 +349,12 @@ _METADATA_DEPTHS: Mapping[str, int] = {
     **dict.fromkeys(("providerMetadata", "providerOptions", "experimental_providerMetadata"), 1),
     **dict.fromkeys(("callProviderMetadata", "resultProviderMetadata", "provider_details"), 1),
 }
-"""Places that authors and providers fill freely, with the depth of their nesting: the AI SDK and LiteLLM keep
-theirs below the provider's name."""
+"""The depth of nesting in each place that authors and providers fill freely. The AI SDK and LiteLLM store
+their data below the provider's name."""
 ADDITIONAL_KWARGS = "additional_kwargs"
 _REPEATED_KEYS = frozenset(("tool_calls", "function_call"))
-"""Calls that LangChain repeats there; the parser of calls compares them."""
+"""Keys of the calls that LangChain repeats in ``additional_kwargs``. The call parser compares these calls
+with the original calls."""
 
 _AGENT_FIELDS = (
     "tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt", "instructions",
@@ -370,7 +376,8 @@ _TASK_FIELDS = frozenset((*_REFERENCE_FIELDS, *JUDGMENT_FIELDS))
 _RECORD_FIELDS = _TASK_FIELDS.union(
     _AGENT_FIELDS, _REQUEST_SETTINGS, USAGE_KEYS, ("citations", "sources", "attachments")
 )
-"""Fields of a record: the agent's inputs, the reference it was compared with, and assessments of it."""
+"""Fields of a record that contain the agent's inputs, the reference with which the agent was compared, or
+assessments of the agent."""
 _RECORD_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("context", "retrieved_contexts"), SOURCES),
     **dict.fromkeys(("promptFeedback", "prompt_feedback"), RATINGS),
@@ -378,4 +385,5 @@ _RECORD_SHAPES: Mapping[str, FieldShape] = {
     "annotations": JUDGMENTS,
     "container": CONTROL,
 }
-"""Shapes of record fields whose names have many other uses; the field is known only if its value fits."""
+"""The shapes of record fields whose names have many other uses. Such a field is known only if its value has
+the right shape."""

@@ -1,1 +1,1 @@
-"""Message formats of frameworks: of their logs, and of the messages that agents return."""
+"""Message formats of agent frameworks, both in their logs and in the messages that agents return."""

@@ -1,4 +1,4 @@
-"""Converts session events and evaluation cases of Google's Agent Development Kit. Pure."""
+"""Converts session events and evaluation cases from Google's Agent Development Kit (ADK). Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _INTERMEDIATE_MESSAGES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "tool_responses": lambda result: {"role": "user", "parts": [{"function_response": result}]},
     "intermediate_responses": lambda pair: {"role": "model", "parts": pair[-1], "agent": pair[0]},
 }
-"""Converters to messages for what an invocation lists before its answer."""
+"""For each key in the intermediate data of an invocation, a function that converts an item to a message. The
+intermediate data precede the answer."""
 _INTERMEDIATE_EVENTS = "invocation_events"
 _RECORD_FIELDS = frozenset(
     ("state", "final_session_state", "rubrics", "session_input", "conversation_scenario")
@@ -48,7 +49,7 @@ def _is_event(event: Mapping[str, Any]) -> bool:
 
 
 def _event_messages(events: Sequence[Any]) -> Iterator[Any]:
-    """Yield the messages of the events, without partial events, which later events repeat."""
+    """Yield messages for the events. Partial events are skipped, because later events repeat them."""
     confirmations = _Confirmations(events)
     for event in events:
         actions = object_at(event, "actions")
@@ -73,9 +74,9 @@ def _event_message(
     *,
     has_more: bool,
 ) -> dict[str, Any]:
-    """Return an event as a message.
+    """Convert an event to a message.
 
-    It is empty for the framework's own events, unless the event ``has_more`` unread fields."""
+    The message is empty for the framework's own events, unless the event has unread fields (``has_more``)."""
     raw_parts = content.get("parts") or []
     parts = [part for each in raw_parts for part in confirmations.read(each, waiting)]
     if raw_parts and not parts and not has_more:
@@ -86,10 +87,10 @@ def _event_message(
 
 
 class _Confirmations:
-    """The calls that the user was asked to confirm.
+    """The calls that the user was asked to confirm (human in the loop).
 
-    The framework asks by a call of its own, which is not the agent's. It contains the call that waits for
-    confirmation."""
+    The framework asks for confirmation with a call of its own, which is not a call by the agent. This call
+    contains the agent's call that is waiting for confirmation."""
 
     def __init__(self, events: Sequence[Any]) -> None:
         parts = [object_of(part) for event in events for part in _parts_in(event)]
@@ -100,9 +101,10 @@ class _Confirmations:
         self._requests = [each for each in self._calls if each.get("name") == _CONFIRMATION_TOOL]
 
     def read(self, part: Any, waiting: Collection[str]) -> Iterator[Any]:
-        """Yield a part of an event, but nothing for the framework's own parts.
+        """Yield the given part of an event, or nothing for the framework's own parts.
 
-        These are its question, the answer to it, and the result of a call that is ``waiting``."""
+        The framework's own parts are its question, the user's response, and the result of a call that is
+        still ``waiting``."""
         call, answer = object_at(object_of(part), *_CALL_KEYS), object_at(object_of(part), *_RESPONSE_KEYS)
         if call.get("name") == _CONFIRMATION_TOOL:
             original = _original_call(call)

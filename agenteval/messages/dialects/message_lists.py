@@ -1,4 +1,5 @@
-"""Recognizes and converts message lists whose elements all have one shape, alone or below a key. Pure."""
+"""Recognizes and converts message lists whose elements all have the same format. Such a list may be the whole
+record, or the value of a key in the record. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from agenteval.messages.calls import OnWarning
 from agenteval.messages.field_shapes import calls_in, holds_objects
 
 _LIST_KEYS = ("conversation", "conversations", "events", "turns", "data")
-"""Keys of a message list in a record without ``messages``."""
+"""Keys that contain the message list in a record without ``messages``."""
 _IMPORTER_KEYS = ("notes", "outcome")
 
 
@@ -19,13 +20,13 @@ class CandidateList(NamedTuple):
 
     messages: Sequence[Any]
     record: Mapping[str, Any] = {}
-    """The record that contains the list; empty if the list is the whole record."""
+    """The record that contains the list, or an empty mapping if the list is the whole record."""
     key: str = ""
-    """The key of the list in its record."""
+    """The key in the record that contains the list."""
 
     @property
     def rest(self) -> dict[str, Any]:
-        """The other fields of the record."""
+        """The remaining fields of the record."""
         fields = self.record
         return {key: fields[key] for key in fields if key not in (self.key, *_IMPORTER_KEYS)}
 
@@ -35,8 +36,9 @@ def unread_fields(
 ) -> dict[str, Any]:
     """Return the fields of an entry that its dialect neither reads nor knows and that may contain calls.
 
-    They are passed on unchanged, for the message parser to place or not. ``known`` fields are known by their
-    names alone to hold no calls; one that does contain a call is passed on, too."""
+    These fields are passed on unchanged, and the message parser places them if it can. Fields in ``known``
+    are assumed, by their names alone, to contain no calls; a known field that does contain a call is also
+    passed on."""
     return {
         key: value
         for key, value in entry.items()
@@ -46,16 +48,17 @@ def unread_fields(
 
 @dataclass(frozen=True)
 class MessageList:
-    """A dialect that is a list of messages of one shape."""
+    """A dialect in which a conversation is a list of messages with the same format."""
 
     name: str
     is_message: Callable[[Mapping[str, Any]], bool]
-    """Tells whether an object may be such a message; all elements of a list must be."""
+    """Returns true if an object may be a message in this format. All elements of a list must be such
+    messages."""
     to_openai: Callable[[Sequence[Any], OnWarning], Iterable[Any]]
-    """Returns the messages in OpenAI's format, unknown ones unchanged; the callback receives a warning for
-    what is left out."""
+    """Converts the messages to OpenAI's format and leaves unknown messages unchanged. A callback receives a
+    warning for anything that is omitted."""
     known_record_fields: frozenset[str] = frozenset()
-    """The fields of its records that contain no calls."""
+    """The fields of a record that contain no calls."""
 
     def matches(self, record: Any) -> bool:
         return self._find_list(record) is not None

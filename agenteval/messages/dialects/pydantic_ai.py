@@ -1,4 +1,5 @@
-"""Converts the messages of pydantic-ai: ``kind``, and ``parts`` that each have a ``part_kind``. Pure."""
+"""Converts messages from Pydantic AI. A message has a ``kind`` and a list of ``parts``, each with a
+``part_kind``. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from agenteval.messages.dialects.message_lists import MessageList, unread_fields
 _MESSAGE_FIELDS = ("parts", "usage", "instructions")
 _PART_FIELDS = ("content", "args")
 _METADATA_FIELDS = ("provider_details", "vendor_details", "metadata")
-"""Fields of a message or a part in which the framework and its users keep metadata."""
+"""Fields of a message or a part in which the framework and its users store metadata."""
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -71,7 +72,7 @@ def _request_part(part: Mapping[str, Any], warn: OnWarning) -> dict[str, Any] | 
 
 
 def _normalize_prompt_parts(content: Any) -> Any:
-    """Return the parts of a prompt with their ``kind`` as ``type``."""
+    """Return the parts of a prompt, with ``type`` set to their ``kind``."""
     if not isinstance(content, list):
         return content
     return [
