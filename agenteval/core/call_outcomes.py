@@ -172,8 +172,8 @@ _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error")
 
 
 def error_of(result: ToolResult | None) -> str | None:
-    """Return the error message of a failed call; ``None`` if it did not fail. A result is an error if it is
-    marked as one, if it is an object that reports one (``error``, ``success: false``) or wraps such an
+    """Return the error message of a failed call, or ``None`` if it did not fail. A result is an error if it
+    is marked as one, if it is an object that reports one (``error``, ``success: false``) or wraps such an
     object, or if it is a text in the form of an exception or a status line."""
     if result is None:
         return None

@@ -82,7 +82,7 @@ class AgentConfig(Value):
 
     @property
     def kind(self) -> str:
-        """The adapter's name; empty if nothing determines it."""
+        """The adapter's name, or an empty string if nothing determines it."""
         options = self.adapter_options
         return self.type or next((kind for key, kind in KIND_BY_KEY.items() if options.get(key)), "")
 
@@ -510,7 +510,7 @@ class Config(Value):
         return (*([self.agent] if self.agent else []), *self.agents.values(), *self.compare)
 
     def where(self, path: str) -> str:
-        """Return ``file:line`` of a key (or its nearest parent), or the variable or flag that set it;
+        """Return ``file:line`` of a key (or its nearest parent), or the variable or flag that set it, or
         ``default`` if nothing did."""
         while path:
             if path in self.origins:

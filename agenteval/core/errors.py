@@ -51,9 +51,9 @@ class Problem(NamedTuple):
     what: str
     """What is wrong."""
     remedy: str = ""
-    """What to do about it; empty if that is obvious."""
+    """What to do about it, or an empty string if that is obvious."""
     place: Place | None = None
-    """Where it is; ``None`` if unknown."""
+    """Where it is, or ``None`` if unknown."""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -82,7 +82,7 @@ class Mistake(NamedTuple):
     what: str
     """What is wrong."""
     remedy: str = ""
-    """What to do about it; empty if that is obvious."""
+    """What to do about it, or an empty string if that is obvious."""
     path: tuple[str | int, ...] = ()
     """The keys and positions that lead to it within the checked value."""
 
@@ -193,7 +193,7 @@ class UnreadableReplyError(InfrastructureError):
     raw: str
     """The beginning of the answer."""
     usage: Any
-    """Its cost (a ``Usage``); ``None`` if unknown."""
+    """Its cost (a ``Usage``), or ``None`` if unknown."""
     is_flawed: bool
     """True if it had the requested shape but was wrong in another way."""
 

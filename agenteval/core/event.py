@@ -44,7 +44,7 @@ class RunStarted(Value):
     started_at: str
     """ISO 8601 in UTC."""
     commit: str = ""
-    """The commit of the repository; empty if unknown."""
+    """The commit of the repository, or an empty string if unknown."""
     dirty: bool = False
     """True if files had changed since the commit."""
     no_baseline: str = ""
@@ -113,7 +113,7 @@ class SampleStarted(Value):
     type: Literal["sample_started"] = "sample_started"
     key: SampleKey
     rules: Annotated[ScenarioRules | None, Field(exclude_if=_is_none)] = None
-    """The rules of the sample; ``None`` if they are the plan's ``default``."""
+    """The rules of the sample, or ``None`` if they are the plan's ``default``."""
     scenario: Annotated[Scenario | None, Field(exclude_if=_is_none)] = None
     """The scenario of a recorded conversation, which is known only once it has been read."""
 
@@ -166,7 +166,7 @@ class ModelAsked(Value):
 
     @property
     def for_journal(self) -> ModelAsked | None:
-        """The event without its texts; ``None`` if the answer may not be reused."""
+        """The event without its texts, or ``None`` if the answer may not be reused."""
         if self.answer is None or not self.hash:
             return None
         return self.model_copy(update={"system": "", "prompt": "", "record": 0})
@@ -228,8 +228,8 @@ class CallsSeen(Value):
     agent: str
     evidence: CallEvidence
     key: SampleKey | None = None
-    """The conversation that showed it; ``None`` if it was an earlier run, a part of which this one repeats.
-    """
+    """The conversation that showed it, or ``None`` if it was an earlier run, a part of which this one repeats.
+"""
 
 
 class IssuesFound(Value):

@@ -18,9 +18,9 @@ from agenteval.core.schema_messages import describe_schema_error, describe_schem
 def schema_violations(
     parameters: Mapping[str, Any], args: Mapping[str, Any], *, nullable: bool = True
 ) -> str:
-    """Return the first violations of the schema in ``args``; empty if there are none or the schema is not
-    JSON Schema. A reference to something absent allows everything, and the rest of the schema still applies.
-    ``nullable`` allows ``null`` where the schema says ``nullable`` (OpenAPI)."""
+    """Return the first violations of the schema in ``args``, or an empty string if there are none or the
+    schema is not JSON Schema. A reference to something absent allows everything, and the rest of the schema
+    still applies. ``nullable`` allows ``null`` where the schema says ``nullable`` (OpenAPI)."""
     try:
         return _lenient_checker(json.dumps(parameters, sort_keys=True), nullable)(args)
     except (TypeError, ValueError, RecursionError):

@@ -23,7 +23,7 @@ SHORTEST = 4
 
 
 def mistake_in(secret: str) -> str:
-    """Return why a text cannot be a secret, without quoting it; empty if it can."""
+    """Return why a text cannot be a secret, without quoting it, or an empty string if it can."""
     if not secret.strip():
         return "an empty text cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:

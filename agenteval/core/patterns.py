@@ -114,8 +114,8 @@ def _to_python_meaning(found: re.Match[str]) -> str:
 
 
 def _parse(pattern: str) -> Any:
-    """Return Python's parse tree; ``None`` if Python's internal module has changed. Raises ``OverflowError``
-    if the expression is too large to search."""
+    """Return Python's parse tree, or ``None`` if Python's internal module has changed. Raises
+    ``OverflowError`` if the expression is too large to search."""
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about future syntax: [[a]]
         re.compile(pattern)
         try:
@@ -145,7 +145,7 @@ def _unrolled_size(parsed: Any) -> int:
 
 def pattern_mistake(pattern: str) -> str:
     """Return what is wrong with an author's expression, as the rest of a sentence with the remedy after a
-    semicolon; empty if nothing is."""
+    semicolon, or an empty string if nothing is."""
     try:
         _compile(nfc(pattern), 0)
         parsed = _parse(nfc(pattern))

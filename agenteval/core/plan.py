@@ -79,7 +79,7 @@ class ScenarioRules(Value):
 
     @property
     def range(self) -> EpochRange | None:
-        """The range of epochs within which its gate decides; ``None`` if the number is fixed."""
+        """The range of epochs within which its gate decides, or ``None`` if the number is fixed."""
         return self.epochs if isinstance(self.epochs, EpochRange) else None
 
     @property
@@ -156,11 +156,11 @@ class SuitePolicy(Value):
         return self.fail_on_severity if isinstance(self.fail_on_severity, Severity) else None
 
     def model(self, role: ModelRole) -> str:
-        """Return the model of a role; empty if it has none."""
+        """Return the model of a role, or an empty string if it has none."""
         return self.models[role].model if role in self.models else ""
 
     def where(self, key: str) -> str:
-        """Return the place of a key; ``default`` if it was not written."""
+        """Return the place of a key, or ``default`` if it was not written."""
         return self.places.get(key, "default")
 
 

@@ -96,8 +96,8 @@ class TurnTools:
     """``call(name, args, batch)`` resolves and records a call; it never raises for an error of the tool.
     Calls of one ``batch`` were made at the same time: they are one step."""
     answered: frozenset[str] | None = None
-    """The tools that the scenario answers if the agent carries out all others itself; ``None`` if it carries
-    out none."""
+    """The tools that the scenario answers if the agent carries out all others itself, or ``None`` if it
+    carries out none."""
     record: Callable[[str, Any, int, AgentExecutedCall], Awaitable[ToolResult]] | None = None
     """``record(name, args, batch, own)`` records a call that the agent carries out; ``await own()`` returns
     its result."""
@@ -172,7 +172,7 @@ class AgentTool(NamedTuple):
     description: str = ""
     """The description for the agent's model."""
     parameters: dict[str, Any] | None = None
-    """The JSON Schema of its arguments; ``None`` if unknown."""
+    """The JSON Schema of its arguments, or ``None`` if unknown."""
     hosted: bool = False
     """True if it runs at the provider, so that no scenario can answer it."""
     hints: Mapping[str, bool] = MappingProxyType({})
@@ -249,7 +249,7 @@ class UserMove(NamedTuple):
     """The user's next message."""
 
     text: str | None
-    """The message; ``None`` if the conversation ends at once."""
+    """The message, or ``None`` if the conversation ends at once."""
     stop: StopReason | None = None
     """Why the conversation ends after the answer to this message."""
     script: int | None = None
@@ -259,7 +259,8 @@ class UserMove(NamedTuple):
     model: str = ""
     """The model of a simulated user."""
     fault: str = ""
-    """What was wrong with a simulated user's first attempt at this message; empty if nothing was."""
+    """What was wrong with a simulated user's first attempt at this message, or an empty string if nothing
+    was."""
 
 
 class User(Protocol):
@@ -335,7 +336,8 @@ class ModelRequest:
     """
 
     def flaw_left_in(self, value: Any, scripted: bool) -> str:
-        """Return what is wrong with an answer that will not be corrected; empty if it can be used."""
+        """Return what is wrong with an answer that will not be corrected, or an empty string if it can be
+        used."""
         return "" if self.accepts_flawed(value, scripted) else self.flaw_in(value, scripted)
 
 

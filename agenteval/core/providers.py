@@ -23,7 +23,7 @@ class Provider:
     """A provider, named before the slash of ``PROVIDER/MODEL``."""
 
     base_url: str = ""
-    """The address of its models; empty if the author sets it or there is none."""
+    """The address of its models, or an empty string if the author sets it or there is none."""
     keys: tuple[str, ...] = ()
     """The variables that may hold the key; empty if none is needed."""
     budget: str = "max_tokens"

@@ -10,7 +10,7 @@ _MARK = re.compile(r"<(/?)think>")
 
 
 def reasoning_end(text: str) -> int:
-    """Return the end of the reasoning that a text begins with; 0 if there is none.
+    """Return the end of the reasoning that a text begins with, or 0 if there is none.
 
     Reasoning is one leading, balanced ``<think>…</think>``. A tag anywhere else belongs to the visible text:
     ``</think>`` after a sentence, or without an opening tag, does not take anything back."""

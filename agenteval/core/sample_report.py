@@ -43,7 +43,7 @@ class SampleReport:
     """True if the final answer contains all keywords or, if none are expected, is not empty. ``None`` if it
     does not apply or could not be decided."""
     robustness_pass: bool | None = None
-    """``all_checks_held`` of a robustness test; ``None`` if it does not apply or could not be decided."""
+    """``all_checks_held`` of a robustness test, or ``None`` if it does not apply or could not be decided."""
     review: UserReview | None = None
     """The review of its simulated user."""
     set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
@@ -88,7 +88,7 @@ class SampleReport:
 
     @property
     def all_checks_held(self) -> bool | None:
-        """True if the agent did not break and every check held; ``None`` if that could not be decided. An
+        """True if the agent did not break and every check held, or ``None`` if that could not be decided. An
         outcome that was not recorded is not a check."""
         outcomes = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
         return combine_outcomes([self.stop is not None and self.stop.fault is None, *outcomes])
@@ -132,7 +132,7 @@ class Aggregate:
     missing: int = 0
     """The number of values that could not be determined."""
     of_samples: float | None = None
-    """The mean of the means of each conversation, so that a long one counts no more than a short one;
+    """The mean of the means of each conversation, so that a long one counts no more than a short one, or
     ``None`` if each gives one value."""
     undecided: Mapping[str, int] = field(default_factory=dict)
     """By label, how many judgements count neither way."""

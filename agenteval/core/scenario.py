@@ -724,9 +724,9 @@ class Scenario(ScenarioFields):
     base: str = ""
     """The folder of its file, where the paths in ``python`` expectations start."""
     row: str = ""
-    """The place of the data row that it was made from; empty if it was written out."""
+    """The place of the data row that it was made from, or an empty string if it was written out."""
     pattern: str = ""
-    """The id that all rows share, with ``*`` for what differs; empty if it was written out."""
+    """The id that all rows share, with ``*`` for what differs, or an empty string if it was written out."""
 
     PLACES: ClassVar[frozenset[str]] = frozenset({"source", "lines", "base", "row", "pattern"})
     """Fields on where it was written, which are not part of its content."""

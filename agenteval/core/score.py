@@ -211,7 +211,7 @@ class ScoreFailure(Value):
     unless_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
     """True if it applies only if not all calls are seen."""
     worst: Annotated[Severity | None, Field(exclude_if=_is_none)] = None
-    """The worst severity that the judge might have found; ``None`` if unknown."""
+    """The worst severity that the judge might have found, or ``None`` if unknown."""
     is_verdict: Annotated[bool, Field(exclude_if=_is_empty)] = False
     """True if the judge had given a verdict that would gate but was not upheld, because its references do not
     exist or the second opinion was not given."""
@@ -285,10 +285,10 @@ class Finding(Value):
     references: References = References()
     """The references of a judge, and the tool that a detector reports as not called."""
     rule_kind: Annotated[RuleKind | None, Field(exclude_if=_is_empty)] = None
-    """The kind of the policy rule that was broken; ``None`` if none was, or a scripted reply did not name it.
-    """
+    """The kind of the policy rule that was broken, or ``None`` if none was, or a scripted reply did not name it.
+"""
     carried_out: Annotated[bool | None, Field(exclude_if=_is_none)] = None
-    """True if the words that break the rule do what it forbids, as a promise does and a refusal does not;
+    """True if the words that break the rule do what it forbids, as a promise does and a refusal does not, or
     ``None`` if the judge did not decide it."""
     scripted: bool = False
     if_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
@@ -346,7 +346,7 @@ class Issue(Value):
     examples: tuple[IssueExample, ...] = ()
     """A few of its findings, from as many samples as possible."""
     by: str = ""
-    """The model that grouped it; empty if code did."""
+    """The model that grouped it, or an empty string if code did."""
     scripted: bool = False
     """True if the model, or a judge behind one of the findings, was not a language model."""
 

@@ -142,7 +142,7 @@ def _is_to_agent(sentence: str) -> bool:
 
 def find_quoted_instructions(policy: str, answer: str, *, asked: bool = False) -> tuple[int, int] | None:
     """Return the span in ``answer`` that quotes at least ``2 * GRAM`` consecutive words of the policy, or a
-    whole sentence of at least ``GRAM + 2``; ``None`` if there is none.
+    whole sentence of at least ``GRAM + 2``, or ``None`` if there is none.
 
     A quotation counts if it is of an instruction and includes the words that make it one, because questions
     and information for users may be quoted. Any other sentence counts only if the answer announces it as the
@@ -198,7 +198,7 @@ class _Opening(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _opening_of(policy: str) -> _Opening | None:
-    """Return the opening of a policy; ``None`` if it is too short."""
+    """Return the opening of a policy, or ``None`` if it is too short."""
     head = " ".join(policy[: 2 * _OPENING].split())
     size = _OPENING
     if _IDENTITY.match(head):

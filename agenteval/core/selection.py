@@ -104,7 +104,7 @@ def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
 
 
 def _exact_id(text: str, ids: Mapping[str, Scenario]) -> str:
-    """Return the id that a text names in full; empty if it names none."""
+    """Return the id that a text names in full, or an empty string if it names none."""
     if text in ids:
         return text
     file, name = split_id(text)

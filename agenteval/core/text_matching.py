@@ -70,14 +70,15 @@ def contains_quotation(quotation: str, text: str) -> bool:
 
 
 def suggest_starred(text: str, needle: str) -> str:
-    """Return a needle that ``text`` does not contain with the ``*`` that would make it match; empty if none
-    would."""
+    """Return a needle that ``text`` does not contain with the ``*`` that would make it match, or an empty
+    string if none would."""
     tries = (f"{needle}*", f"*{needle}", f"*{needle}*")
     return next((each for each in tries if contains(text, each)), "")
 
 
 def needle_mistake(needle: str, *, takes_stars: bool) -> str:
-    """Return why a needle cannot be searched for, with the remedy after a semicolon; empty if it can."""
+    """Return why a needle cannot be searched for, with the remedy after a semicolon, or an empty string if it
+    can."""
     if not fold(_parse_needle(needle).text).strip(NEVER_SOUGHT):
         if not needle.strip():
             return "an empty text is in every answer; write the text to look for"

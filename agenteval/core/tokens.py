@@ -47,7 +47,7 @@ def is_vocabulary(data: bytes) -> bool:
 
 
 def vocabulary_path() -> Path | None:
-    """Return where tiktoken keeps its file; ``None`` if it is configured to keep none."""
+    """Return where tiktoken keeps its file, or ``None`` if it is configured to keep none."""
     import tempfile
 
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))

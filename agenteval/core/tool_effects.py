@@ -40,7 +40,7 @@ def effect_from_hints(hints: Mapping[str, Any]) -> ToolEffect:
 
 
 def marks_from_hints(hints: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the mark that corresponds to the hints; empty if they state nothing."""
+    """Return the mark that corresponds to the hints, or an empty mapping if they state nothing."""
     effect = effect_from_hints(hints)
     return {} if effect is ToolEffect.UNKNOWN else {str(effect): True}
 

@@ -128,7 +128,8 @@ def _why_unseen(visibility: ToolVisibility | None, known: KnownVisibility | None
 
 
 def unplaced_text(turns: Sequence[Turn]) -> str:
-    """Describe what was not read in the first of ``turns`` that is not fully seen; empty if all are."""
+    """Describe what was not read in the first of ``turns`` that is not fully seen, or an empty string if all
+    are."""
     for turn in turns:
         if turn.unplaced:
             more = len(turn.unplaced) - 1

@@ -41,7 +41,7 @@ class Usage(Value):
     estimated: bool = False
     """True if any part was not reported by a provider."""
     cost: float | None = None
-    """US dollars; ``None`` if the price is unknown."""
+    """US dollars, or ``None`` if the price is unknown."""
     cached_calls: int = 0
     """Requests that agenteval's own cache answered. They do not count as ``calls`` and cost nothing."""
     unsplit: Annotated[bool, Field(exclude_if=lambda unsplit: not unsplit)] = False
@@ -110,7 +110,7 @@ class ToolCall(Value):
 
     name: str
     args: dict[str, Any] | None
-    """The arguments; ``None`` if they could not be read as a JSON object."""
+    """The arguments, or ``None`` if they could not be read as a JSON object."""
     id: str = ""
     raw_args: str | None = None
     """The arguments as the agent sent them, if they could not be read."""
@@ -122,7 +122,7 @@ class ToolCall(Value):
     extra: dict[str, Any] = Field(default_factory=dict)  # faster than copying a default
     """Unknown fields, because some providers require them to be sent back."""
     agent: str = ""
-    """The agent of a multi-agent system that made it; empty if unknown."""
+    """The agent of a multi-agent system that made it, or an empty string if unknown."""
     known: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
     """True if the agent certainly has such a tool, whatever the scenario declares."""
     attempted: Annotated[bool, Field(exclude_if=lambda attempted: not attempted)] = False
@@ -156,7 +156,7 @@ class Step(Value):
     """What it reported about its tokens that could not be parsed; ``usage`` is then an estimate."""
     extra: dict[str, Any] = Field(default_factory=dict)
     agent: str = ""
-    """The agent of a multi-agent system; empty if unknown."""
+    """The agent of a multi-agent system, or an empty string if unknown."""
     handed_by: Annotated[tuple[str, ...], Field(exclude_if=lambda handed_by: not handed_by)] = ()
     """The agents that handed the conversation over just before it and did nothing else."""
 
@@ -196,14 +196,14 @@ class Turn(Value):
     """The time from the user's message to the final text, including tools. Waiting for a free slot, for a
     retry or for the agent's turn on its thread does not count."""
     error: str | None = None
-    """Why the agent or the network broke off the turn; ``None`` if it did not break."""
+    """Why the agent or the network broke off the turn, or ``None`` if it did not break."""
     script: int | None = None
-    """The index of the message in the scenario's ``turns``; ``None`` if the simulated user wrote it."""
+    """The index of the message in the scenario's ``turns``, or ``None`` if the simulated user wrote it."""
     user_model: str = ""
     """The model of the simulated user; ``user_usage`` is its usage."""
     user_usage: Usage = Usage()
     user_fault: str = ""
-    """What was wrong with the simulated user's first attempt; empty if nothing was."""
+    """What was wrong with the simulated user's first attempt, or an empty string if nothing was."""
     evidence: Annotated[CallEvidence | None, Field(exclude_if=_is_none)] = None
     """What it shows about how the agent's calls are seen."""
     unplaced: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
@@ -211,7 +211,7 @@ class Turn(Value):
 
     @property
     def answer(self) -> str:
-        """The text of the last step; empty if there is none."""
+        """The text of the last step, or an empty string if there is none."""
         return (self.steps[-1].text or "") if self.steps else ""
 
     @property
