@@ -26,7 +26,7 @@ class DatasetRow(NamedTuple):
     reply: ParsedResponse
     """The answer."""
     unplaced: tuple[Unplaced, ...]
-    """Other content of the row that could not be interpreted."""
+    """Other content of the row that could not be placed."""
 
 
 def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:

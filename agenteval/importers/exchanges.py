@@ -56,7 +56,7 @@ class LoggedMessages(NamedTuple):
     notes: tuple[str, ...] = ()
     """Warnings about content that was not imported exactly as written."""
     unplaced: tuple[Unplaced, ...] = ()
-    """Content other than the messages that could not be interpreted."""
+    """Content other than the messages that could not be placed."""
     of_unknown_turn: frozenset[str] = frozenset()
     """The ids of calls that may belong to a different turn."""
 

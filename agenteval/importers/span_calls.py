@@ -80,7 +80,7 @@ class TracedTurn:
     unclear: tuple[str, ...]
     """The names of tools whose arguments are missing from all spans."""
     unplaced: tuple[str, ...] = ()
-    """Content of the spans that could not be interpreted."""
+    """Content of the spans that could not be placed."""
 
 
 def is_complete(spans: Sequence[RawSpan], root: str) -> bool:
@@ -132,9 +132,9 @@ class SpanOnlyContent(NamedTuple):
     results: dict[int, Message]
     """Results, keyed by the positions of their calls in the messages."""
     unplaced: list[tuple[Span, Unplaced]]
-    """Content that could not be interpreted, with its span."""
+    """Content that could not be placed, with its span."""
     earlier: list[tuple[Span, Unplaced]]
-    """Uninterpreted content that belongs to turns before the turn of its span."""
+    """Unplaced content that belongs to turns before the turn of its span."""
 
 
 def find_span_only_content(
@@ -199,7 +199,7 @@ def _calls_in_inputs(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall
 
 
 def _collect_calls(tree: SpanTree) -> tuple[list[_TracedCall], list[tuple[Span, Unplaced]]]:
-    """Return the calls in the spans, and the content of model answers that could not be interpreted."""
+    """Return the calls in the spans, and the content of model answers that could not be placed."""
     calls: list[_TracedCall] = []
     unread: list[tuple[Span, Unplaced]] = []
     for span in tree.ordered:

@@ -146,8 +146,7 @@ def _find_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tu
 
 
 def _spread_values(attributes: Mapping[str, Any], name: str) -> Any:
-    """Return a value that is split into several attributes, such as ``name.0.role`` and ``name.0.content``.
-    """
+    """Return a value that is split into several attributes, such as ``name.0.role`` and ``name.0.content``."""
     below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
     return unflatten(below) if any(key[:1].isdecimal() for key in below) else None
 
@@ -234,7 +233,7 @@ def _messages_in_events(span: Span) -> tuple[_FoundMessages, _FoundMessages]:
 
 def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the message in an event. An event that cannot be read is returned unchanged, so that it is
-    reported as uninterpreted content."""
+    reported as unplaced content."""
     found, role = dict(fields), ROLES_OF_EVENTS[name]
     is_cut = any(is_broken_json(fields.get(key), _OBJECT) for key in _BODIES)
     for key in (*_BODIES, "message"):

@@ -1,7 +1,7 @@
 """Classifies the spans of a trace: tool calls, model answers, and other steps. Pure.
 
 Many libraries write spans, each with different names for the kinds of spans. A span of an unknown kind may be
-a tool call, so it is reported as uninterpreted (``agenteval.messages.unplaced_entries``)."""
+a tool call, so it is reported as unplaced (``agenteval.messages.unplaced_entries``)."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
 def unplaced_span(
     span: Mapping[str, Any], attributes: Mapping[str, Any], *, is_known: bool
 ) -> Unplaced | None:
-    """Return the reason why a span could not be interpreted, or ``None`` if its kind and its events are
+    """Return the reason why a span could not be placed, or ``None`` if its kind and its events are
     known. ``is_known`` means that the span is accounted for in another way: its messages are read, or all
     other spans of the trace are nested in it."""
     kind, name = kind_of(attributes), str(span.get("name") or "")

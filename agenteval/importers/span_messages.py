@@ -6,13 +6,13 @@ request and the final answer. All messages form a tree. A span whose input is kn
 the messages that come next. The order of spans is therefore irrelevant, and a question that was asked twice
 has two answers in one turn.
 
-- A message is recognized by the ids of its calls or, if it contains no calls, by its role and text.
-- The spans of the outermost agent contain the conversation. The spans of an agent that was called by a tool or
-  by another agent are separate, unless they begin with all messages so far (a handoff).
+- A message is recognized by the ids of its calls or, if there are no ids, by its role, text and calls.
+- The spans of the outermost agent contain the conversation. The spans of an agent that was called by a tool
+  or by another agent are separate, unless they begin with all messages so far (a handoff).
 - A span around other spans of its agent repeats their messages; its additional messages are inserted between
   them. An agent's answer that is only a text attribute of its span counts only if no nested span contains an
-  answer. If a span is a complete request (``WHOLE_REQUEST``), its input is the user's message, and models with
-  different inputs are separate.
+  answer. If a span is a complete request (``WHOLE_REQUEST``), its input is the user's message, and models
+  with different inputs are separate.
 - An empty answer does not appear in any later input. It is inserted before the next user message, or at the
   end. If no span contains the answer there, the turn is not fully seen.
 - A span whose input does not begin with the messages so far is appended, and the gap before it is not fully
@@ -77,8 +77,7 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
 
 
 def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Span]]:
-    """Return the spans of the outermost agent, and the spans of other agents that were not called by a tool.
-    """
+    """Return the spans of the outermost agent, and the spans of other agents that were not called by a tool."""
     depth = {span: tree.depth(span) for span in spans}
     outermost = min(depth.values())
     level = {span for span in spans if depth[span][0] == outermost[0]}
@@ -161,7 +160,7 @@ class _Item(NamedTuple):
 
     unit: _Unit | None
     """The comparable content. ``None`` for messages that do not appear in later inputs: instructions,
-    results, content that could not be interpreted, and answers that are empty or whose calls were not
+    results, content that could not be placed, and answers that are empty or whose calls were not
     recorded."""
     message: Any
     is_system: bool = False
@@ -230,7 +229,7 @@ class _MessageNode:
     turn: int
     next_nodes: list[_MessageNode] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
-    """The results of the message's calls, and content that could not be interpreted."""
+    """The results of the message's calls, and content that could not be placed."""
     silent: list[Any] = field(default_factory=list)
     """An empty answer, or a placeholder for an answer that no span contains."""
     is_end: bool = False
@@ -322,8 +321,7 @@ class _ConversationTree:
         return goes_on
 
     def hand_over(self, span: Span) -> bool:
-        """Check whether another agent continues after all messages so far (a handoff). If so, add its span.
-        """
+        """Check whether another agent continues after all messages so far (a handoff). If so, add its span."""
         units = [
             each.unit
             for each in self._reader.items(self._tree.contents_of(span).input_messages or ())

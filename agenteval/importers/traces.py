@@ -52,7 +52,7 @@ class _ExportedSpans(NamedTuple):
     documents: Mapping[str, Any]
     """Complete traces as they were written, keyed by id."""
     around: tuple[Unplaced, ...] = ()
-    """Other content of the page that could not be interpreted."""
+    """Other content of the page that could not be placed."""
 
 
 def _parse_other_tracers(value: Any) -> _ExportedSpans | None:
@@ -188,7 +188,7 @@ class _SpanGroup:
         return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
 
     def add_context(self, record: Record) -> None:
-        """Add the uninterpreted content of the document that contains some of the group's spans."""
+        """Add the unplaced content of the document that contains some of the group's spans."""
         if record.around != self.record.around:
             unplaced = {each.phrase: each for each in (*self.record.around, *record.around)}
             self.record = self.record._replace(around=(*unplaced.values(),))
@@ -305,7 +305,7 @@ def _without_messages(tree: SpanTree) -> Problem:
 
 
 def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree: SpanTree) -> LoggedMessages:
-    """Add the calls that are only in spans, and the content that could not be interpreted, each in its turn.
+    """Add the calls that are only in spans, and the content that could not be placed, each in its turn.
     A call that may belong to one of several turns is added to the last of these turns and marked, and these
     turns are not fully seen."""
     conversation = _TraceMessages(trace_messages.messages)

@@ -68,7 +68,7 @@ def parse_conversation(
     skipped.
 
     ``tools`` are the declared tools. ``no_calls_in`` specifies content that contains no calls although it
-    cannot be interpreted. Raises ``AuthorError`` (without a place) if most messages, or all messages of an
+    cannot be placed. Raises ``AuthorError`` (without a place) if most messages, or all messages of an
     agent, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _ConversationDraft(no_calls_in)
@@ -214,7 +214,7 @@ def _with_unknown_turn(step: Step, ids: Collection[str]) -> Step:
 class _ConversationDraft:
     """A conversation being assembled.
 
-    ``notes`` counts the content that could not be interpreted, by kind. ``remarks`` describes the same
+    ``notes`` counts the content that could not be placed, by kind. ``remarks`` describes the same
     content, with a remedy. ``unread`` is the number of messages that could not be read at all, and
     ``unread_keys`` are the keys of these messages."""
 
@@ -246,7 +246,7 @@ class _ConversationDraft:
                 self._unplaced(message.value, is_whole_message=message.is_unread)
 
     def close(self, around: Sequence[Unplaced]) -> None:
-        """Assign uninterpreted content to turns: content before all turns belongs to the first turn, and
+        """Assign unplaced content to turns: content before all turns belongs to the first turn, and
         content ``around`` the messages belongs to every turn."""
         for turn in self.turns[:1]:
             turn.unplaced |= dict.fromkeys(self._unplaced_before)
