@@ -408,7 +408,8 @@ DEFAULT_MAX_TURNS = 8
 
 
 class Config(Value):
-    """The merged configuration (``agenteval.yaml``). Every field is explained in ``docs/configuration.md``."""
+    """The merged configuration (``agenteval.yaml``). Every field is explained in
+    ``docs/configuration.md``."""
 
     agent: AgentConfig | None = None
     """The agent under test."""

@@ -13,8 +13,8 @@ from agenteval.core.score import Verdict
 RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-failed"
 """The commands that decide a gate without some conversations, which were not run or were lost."""
 RERUN_AFTER_FIX = f"agenteval doctor shows what is wrong; once that is fixed, {RERUN_FAILED}"
-"""A remedy like ``RERUN``, used if a repetition would fail in the same way: no access, an unknown host, or a
-judge that fails."""
+"""The remedy to show instead of ``RERUN_FAILED`` if a repetition would fail in the same way: no access, an
+unknown host, or a judge that fails."""
 REPORTED = "reported"
 """The verdict of a log that contains no expectations and was not evaluated by a gate."""
 EVERY_SAMPLE = "every sample passes"

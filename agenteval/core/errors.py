@@ -70,8 +70,8 @@ REMEDY = " — "
 
 
 def split_remedy(text: str) -> tuple[str, str]:
-    """Split a message into a description and a remedy, which is empty if the message contains none. This
-    reverses the way in which ``Problem`` joins them. A quotation after the dash is not a remedy."""
+    """Split a message into a description and a remedy, reversing the way in which ``Problem`` joins them. The
+    remedy is an empty string if the message contains none. A quotation after the dash is not a remedy."""
     what, _, remedy = text.partition(REMEDY)
     return (text, "") if remedy.startswith('"') else (what, remedy)
 

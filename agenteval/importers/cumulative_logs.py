@@ -1,4 +1,5 @@
-"""Detects cumulative logs, in which each request repeats all earlier messages of the same conversation. Pure."""
+"""Detects cumulative logs, in which each request repeats all earlier messages of the same
+conversation. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ ComparableMessages: TypeAlias = Sequence[ComparableMessage]
 
 
 def comparable_messages(messages: Iterable[Any], *, results: bool = True) -> list[ComparableMessage]:
-    """Return the messages in a form that can be compared. If ``results`` is false, tool messages are omitted."""
+    """Return the messages in a form that can be compared. If ``results`` is false, tool messages
+    are omitted."""
     parsed = parse_messages(messages)
     left_out = {UNPLACED} if results else {UNPLACED, "tool"}
     return [_to_comparable(each) for each in parsed if each.role not in left_out]

@@ -1,4 +1,5 @@
-"""Matches recorded conversations by id with the scenarios in a file, which contain the author's expectations."""
+"""Matches recorded conversations by id with the scenarios in a file, which contain the author's
+expectations."""
 
 from __future__ import annotations
 

@@ -76,7 +76,8 @@ def fields_of(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_listed(trace: Mapping[str, Any]) -> bool:
-    """Check whether a trace comes from a list of traces, in which observations, and thus calls, are omitted."""
+    """Check whether a trace comes from a list of traces, in which observations, and thus calls,
+    are omitted."""
     if (
         not {"input", "output"} <= trace.keys()
         or _LISTED_TRACE_FIELDS.isdisjoint(trace)

@@ -1,4 +1,5 @@
-"""Reads conversations from one file after another. Conversations are not kept in memory after being yielded."""
+"""Reads conversations from one file after another. Conversations are not kept in memory after
+being yielded."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ class CoverageTally:
 
     @property
     def text(self) -> str:
-        """The share of messages that was read, as a sentence, or an empty string if there were no messages."""
+        """The share of messages that was read, as a sentence, or an empty string if there were no
+        messages."""
         if self.is_whole:
             return f"all {self._messages:,} messages were read" if self._messages else ""
         share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"

@@ -146,7 +146,8 @@ def _find_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tu
 
 
 def _spread_values(attributes: Mapping[str, Any], name: str) -> Any:
-    """Return a value that is split into several attributes, such as ``name.0.role`` and ``name.0.content``."""
+    """Return a value that is split into several attributes, such as ``name.0.role`` and
+    ``name.0.content``."""
     below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
     return unflatten(below) if any(key[:1].isdecimal() for key in below) else None
 

@@ -77,7 +77,8 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
 
 
 def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Span]]:
-    """Return the spans of the outermost agent, and the spans of other agents that were not called by a tool."""
+    """Return the spans of the outermost agent, and the spans of other agents that were not called
+    by a tool."""
     depth = {span: tree.depth(span) for span in spans}
     outermost = min(depth.values())
     level = {span for span in spans if depth[span][0] == outermost[0]}
@@ -321,7 +322,8 @@ class _ConversationTree:
         return goes_on
 
     def hand_over(self, span: Span) -> bool:
-        """Check whether another agent continues after all messages so far (a handoff). If so, add its span."""
+        """Check whether another agent continues after all messages so far (a handoff). If so, add
+        its span."""
         units = [
             each.unit
             for each in self._reader.items(self._tree.contents_of(span).input_messages or ())

@@ -61,7 +61,8 @@ class SpanTree:
         yield from self.ancestors(span)
 
     def nested_spans(self, spans: Sequence[Span]) -> dict[Span, list[Span]]:
-        """Return those of the given spans that contain other given spans, each with the spans nested in it."""
+        """Return those of the given spans that contain other given spans, each with the spans
+        nested in it."""
         found: dict[Span, list[Span]] = {}
         members = set(spans)
         for span in spans:
@@ -154,7 +155,8 @@ class SpanTree:
         return steps + sum(bool(each.tool) for each in self.ancestors(span)), others
 
     def _ran_within_another_agent(self, invocation: Span) -> bool:
-        """Check whether another agent was running at the same time, even though its span is not an ancestor."""
+        """Check whether another agent was running at the same time, even though its span is not an
+        ancestor."""
         if invocation not in self._is_nested_by_time:
             above, name = {*self.ancestors(invocation)}, self._own_agent(invocation)
             self._is_nested_by_time[invocation] = any(

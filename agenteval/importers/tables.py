@@ -77,7 +77,8 @@ def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogE
 
 
 def _header_problem(header: Sequence[str]) -> str:
-    """Return the reason why the rows below a header cannot be read, or an empty string if they can be read."""
+    """Return the reason why the rows below a header cannot be read, or an empty string if they can
+    be read."""
     if twice := next((name for name in header if name and header.count(name) > 1), ""):
         return f"two columns are named '{twice}': it is unknown which one is meant"
     if _conversation_column(header):
