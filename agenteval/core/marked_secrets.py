@@ -206,8 +206,8 @@ def _character_kind(char: str) -> str:
 
 
 class UnknownSecret(str):
-    """A secret that a replay cannot determine, because its variables are not set. The recording contains its
-    placeholder."""
+    """A secret that a replay cannot determine, because the environment variables that contain it are unknown.
+    The recording contains its placeholder."""
 
     __slots__ = ()
 

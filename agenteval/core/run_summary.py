@@ -40,9 +40,9 @@ class ScenarioSummary(Value):
     known: int = 0
     """The number of epochs that were not lost, so that their failures are known."""
     scores: dict[str, tuple[float, ...]] = {}
-    """The mean score of each of these conversations, keyed by metric."""
+    """The mean score of each epoch that was not lost, keyed by metric."""
     effort: dict[str, tuple[float, ...]] = {}
-    """The tokens, latency and similar numbers of each of these conversations."""
+    """The tokens, latency and similar numbers of each epoch that was not lost."""
     failures: tuple[FailureSummary, ...] = ()
 
 

@@ -22,8 +22,7 @@ _EXAMPLE = """\
 let agenteval init find it, or write to agenteval.yaml
   agent:
     name: my-agent
-    target: my_agent.py:agent     # a Python function; or endpoint:
-    http://localhost:8000/v1/chat/completions"""
+    target: my_agent.py:agent     # a Python function; or endpoint: http://localhost:8000/v1/chat/completions"""
 
 
 @dataclass(frozen=True)
