@@ -695,8 +695,7 @@ class ScenarioFields(Value):
     thresholds: Thresholds = {}
     """Lowest acceptable scores by metric; null removes a threshold of the configuration."""
     checks: Literal["none"] | None = None
-    """Confirmation (none) that nothing is checked except for a non-empty answer and no failure of the agent.
-    """
+    """Confirmation (none) that only failures of the agent and empty answers are checked."""
 
 
 def _rows(value: Any) -> Any:

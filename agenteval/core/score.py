@@ -260,8 +260,8 @@ class UserReview(Value):
 
     @property
     def decides(self) -> bool:
-        """True if the outcome is the simulated user's fault. A conversation that passed in spite of the fault
-        still passes."""
+        """True if the outcome is the simulated user's fault. A conversation that passed although the user
+        hindered the agent still passes."""
         return self.is_fault and self.explains and (self.failed or self.label == HELPED)
 
     @property
