@@ -105,7 +105,7 @@ def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
 
 
 def _exact_id(text: str, ids: Mapping[str, Scenario]) -> str:
-    """Return the complete id that a string contains, or an empty string if there is none."""
+    """Return the id if the string is a complete id or ``FILE::ID``. Otherwise, return an empty string."""
     if text in ids:
         return text
     file, name = split_id(text)

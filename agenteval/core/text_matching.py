@@ -1,14 +1,15 @@
 """Matches text (keyword matching): does a text contain a needle, which is a string written by an author or a
 judge?
 
-**Both sides are folded**, so that typography does not affect the result: see ``folding``. Stars that represent any
-ending or beginning (wildcards) are parsed before folding.
+**Both sides are folded**, so that typography does not affect the result: see ``folding``. Stars that
+represent any ending or beginning (wildcards) are parsed before folding.
 
-**The ends of a needle are boundaries.** In scripts that separate words with spaces (Latin, Greek, Cyrillic), a match is
-never part of a word. A number is never split: a minus sign, digits, a decimal point with a fraction, and an exponent form
-one unit, and thousands separators are ignored. Only a needle that consists of digits also matches before a fraction:
-333 is in 333.33, but ``$25`` is not in "$25.50". Digits with two or more points (``1.2.3``, an IP address) are one word.
-In a date (``25.12.2026``) and between commas (``1,2,3``), each run of digits is a separate number.
+**The ends of a needle are boundaries.** In scripts that separate words with spaces (Latin, Greek, Cyrillic),
+a match is never part of a word. A number is never split: a minus sign, digits, a decimal point with a
+fraction, and an exponent form one unit, and thousands separators are ignored. Only a needle that consists of
+digits also matches before a fraction: 333 is in 333.33, but ``$25`` is not in "$25.50". Digits with two or
+more points (``1.2.3``, an IP address) are one word. In a date (``25.12.2026``) and between commas
+(``1,2,3``), each run of digits is a separate number.
 
 As for white space, only a single space may separate thousands, never a line break, a tab or several spaces. A
 non-breaking, narrow or thin space joins two groups of digits. An ordinary space may also separate two numbers
@@ -71,8 +72,8 @@ def contains_quotation(quotation: str, text: str) -> bool:
 
 
 def suggest_starred(text: str, needle: str) -> str:
-    """Add the ``*`` to a needle that would make it match ``text``, which does not contain the needle. Return
-    an empty string if no star would."""
+    """Suggest a form of ``needle`` with stars that matches ``text``, which does not contain the needle
+    itself. Return an empty string if there is none."""
     tries = (f"{needle}*", f"*{needle}", f"*{needle}*")
     return next((each for each in tries if contains(text, each)), "")
 

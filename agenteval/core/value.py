@@ -89,6 +89,6 @@ _ONE = AlternativeSchema(type=["string", "number", "boolean"])
 Text: TypeAlias = Annotated[str, BeforeValidator(_to_text), _SCALAR]
 Texts: TypeAlias = Annotated[tuple[Annotated[str, _SCALAR], ...], BeforeValidator(_to_texts), _ONE]
 ListOf: TypeAlias = Annotated[tuple[Annotated[Item, _SCALAR], ...], BeforeValidator(_to_texts), _ONE]
-"""A list of strings. A single string is expanded to a list with one element."""
+"""A list of strings of one type. A single string is expanded to a list with one element."""
 Count: TypeAlias = Annotated[int, BeforeValidator(_number)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
