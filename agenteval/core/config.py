@@ -104,7 +104,7 @@ class ModelConfig(Value):
     Paths in ``local/PATH.gguf`` and ``scripted/FILE.yaml`` are relative to the configuration's folder."""
 
     model: str
-    """PROVIDER/MODEL, such as openai/gpt-5-mini."""
+    """Provider and name of the model (PROVIDER/MODEL), such as openai/gpt-5-mini."""
     base_url: str | None = None
     """Base URL of the provider's API."""
     api_key_env: str | None = None
@@ -210,7 +210,7 @@ class ModelsConfig(Value):
         return chosen or self.default
 
     def key_of(self, role: Literal["user", "judge", "dedup"]) -> str:
-        """Return the key that sets the model of a role."""
+        """Return the key that sets the model for a role."""
         return f"models.{role if getattr(self, role) else 'default'}"
 
     @property
@@ -454,7 +454,7 @@ class Config(Value):
     budget: BudgetConfig = BudgetConfig()
     """Limits at which a run stops: calls, tokens, US dollars."""
     deadlines: DeadlinesConfig = DeadlinesConfig()
-    """Time limits of a turn, a conversation and the run."""
+    """Time limits for a turn, a conversation and the run."""
     prices: dict[str, Price] = {}
     """Prices by PROVIDER/MODEL or agent, in US dollars per million tokens."""
     cache: bool | Text = False

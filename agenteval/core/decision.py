@@ -68,8 +68,9 @@ class SampleDecision:
 
     verdict: Verdict
     fault: str | None = None
-    """``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``, ``undecided``
-    (the basis of a rule is unknown) or ``None`` (the sample passed, or failed an expectation)."""
+    """The party at fault: ``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``,
+    ``interrupted``, or ``undecided`` (the basis of a rule is unknown). ``None`` if the sample passed, or
+    failed an expectation."""
     violations: tuple[Violation, ...] = ()
     accepted: tuple[Violation, ...] = ()
     """Broken rules that do not count, because their failures are in the accept list."""

@@ -142,7 +142,7 @@ class AgentError(AgentevalError):
     fails."""
 
     kind: str
-    """``exception``, ``timeout``, ``http_status``, ``protocol`` or ``tool_loop``."""
+    """The kind of failure: ``exception``, ``timeout``, ``http_status``, ``protocol`` or ``tool_loop``."""
 
     def __init__(self, message: str, *, kind: str = "exception", seen: Any = None) -> None:
         self.kind = kind

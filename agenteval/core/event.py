@@ -135,7 +135,7 @@ class Scored(Value):
     type: Literal["scored"] = "scored"
     key: SampleKey
     turn: int | None
-    """The turn (from 0); ``None`` for the scope "conversation"."""
+    """The turn (from 0), or ``None`` if the scope is "conversation"."""
     items: tuple[ScoreItem, ...]
 
 
@@ -210,12 +210,12 @@ class SampleFinished(Value):
 
     @property
     def is_over(self) -> bool:
-        """True if a resumed run has nothing left to do for the sample; otherwise it is repeated."""
+        """True if a resumed run has nothing left to do for the sample. Otherwise, the sample is repeated."""
         return not (self.stop.is_cut_short or self.refused or self.again)
 
 
 class Notice(Value):
-    """A message that is not a result: a retry, a disabled sink, a dropped parameter."""
+    """A message that is not a result, such as a retry (backoff), a disabled sink, or a dropped parameter."""
 
     type: Literal["notice"] = "notice"
     level: Literal["info", "warning", "error"] = "info"
@@ -224,7 +224,7 @@ class Notice(Value):
 
 
 class CallsSeen(Value):
-    """A turn showed for the first time in the run how an agent's tool calls reach agenteval."""
+    """Reports the first turn in the run that showed how an agent's tool calls reach agenteval."""
 
     type: Literal["calls_seen"] = "calls_seen"
     agent: str

@@ -98,7 +98,7 @@ STRICT_AS_WRITTEN = json.JSONDecoder(
 
 
 def parse_or(text: str | bytes, otherwise: Any = None) -> Any:
-    """Parse JSON text; return ``otherwise`` if it is not JSON."""
+    """Parse JSON text, or return ``otherwise`` if the text is not valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

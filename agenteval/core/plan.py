@@ -30,7 +30,7 @@ Pairing: TypeAlias = tuple[str, str]
 """The id of a scenario and the name of an agent."""
 ModelRole: TypeAlias = Literal["user", "judge", "dedup"]
 ROLES: tuple[ModelRole, ...] = ("user", "judge", "dedup")
-"""The roles of agenteval's own models."""
+"""The roles for which agenteval uses its own models."""
 
 
 # Defaults are not written, because a large suite has thousands of these.
@@ -124,7 +124,7 @@ class SuitePolicy(Value):
     on_undecided: Literal["fail", "neutral"] = "fail"
     gates: GatesConfig = GatesConfig()
     accepted: tuple[AcceptedFailure, ...] = ()
-    """The accept list."""
+    """The accept list of known failures."""
     budget: BudgetConfig = BudgetConfig()
     deadlines: DeadlinesConfig = DeadlinesConfig()
     prices: dict[str, Price] = {}

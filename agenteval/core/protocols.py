@@ -269,7 +269,7 @@ class UserMove(NamedTuple):
     stop: StopReason | None = None
     """The reason why the conversation ends after the answer to this message."""
     script: int | None = None
-    """See ``Turn``."""
+    """The index of the message in the scenario's ``turns`` (see ``Turn``)."""
     usage: Usage = Usage()
     """The token usage of a simulated user."""
     model: str = ""
@@ -315,7 +315,7 @@ class Subject:
 
 
 def no_flaw(_value: Any, _scripted: bool) -> str:
-    """Accept every answer that has the requested shape."""
+    """Return an empty string, which means that the answer has no flaw."""
     return ""
 
 
@@ -330,7 +330,7 @@ class ModelRequest:
     comparisons of requests."""
 
     role: str
-    """``user``, ``judge`` or ``dedup``."""
+    """The role of the model: ``user``, ``judge`` or ``dedup``."""
     system: str
     """The system message, which may be empty."""
     prompt: str
@@ -360,7 +360,7 @@ class ModelRequest:
 
 
 class ModelReply(NamedTuple):
-    """An answer of the requested shape."""
+    """A model's answer, which has the requested shape."""
 
     value: BaseModel
     """The answer, which is an instance of the request's ``reply``."""

@@ -51,7 +51,7 @@ class SampleReport:
     """Results that a decisive review made obsolete: those for the entire conversation, and those for all
     turns from the user's fault onward. They no longer apply, but their cost still counts."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """See ``SampleFinished``."""
+    """The fingerprints before masking (see ``SampleFinished``)."""
     lost_attempts: tuple[SampleReport, ...] = ()
     """The lost conversations that this sample repeats. They do not count as results, but their cost does."""
 

@@ -225,7 +225,7 @@ class CallsExpectation(Value):
 
     @property
     def is_closed(self) -> bool:
-        """True if no other calls are allowed."""
+        """True if no calls other than the expected calls are allowed."""
         return self.match in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
 
     @property
@@ -269,7 +269,7 @@ class ToolCallsExpectation(CallsExpectation):
     ``forbidden``, or ``forbidden`` alone."""
 
     any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form), _OR_NONE], ...] | None = None
-    """Alternatives, each with match and calls, or none; at least one of them must hold."""
+    """Alternatives, each with match and calls, or none; at least one alternative must hold."""
     forbidden: tuple[ForbiddenCall, ...] = ()
     """Calls that must not be made."""
 
@@ -683,15 +683,15 @@ class ScenarioFields(Value):
     facts: Texts = ()
     """True statements that only the judge knows."""
     beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief), AlternativeSchema(type="string")]] = ()
-    """Beliefs of the simulated user, true or not."""
+    """Beliefs of the simulated user, which may be true or false."""
     tools: dict[str, Tool] = {}
     """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
     expect: Expectation = Expectation()
-    """Expectations for the whole conversation."""
+    """Expectations for the entire conversation."""
     epochs: Epochs | None = None
     """Number of conversations, or {min, max}."""
     max_turns: Annotated[Count, Field(ge=1)] | None = None
-    """Maximum number of turns of the simulated user."""
+    """Maximum number of turns by the simulated user."""
     thresholds: Thresholds = {}
     """Lowest acceptable scores by metric; null removes a threshold of the configuration."""
     checks: Literal["none"] | None = None
@@ -757,7 +757,7 @@ class Scenario(ScenarioFields):
 
     @property
     def has_several_turns(self) -> bool:
-        """True if the agent may be called more than once in a conversation."""
+        """True if the agent may be called more than once in a conversation (multi-turn)."""
         return not self.is_scripted or len(self.turns or ()) > 1
 
     @property

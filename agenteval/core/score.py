@@ -75,7 +75,7 @@ class References(Value):
     call: int | None = None
     """The tool call, counted from 0 over the entire conversation."""
     other_call: int | None = None
-    """The call that ``call`` repeats."""
+    """The earlier call that ``call`` repeats."""
     parameter: str = ""
     """A parameter of ``call``."""
     tool: str = ""
@@ -112,8 +112,8 @@ class Check(Value):
     kind: Literal["check"] = "check"
     """Distinguishes a check from other results of scorers."""
     name: str
-    """The path of the rule under ``expect`` (``tool_calls``, ``output.contains``, ``limits.steps``), or
-    ``no_error`` or ``answer``."""
+    """The path of the rule under ``expect`` (``tool_calls``, ``output.contains``, ``limits.steps``),
+    ``no_error``, or ``answer``."""
     passed: bool | None
     """True if the check passed, or ``None`` if this could not be decided."""
     detail: str = ""
@@ -266,7 +266,7 @@ class UserReview(Value):
 
     @property
     def sentence(self) -> str:
-        """The fault as a sentence."""
+        """A description of the fault, as a sentence."""
         who = "the user" if self.recorded else "the simulated user"
         return f"{who} {self.label} the agent: {self.reason} (evidence: “{self.evidence}”)"
 

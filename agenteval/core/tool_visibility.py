@@ -24,7 +24,7 @@ class VisibilitySource(StrEnum):
     """The source of the knowledge about an agent's visibility before the run."""
 
     AUTHOR = "author"
-    """The configuration: ``agent: {calls: all | unseen}``."""
+    """The configuration, in which the author set ``agent: {calls: all | unseen}``."""
     ADAPTER = "adapter"
     """The kind of agent and its options."""
     EARLIER_RUN = "earlier run"
@@ -59,8 +59,8 @@ def visibility_of(
     known: KnownVisibility | None, evidence: Collection[CallEvidence], *, passthrough: bool
 ) -> ToolVisibility:
     """Determine the extent to which an agent's calls are seen. ``evidence`` is all evidence from the agent's
-    turns. With ``passthrough``, or if only some of its calls are seen, the agent also has tools of its own. A
-    request to agenteval for other tools proves nothing about those."""
+    turns. With ``passthrough``, or if only some of its calls are seen, the agent also has tools of its own.
+    In this case, a request to agenteval for a tool proves nothing about the agent's own tools."""
     if known and (known.is_authors or known.calls is ToolVisibility.ALL):
         return known.calls
     has_other_ways = passthrough or (known is not None and known.calls is ToolVisibility.PARTLY)
@@ -105,7 +105,7 @@ class OpenReasons(NamedTuple):
     """The reasons why a check of an agent's calls remains open, with the remedies."""
 
     unseen: str = ""
-    """The reason if not all calls are seen."""
+    """The reason why not all calls are seen."""
     unplaced: str = ""
     """The setting that overrides an entry that could not be placed."""
 

@@ -168,7 +168,7 @@ class CallEvidence(StrEnum):
     """Evidence in a turn about how the agent's tool calls reach agenteval."""
 
     ASKED = "asked"
-    """The agent asked agenteval for a tool or for the list of tools."""
+    """The agent requested a tool call, or the list of tools, from agenteval."""
     REPORTED = "reported"
     """The agent's messages, its spans or a log contain a call."""
     RECORDED = "recorded"
@@ -247,7 +247,7 @@ class Turn(Value):
 
     @property
     def agents(self) -> frozenset[str]:
-        """The names of the known agents."""
+        """The names of the agents that are known to have replied in this turn."""
         return frozenset(filter(None, self.spoken))
 
     @property
@@ -275,7 +275,7 @@ class StopReason(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     """A failure occurred that is not the agent's fault."""
     SIMULATOR = "simulator"
-    """The simulated user did not act as a user."""
+    """The simulated user failed to act as a user."""
     AUTHOR_ERROR = "author_error"
     """A mock failed, or a tool was called although the scenario declares no tools."""
     BUDGET = "budget"

@@ -204,7 +204,7 @@ def _completed_spans(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator
 
 
 def _with_messages(span: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the user's request and the answer to an outermost step, if its input and output contain them."""
+    """Add the user's request and the answer to an outermost step, if they are in its input and output."""
     attributes = span["attributes"]
     messages = parse_step_messages(attributes.get(_INPUT), attributes.get(_OUTPUT))
     if not messages.whole_request:

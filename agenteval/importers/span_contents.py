@@ -315,7 +315,7 @@ def _openinference_call(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _normalize_part(part: Any) -> Any:
-    """Convert a part of a message from OpenTelemetry's form to the common one."""
+    """Convert a part of a message from OpenTelemetry's form to the form used by all parsers."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and "content" in part:
         return {"type": "text", "text": part["content"]}

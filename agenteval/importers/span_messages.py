@@ -146,7 +146,7 @@ def _user_units(units: list[_Unit]) -> list[_Unit]:
 
 
 class _Unit(NamedTuple):
-    """One message of a user or an agent."""
+    """A single message of a user or an agent."""
 
     role: str
     text: str

@@ -115,13 +115,13 @@ class Span:
                 yield dict(_pairs(each.get("attributes")))
 
     def is_before(self, other: Span) -> bool:
-        """Check whether the span is known to have ended before another began."""
+        """Check whether the span is known to have ended before the other span began."""
         if other.start is None or self.start is None:
             return False
         return self.start < other.start and (self.end is None or self.end <= other.start)
 
     def is_during(self, other: Span) -> bool:
-        """Check whether the span is known to have begun and ended while another was running."""
+        """Check whether the span is known to have begun and ended while the other span was running."""
         if None in (other.start, self.start, self.end, other.end):
             return False
         return other.start < self.start and self.end < other.end  # type: ignore[operator]

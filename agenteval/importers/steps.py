@@ -63,9 +63,9 @@ class TracerStep(NamedTuple):
     """Content that may contain calls, keyed by attribute name."""
     events: Sequence[Any] = ()
     unseen: Sequence[Mapping[str, Any]] = ()
-    """See ``unseen_steps``."""
+    """Descriptions of absent steps (see ``unseen_steps``)."""
     whole_request: str = ""
-    """See ``WHOLE_REQUEST``."""
+    """The value stored under ``WHOLE_REQUEST``."""
 
 
 def unseen_steps(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:

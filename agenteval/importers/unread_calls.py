@@ -58,7 +58,7 @@ class UnreadCall(NamedTuple):
     id: str
     """The id of the call, or an empty string if it is not given."""
     is_result: bool = False
-    """True if this is the result of the call."""
+    """True if this object is the result of the call."""
     location: str = ""
     """The attribute or the event that contains the call."""
     is_in_event: bool = False
