@@ -34,9 +34,9 @@ def _parse_secret(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise ValueError("a secret is a text; write it in quotes")
+        raise ValueError("a secret must be a string; put it in quotes")
     if why := mistake_in(value):
-        raise ValueError(f"{why}; write a longer text, or set its variable, or remove it")
+        raise ValueError(f"{why}; write a longer string, or set its variable, or remove it")
     return value
 
 
@@ -345,7 +345,7 @@ class JudgeConfig(Value):
     corroborate: bool = True
     """True if a verdict that would fail something needs a second opinion that tries to refute it."""
     on_failure: Literal["undecided", "skip"] = "undecided"
-    """Result of a conversation whose judge failed: undecided, or decided without the judge (skip)."""
+    """Outcome if a judge fails: undecided, or decided without that judge (skip)."""
     calls: Literal["separate", "shared"] = "separate"
     """One call per score and criterion (separate), or one call for several of them (shared)."""
 

@@ -26,11 +26,11 @@ def mistake_in(secret: str) -> str:
     """Return the reason why a text cannot be a secret, without quoting the text. Return an empty string if it
     can."""
     if not secret.strip():
-        return "an empty text cannot be a secret"
+        return "an empty string cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:
         return f"a secret needs at least {SHORTEST} characters, and this one has {length} (without marks)"
     if not any(map(str.isalnum, fold(secret))):
-        return "a secret needs a letter or a digit, because nothing else of it can be masked"
+        return "a secret needs a letter or a digit, because nothing else can be masked"
     return ""
 
 

@@ -587,8 +587,7 @@ class Belief(Value):
     belief: Text
     """Statement that the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
-    """Strength of the belief; what can change it: loosely, the agent's word; normally, a reason; firmly,
-    nothing."""
+    """Strength: loosely, the agent's word changes it; normally, a reason does; firmly, nothing does."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
@@ -616,7 +615,7 @@ def _tool_names(value: Any) -> Any:
         if isinstance(text, str) and text.strip().casefold() in _NO_TOOL_NAMES:
             what = f"'{text}' would be the name of a tool"
             raise ValueError(
-                f"{what}; write expected_tools: {NO_CALL} if no tool may be called, else the names of tools"
+                f"{what}; write expected_tools: {NO_CALL} if no tool may be called, or list the expected tools"
             )
     return value
 

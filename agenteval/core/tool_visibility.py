@@ -92,7 +92,7 @@ NO_CALL_SEEN = (
 )
 NOT_OF_THE_LOG = (
     "neither a tool call nor the agent's tools are in the log — write agent: {calls: all} into the"
-    " configuration if the log would hold them"
+    " configuration if the log would contain them"
 )
 DECLARED_UNSEEN = "agent: {calls: unseen} says that calls may be made that agenteval does not see"
 OWN_TOOLS = (

@@ -195,7 +195,7 @@ def _read_exchange(
     if not (reply.is_known or is_answered or lost):
         keys = ", ".join(map(str, list(_parse_object(response))[:8]))
         what = f"the response contains no known message{keys and f' (it has {keys})'}"
-        raise AuthorError(Problem(what, f"log the complete response; else {IMPORTER_REMEDY}"))
+        raise AuthorError(Problem(what, f"log the complete response; otherwise, {IMPORTER_REMEDY}"))
     lost = reply.failure or ("" if reply.messages else lost)
     return LoggedMessages(messages + reply.messages, requests, reply.body, lost, reply.notes)
 

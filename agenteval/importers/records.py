@@ -147,7 +147,9 @@ def _find_messages(record: Any) -> LoggedMessages:
         if record and not any(map(is_message, record)):
             keys = ", ".join(_shown_keys(next(iter(objects_of(record)), {})))
             what = f"a list without any message{keys and f' (its first object has {keys})'}"
-            raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORTER_REMEDY}"))
+            raise AuthorError(
+                Problem(what, f"each message needs a role and content; otherwise, {IMPORTER_REMEDY}")
+            )
         return LoggedMessages(record)
     if not isinstance(record, dict):
         what = f"expected a conversation, got {json.dumps(record)[:60]}"
@@ -179,7 +181,7 @@ def _remedy(record: Mapping[str, Any]) -> str:
         others = ", ".join(key for key in _shown_keys(record) if key != found)
         other_keys = f", next to {others}" if others else ""
         there = f"there is {describe_json_type(record[found])}{other_keys}"
-        return f"expected a list of them in '{found}', {there}; else {IMPORTER_REMEDY}"
+        return f"expected a list of them in '{found}', {there}; otherwise, {IMPORTER_REMEDY}"
     keys = _shown_keys(record)
     lists = [key for key in keys if isinstance(record.get(key), list)]
     near = next((near for key in lists if (near := did_you_mean(key, MESSAGE_KEYS)).startswith("did")), "")

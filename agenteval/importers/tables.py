@@ -62,7 +62,9 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
 def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
         why = f"the row has {len(cells)} cells, the first line names {len(header)} columns"
-        return UnreadableRecord(where, f"{why}: put texts with a comma or a line break in double quotes")
+        return UnreadableRecord(
+            where, f"{why}: put values that contain a comma or a line break in double quotes"
+        )
     found = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
     columns = (
         [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)]
