@@ -41,8 +41,8 @@ class SearchTimeoutError(Exception):
 
 
 def pattern_matches(pattern: str, text: str, flags: int = 0) -> bool:
-    """Check whether the regular expression matches anywhere in the text. Both are composed (NFC) first.
-    Raises ``SearchTimeoutError``."""
+    """Check whether the regular expression matches anywhere in the text. The expression and the text are
+    first composed (NFC). Raises ``SearchTimeoutError``."""
     pattern, text = nfc(pattern), nfc(text)
     try:
         search = _compile(pattern, int(flags)).search

@@ -1,5 +1,5 @@
-"""A summary of a run, containing all information that is needed to compare a later run with it. Values only;
-``digest`` creates them."""
+"""A summary of a run, containing all information that is needed to compare a later run with that run. The
+module contains only values, which ``digest`` creates."""
 
 from __future__ import annotations
 

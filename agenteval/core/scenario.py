@@ -338,9 +338,10 @@ with warnings.catch_warnings():
         matches: Patterns | None = None
         """Regular expressions that must match somewhere in the answer, ignoring case."""
         json_schema: dict[str, Any] = {}
-        """JSON Schema that the answer, which must be JSON, must match."""
+        """JSON Schema for the answer, which must be valid JSON."""
         json: dict[str, Any] = {}  # type: ignore[assignment]
-        """Paths in the answer, which must be JSON, and the expected values: {"items[0].price": 9.5}."""
+        """Paths in the answer, which must be valid JSON, and their expected values: {"items[0].price": 9.5}.
+        """
         cites: Needles = ()
         """Strings that both the answer and the result of an earlier tool call must contain."""
 
@@ -587,7 +588,7 @@ class Belief(Value):
     belief: Text
     """Statement that the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
-    """Strength: loosely, the agent's word changes it; normally, a reason does; firmly, nothing does."""
+    """Strength: loosely, the agent's word changes it; normally, a reason does; firmly, nothing."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
@@ -615,7 +616,7 @@ def _tool_names(value: Any) -> Any:
         if isinstance(text, str) and text.strip().casefold() in _NO_TOOL_NAMES:
             what = f"'{text}' would be the name of a tool"
             raise ValueError(
-                f"{what}; write expected_tools: {NO_CALL} if no tool may be called, or list the expected tools"
+                f"{what}; write expected_tools: {NO_CALL} if no tool may be called, or list the tool names"
             )
     return value
 

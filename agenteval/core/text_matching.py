@@ -240,7 +240,7 @@ _OPENS, _CLOSES = re.compile(r"\*(?!\*)"), re.compile(r"(?<![\\*])\*")
 
 
 def _parse_needle(written: str) -> _Needle:
-    """Parse a needle. Two consecutive stars are Markdown and do not allow any ending."""
+    """Parse a needle. Two consecutive stars are Markdown emphasis and do not act as a wildcard."""
     text = written.strip()
     opens, closes = bool(_OPENS.match(text)), len(text) > 1 and bool(_CLOSES.match(text, len(text) - 1))
     return _Needle(text[opens : len(text) - closes], opens, closes)

@@ -113,7 +113,7 @@ class OpenReasons(NamedTuple):
 def explain_open(
     visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool = False
 ) -> OpenReasons:
-    """Return the reason why the absence of a call is not conclusive for this agent, with the remedy."""
+    """Return the reason why the absence of a call proves nothing about this agent, with the remedy."""
     overrules = "score --no-calls-in KEY" if recorded else "agent: {calls: all}"
     unplaced = f"{overrules} overrules it, if no call is there"
     return OpenReasons(_why_unseen(visibility, known, recorded=recorded), unplaced)

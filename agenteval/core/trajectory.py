@@ -1,6 +1,6 @@
 """The content (transcript) of a conversation: messages, tool calls, steps and turns.
 
-Values only, without identity (see ``SampleKey``), storage or display."""
+The module contains only values, without identity (see ``SampleKey``), storage or display."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class ToolVisibility(StrEnum):
     UNSEEN = "unseen"
     """No calls are seen."""
     DECLARED_UNSEEN = "declared unseen"
-    """No calls are seen, and the author trusts the agent's own statements about its actions (``calls:
+    """No calls are seen, and the author trusts the agent's statements about its own actions (``calls:
     unseen``)."""
 
 
