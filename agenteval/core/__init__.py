@@ -1,1 +1,2 @@
-"""Frozen values, the seams, and pure functions of text. Nothing here reads a file, a clock or a network."""
+"""Frozen values, the interfaces between packages, and pure functions on text. Nothing here reads a file, a
+clock or a network."""

@@ -27,7 +27,7 @@ def json_key(value: Any) -> Any:
 
 
 def is_same_call(one: ToolCall, other: ToolCall) -> bool:
-    """Check whether both calls are of the same tool with the same arguments, both readable."""
+    """Check whether two calls call the same tool with the same arguments, which must be readable in both."""
     if one.name != other.name or one.args is None or other.args is None:
         return False
     # Values that are equal in Python are the same JSON, except that True equals 1.
@@ -35,7 +35,7 @@ def is_same_call(one: ToolCall, other: ToolCall) -> bool:
 
 
 def describe_missing_arguments(call: ToolCall) -> str:
-    """Return the text for the arguments of a call that are unreadable or were not recorded."""
+    """Return the text shown for arguments of a call that are unreadable or were not recorded."""
     return ARGUMENTS_NOT_KNOWN if call.raw_args is None else f"unreadable: {call.raw_args}"
 
 
@@ -43,7 +43,7 @@ ARGUMENTS_NOT_KNOWN = "arguments not known"
 
 
 def format_call(call: ToolCall) -> str:
-    """Format a call as ``cancel_order(id="A-7")``; equal calls give equal texts."""
+    """Format a tool call as ``cancel_order(id="A-7")``. Equal calls are formatted identically."""
     if call.args is None:
         return f"{call.name}({describe_missing_arguments(call)})"
     args = (f"{name}={_json(call.args[name])}" for name in sorted(call.args))
@@ -55,7 +55,7 @@ def _json(value: Any) -> str:
 
 
 def _normalize_numbers(value: Any) -> Any:
-    """Return the value with equal numbers in one notation."""
+    """Return the value with equal numbers written in the same notation."""
     if isinstance(value, Mapping):
         return {name: _normalize_numbers(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -79,8 +79,8 @@ class CallOutcome(StrEnum):
 
 
 def outcome_of(call: ToolCall) -> CallOutcome:
-    """Classify a call. The outcome is open if there is no result, or after an error that may have occurred
-    after the action: a timeout, a broken connection, a status of 500 or above."""
+    """Classify the outcome of a tool call. The outcome is open if there is no result, or if an error may have
+    occurred after the action: a timeout, a broken connection, or a status of 500 or above."""
     if call.result is None:
         return CallOutcome.OPEN
     if call.result.refused:
@@ -102,10 +102,10 @@ def had_no_effect(call: ToolCall) -> bool:
 
 
 def is_clear_success(call: ToolCall) -> bool:
-    """Check whether the form of the result shows that the call achieved its purpose: an object without an
-    error, with a success marker and without a false or null value. A refusal may be worded in a way that code
-    does not recognize (``{"status": "denied"}``, "it has shipped"), or the result may not be an answer at
-    all."""
+    """Check whether the form of the result shows that the call achieved its purpose: the result is an object
+    with a success marker, without an error and without a false or null value. Other results are unclear: a
+    refusal may be worded in a way that code does not recognize (``{"status": "denied"}``, "it has shipped"),
+    or the result may not be an answer at all."""
     if call.result is None or had_no_effect(call):
         return False
     value = decode_result(call.result)
@@ -122,12 +122,12 @@ _ERROR_KEYS = frozenset(("error", "errors", "error_message", "errorMessage", "ex
 
 
 def decode_result(result: ToolResult) -> Any:
-    """Return the value of a result, decoded if it is JSON text."""
+    """Return the value of a result, decoded if the result is JSON text."""
     return parse_or(result.value, result.value) if isinstance(result.value, str) else result.value
 
 
 def is_empty_result(value: Any) -> bool:
-    """Check whether everything in a value is empty, false or zero: ``{"slots": [], "total": 0}``."""
+    """Check whether all contents of a value are empty, false or zero, as in ``{"slots": [], "total": 0}``."""
     if isinstance(value, dict | list):
         return all(map(is_empty_result, value.values() if isinstance(value, dict) else value))
     return value in (None, "", False, 0)
@@ -149,11 +149,12 @@ _INTERRUPTED = re.compile(
     r"\b(?:http|status|code)(?: (?:error|status|code))*\W{0,3}5\d\d\b|\A\W{0,3}(?:error\W{1,3})?5\d\d\b",
     re.IGNORECASE,
 )
-"""Phrases of clients and servers for a request whose response did not arrive, or not completely."""
+"""Phrases in messages of clients and servers for a request whose response did not arrive, or arrived only in
+part."""
 
 
 def _statuses(value: Any, depth: int = 3) -> Iterator[Any]:
-    """Yield the statuses that an error names, within a few wrappers."""
+    """Yield the statuses specified in an error, looking through a few levels of wrappers."""
     if not isinstance(value, Mapping) or not depth:
         return
     yield from (value[name] for name in (*_HTTP_STATUS, "status", "code") if name in value)
@@ -172,9 +173,10 @@ _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error")
 
 
 def error_of(result: ToolResult | None) -> str | None:
-    """Return the error message of a failed call; ``None`` if it did not fail. A result is an error if it is
-    marked as one, if it is an object that reports one (``error``, ``success: false``) or wraps such an
-    object, or if it is a text in the form of an exception or a status line."""
+    """Return the error message of a failed call, or ``None`` if the call did not fail. A result is an error
+    in any of these cases: it is marked as an error, it is an object that reports an error (``error``,
+    ``success: false``) or wraps such an object, or it is a string in the form of an exception or a status
+    line."""
     if result is None:
         return None
     if result.is_error:
@@ -189,8 +191,8 @@ def error_of(result: ToolResult | None) -> str | None:
 
 
 def begins_as_error(text: str) -> bool:
-    """Check whether a text has the form of a printed exception or of the status of a failed request. A
-    failure in prose is left to a judge."""
+    """Check whether a string has the form of a printed exception or of the status of a failed request.
+    Failures described in prose are left to a judge."""
     head = text.strip()[:_LONGEST_NAME]
     status = head.lower().removeprefix("http ")
     is_status = status.startswith(_STATUS_LINES) or status.rstrip(".!") in _REASONS
@@ -201,8 +203,8 @@ _LONGEST_NAME = 160
 _EXCEPTION = re.compile(r"(?:[\w.]*(?:Error|Exception)|(?i:error|exception))\s*[:(]|Traceback \(most recent")
 _STATUS_LINES = tuple(f"{each.value} {each.phrase}".lower() for each in HTTPStatus if each >= 400)
 _REASONS = frozenset(each.phrase.lower() for each in HTTPStatus if each >= 400 and " " in each.phrase)
-"""Reason phrases that count without a code. Those of one word ("Locked", "Gone") are excluded, because they
-may be the value that was looked up."""
+"""Reason phrases of HTTP statuses that are recognized without a status code. Single words ("Locked", "Gone")
+are excluded, because they may be the value that was looked up."""
 
 
 def _error_or_inner(value: Mapping[str, Any]) -> str | None:
@@ -213,8 +215,8 @@ def _error_or_inner(value: Mapping[str, Any]) -> str | None:
 
 
 def _inner_error(inner: Any) -> str | None:
-    """Return the error in a wrapped result. Its status is ignored, because it may be the value that was
-    looked up."""
+    """Return the error in a wrapped result. The status of the wrapped result is ignored, because it may be
+    the value that was looked up."""
     if isinstance(inner, str):
         text = inner.lstrip()
         inner = parse_object_literal(text) if text[:1] == "{" else inner
@@ -232,8 +234,8 @@ def _inner_error(inner: Any) -> str | None:
 
 
 def _unwrapped(value: Mapping[str, Any]) -> Any:
-    """Return the wrapped result of an object that holds little else and does not report success. A text is
-    returned only if it cannot be that of a document."""
+    """Return the wrapped result if the object contains little else and does not report success. A string is
+    returned only if it cannot be the content of a document."""
     if len(value) > _LARGEST_WRAPPER or any(value.get(name) is True for name in _SUCCESS_FIELDS):
         return None
     if str(value.get("status", "")).lower() in _SUCCESS_STATUSES:
@@ -278,8 +280,8 @@ _ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
 
 
 def _is_error_abroad(marker: Any, value: Mapping[str, Any]) -> bool:
-    """Check whether such a field reports an error of the call rather than of a machine that was looked up: it
-    is a code, or there is a message next to it."""
+    """Check whether an error field reports an error of the call rather than the state of an object that was
+    looked up. It does if its value is an error code, or if there is a message next to it."""
     if isinstance(marker, Mapping):
         return bool(marker) and len(value) <= _MOST_FIELDS
     if not isinstance(marker, str) or not marker.strip() or len(value) > _MOST_FIELDS:
@@ -297,7 +299,7 @@ _ERROR_ONLY_FIELDS = frozenset(
         "title", "retry_after", "retryable", "request_id", "requestId", "trace_id", "timestamp",
     )
 )  # fmt: skip
-"""Fields of an object that reports nothing but an error."""
+"""Fields of an object that contains nothing but an error."""
 _HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
 _LOOKUP_FIELDS = ("url", "endpoint", "host", "site", "path", "service")
 _FAILURE_WORDS = re.compile(
@@ -309,8 +311,8 @@ _FAILURE_WORDS = re.compile(
 
 
 def _is_refused(value: Mapping[str, Any]) -> bool:
-    """Check whether a small object is the HTTP response of a failed request rather than one that was looked
-    up."""
+    """Check whether a small object is the HTTP response of a failed request rather than a response that was
+    looked up."""
     if len(value) > 4 or any(map(value.__contains__, _LOOKUP_FIELDS)):
         return False
     if any(map(_is_failure, map(value.get, _HTTP_STATUS))):
@@ -352,7 +354,7 @@ def _error_message(value: Any) -> str:
 
 
 def abbreviate_call(call: ToolCall, limit: int = 300) -> str:
-    """Format a call as ``name({"a": 1})``, cut to ``limit`` characters."""
+    """Format a call as ``name({"a": 1})``, truncated to ``limit`` characters."""
     arguments = (call.raw_args or "") if call.args is None else to_json_or_repr(call.args)
     text = f"{call.name}({arguments})"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

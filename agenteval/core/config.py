@@ -1,4 +1,5 @@
-"""The configuration as a value, and its pure merge: defaults < file < environment < flags."""
+"""The configuration as a value, and the pure function that merges its sources: defaults < file < environment
+variables < command-line flags."""
 
 from __future__ import annotations
 
@@ -33,19 +34,19 @@ def _parse_secret(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise ValueError("a secret is a text; write it in quotes")
+        raise ValueError("a secret must be a string; put it in quotes")
     if why := mistake_in(value):
-        raise ValueError(f"{why}; write a longer text, or set its variable, or remove it")
+        raise ValueError(f"{why}; write a longer string, or set its variable, or remove it")
     return value
 
 
 KIND_BY_KEY = {"endpoint": "http", "target": "python", "command": "command"}
-"""The default of ``type``, by the option that is present."""
+"""The default of ``type``, keyed by the option that is present."""
 
 
 class AgentConfig(Value):
     """An agent under test. The fields are common to all agents. All other keys are options of the agent's
-    adapter, which alone knows and checks them (``AgentAdapter``); options of other packages' adapters are
+    adapter, which defines and checks them (``AgentAdapter``). Options for adapters of other packages are
     under ``options``."""
 
     model_config = ConfigDict(extra="allow")
@@ -55,68 +56,69 @@ class AgentConfig(Value):
     name: Annotated[Text, Field(min_length=1)] = "agent"
     """Name of the agent in reports."""
     type: str | None = None
-    """Kind of agent; the default follows from the key: target is python, endpoint http, command command."""
+    """Kind of agent; by default determined by the key: target is python, endpoint http, command command."""
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
     """Timeout of one request or call, in seconds."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
     """Maximum number of calls to the agent in any 60 seconds."""
     calls: Literal["all", "unseen"] | None = None
-    """Which of the agent's tool calls are seen: all, or unseen; default: the run finds out."""
+    """Which of the agent's tool calls are visible: all, or unseen; by default, the run determines it."""
     policy: str | None = None
-    """System prompt or policy of the agent, as text or a file; judges and leak checks use it."""
+    """System prompt or policy of the agent, as text or as a file; used by judges and leak checks."""
     secrets: Annotated[
         tuple[Annotated[str, BeforeValidator(_parse_secret), AlternativeSchema(type="number")], ...],
         BeforeValidator(_parse_secrets),
         Field(exclude_if=_is_empty),
     ] = ()
-    """Texts of at least 4 characters that the agent must never reveal; they are masked in all output."""
+    """Strings of at least 4 characters that the agent must never reveal; they are masked in all output."""
     mcp: bool = False
-    """Whether the agent finds the scenario's tools at an MCP server that agenteval runs."""
+    """True if the agent gets the scenario's tools from an MCP server that agenteval runs."""
     options: Annotated[dict[str, Any], AlternativeSchema(type="null")] = {}
     """Options of an adapter from another package."""
 
     @property
     def adapter_options(self) -> dict[str, Any]:
-        """The options of its adapter, as written."""
+        """The options for the agent's adapter, as written."""
         return {**(self.model_extra or {}), **self.options}
 
     @property
     def kind(self) -> str:
-        """The adapter's name; empty if nothing determines it."""
+        """The name of the adapter, or an empty string if it cannot be determined."""
         options = self.adapter_options
         return self.type or next((kind for key, kind in KIND_BY_KEY.items() if options.get(key)), "")
 
 
 DEFAULT_CONTEXT_TOKENS = 80_000
-"""The context of a model unless ``context`` sets it."""
+"""The context window of a model unless ``context`` is set."""
 LOCAL_CONTEXT_TOKENS = 8192
-"""The context of a model in this process unless ``extra: {n_ctx: …}`` sets it; its own maximum may need more
-memory than the machine has."""
+"""The context window of a model that runs in this process unless ``extra: {n_ctx: …}`` is set. The maximum
+context of the model may require more memory than the machine has."""
 PROMPT_OVERHEAD_TOKENS = 5_000
-"""Tokens that are reserved for the rules, a criterion, other answers, and the answer."""
+"""The number of tokens that are reserved for the rules, a criterion, other answers, and the answer."""
 
 
 class ModelConfig(Value):
-    """One of agenteval's own models. ``PROVIDER/MODEL`` alone is short for a mapping with ``model``.
+    """The configuration of one of agenteval's own models (LLMs). ``PROVIDER/MODEL`` alone is shorthand for a
+    mapping with ``model``.
 
-    Paths in ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder."""
+    Paths in ``local/PATH.gguf`` and ``scripted/FILE.yaml`` are relative to the configuration's folder."""
 
     model: str
-    """PROVIDER/MODEL, such as openai/gpt-5-mini."""
+    """Provider and name of the model (PROVIDER/MODEL), such as openai/gpt-5-mini."""
     base_url: str | None = None
     """Base URL of the provider's API."""
     api_key_env: str | None = None
-    """Name of the environment variable that holds the key, never the key itself."""
+    """Name of the environment variable that contains the API key, never the key itself."""
     client: Literal["http", "sdk"] | None = None
-    """What sends the requests: agenteval (http) or the openai package (sdk)."""
+    """Client that sends the requests: agenteval (http) or the openai package (sdk)."""
     timeout_s: Annotated[Number, Field(gt=0)] = 120.0
     """Timeout of one request, in seconds."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
-    """Maximum total seconds that a call may wait for retries and pauses."""
+    """Maximum total time that a call may spend waiting for retries and pauses, in seconds."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    """Maximum number of requests in any 60 seconds."""
+    """Rate limit: maximum number of requests in any 60 seconds."""
     tokens_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    """Maximum number of tokens in any 60 seconds."""
+    """Rate limit: maximum number of tokens in any 60 seconds."""
     temperature: Annotated[Number, Field(ge=0)] | None = None
     """Sampling temperature."""
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
@@ -124,7 +126,7 @@ class ModelConfig(Value):
     context: Annotated[Count, Field(ge=2000)] | None = None
     """Context window in tokens; longer records are shortened for judges."""
     extra: dict[str, Any] = {}
-    """Further keys, merged into each request."""
+    """Additional keys that are merged into each request."""
 
     SHORT_FORM: ClassVar[str] = "PROVIDER/MODEL"
 
@@ -134,7 +136,7 @@ class ModelConfig(Value):
 
     @property
     def _provider(self) -> Provider:
-        """The provider; for one of another package, the defaults."""
+        """The provider. For a provider of another package, the default values are used."""
         return PROVIDERS.shipped.get(self.provider, Provider())
 
     @property
@@ -144,7 +146,8 @@ class ModelConfig(Value):
 
     @property
     def record_tokens(self) -> int:
-        """The maximum length of a conversation record that the model judges, given its context."""
+        """The maximum length, in tokens, of a conversation record that the model judges, given its context
+        window."""
         n_ctx = (
             self.extra.get("n_ctx", LOCAL_CONTEXT_TOKENS)
             if self.provider == "local"
@@ -155,7 +158,7 @@ class ModelConfig(Value):
 
     @property
     def name(self) -> str:
-        """The model's name as the provider knows it; it may contain slashes."""
+        """The name of the model as used by the provider. It may contain slashes."""
         return self.model.partition("/")[2]
 
     @field_validator("model")
@@ -189,16 +192,16 @@ ModelEntry: TypeAlias = Annotated[ModelConfig, BeforeValidator(_to_model)]
 
 
 class ModelsConfig(Value):
-    """agenteval's own models by role; each role falls back to ``default``."""
+    """agenteval's own models, keyed by role. Each role defaults to ``default``."""
 
     MEANT: ClassVar[dict[str, str]] = {"/": "default"}
 
     default: ModelEntry | None = None
-    """Model of every role without its own."""
+    """Model for every role that has no model of its own."""
     user: ModelEntry | None = None
-    """Model of the simulated user."""
+    """Model for the simulated user."""
     judge: ModelEntry | None = None
-    """Model of the judges."""
+    """Model for the judges (LLM-as-a-judge)."""
     dedup: ModelEntry | None = None
     """Model that groups findings into issues."""
 
@@ -207,7 +210,7 @@ class ModelsConfig(Value):
         return chosen or self.default
 
     def key_of(self, role: Literal["user", "judge", "dedup"]) -> str:
-        """Return the key that sets the model of a role."""
+        """Return the key that sets the model for a role."""
         return f"models.{role if getattr(self, role) else 'default'}"
 
     @property
@@ -217,18 +220,18 @@ class ModelsConfig(Value):
 
 
 class Price(Value):
-    """US dollars per million tokens."""
+    """The prices of a model (cost per token) in US dollars per million tokens."""
 
     input: Annotated[Number, Field(ge=0)]
     """US dollars per million input tokens."""
     output: Annotated[Number, Field(ge=0)]
     """US dollars per million output tokens."""
     cached_input: Annotated[Number, Field(ge=0)] | None = None
-    """US dollars per million input tokens from the provider's cache; default: as input."""
+    """US dollars per million input tokens read from the provider's cache; by default, the same as input."""
 
 
 class Allowance(Value):
-    """Limits of spending; ``None`` means no limit."""
+    """Spending limits. ``None`` means that there is no limit."""
 
     max_calls: Annotated[Count, Field(ge=1)] | None = None
     """Maximum number of calls."""
@@ -239,7 +242,7 @@ class Allowance(Value):
 
     @property
     def limits(self) -> dict[str, int | float]:
-        """The limits that are set, by name."""
+        """The limits that are set, keyed by name."""
         limits = {"max_calls": self.max_calls, "max_tokens": self.max_tokens, "max_cost": self.max_cost}
         return {name: limit for name, limit in limits.items() if limit is not None}
 
@@ -248,32 +251,33 @@ class Allowance(Value):
 
 
 class RolesBudgetConfig(Value):
-    """The separate budgets of the roles."""
+    """Separate budgets for individual roles."""
 
     agent: Allowance = Allowance()
-    """Limits for the agent under test."""
+    """Spending limits for the agent under test."""
     user: Allowance = Allowance()
-    """Limits for the simulated user."""
+    """Spending limits for the simulated user."""
     judge: Allowance = Allowance()
-    """Limits for the judges."""
+    """Spending limits for the judges."""
     dedup: Allowance = Allowance()
-    """Limits for the grouping of findings."""
+    """Spending limits for the grouping of findings."""
 
 
 class BudgetConfig(Allowance):
-    """The limits at which a run stops, and those at which the calls of one role stop."""
+    """The spending limits (cost, tokens, calls) at which a run stops, and those at which the calls for one
+    role stop."""
 
     by_role: RolesBudgetConfig = RolesBudgetConfig()
-    """Limits of single roles; at a limit, the calls of that role stop."""
+    """Spending limits for individual roles; when a limit is reached, only calls for that role stop."""
 
     def allowance_for(self, role: str) -> Allowance:
-        """Return the separate budget of a role."""
+        """Return the separate budget for a role."""
         allowance = getattr(self.by_role, role, None)
         return allowance if isinstance(allowance, Allowance) else Allowance()
 
     @property
     def roles(self) -> dict[str, Allowance]:
-        """The roles that have a budget of their own."""
+        """The roles that have a separate budget."""
         return {
             role: allowance
             for role in RolesBudgetConfig.model_fields
@@ -285,14 +289,15 @@ class BudgetConfig(Allowance):
 
 
 class DeadlinesConfig(Value):
-    """Time limits; that of the run is wall-clock time. ``None`` means no limit."""
+    """Time limits (timeouts). The limit for the run is wall-clock time. ``None`` means that there is no
+    limit."""
 
     turn_s: Annotated[Number, Field(gt=0)] | None = None
-    """Maximum seconds of a turn, not counting waits for limits and retries."""
+    """Maximum time for a turn, in seconds, excluding waits for rate limits and retries."""
     sample_s: Annotated[Number, Field(gt=0)] | None = None
-    """Maximum seconds of a conversation, not counting waits for limits and retries."""
+    """Maximum time for a conversation, in seconds, excluding waits for rate limits and retries."""
     run_s: Annotated[Number, Field(gt=0)] | None = None
-    """Maximum seconds of the whole run."""
+    """Maximum time for the entire run, in seconds."""
 
 
 def _names(value: Any) -> Any:
@@ -304,7 +309,8 @@ def _none_for_all(value: Any) -> Any:
 
 
 class ReporterChoice(Value):
-    """A reporter, written as ``NAME`` or ``NAME=PATH``; without a path the reporter chooses one."""
+    """A selected reporter, written as ``NAME`` or ``NAME=PATH``. If there is no path, the reporter chooses
+    one."""
 
     name: str
     """Name of the reporter."""
@@ -315,18 +321,18 @@ class ReporterChoice(Value):
 
 
 class GatesConfig(Value):
-    """Rules over repeated runs, by name, as written. The gate objects (``agenteval.verdict.run_gates``)
-    define and check what each rule accepts. Any of them replaces "every sample passes"."""
+    """Gates over repeated runs, keyed by name, as written. The gate objects (``agenteval.verdict.run_gates``)
+    define and check the settings that each gate accepts. Any of the gates replaces "every sample passes"."""
 
     model_config = ConfigDict(extra="allow")
 
     @property
     def configured_gates(self) -> dict[str, Any]:
-        """The rules that are set."""
+        """The gates that are set."""
         return {name: rule for name, rule in (self.model_extra or {}).items() if rule is not None}
 
     def without(self, names: Iterable[str]) -> GatesConfig:
-        """Return the configuration without these gates."""
+        """Return the configuration without the given gates."""
         return self.model_copy(update=dict.fromkeys(names))
 
     def __bool__(self) -> bool:
@@ -334,19 +340,20 @@ class GatesConfig(Value):
 
 
 class JudgeConfig(Value):
-    """How judges are called."""
+    """Settings for calls to judges (LLM-as-a-judge)."""
 
     corroborate: bool = True
-    """Whether a verdict that would fail something needs a second opinion that tries to refute it."""
+    """True if a verdict that would fail something needs a second opinion that tries to refute it."""
     on_failure: Literal["undecided", "skip"] = "undecided"
-    """Result of a conversation whose judge failed: undecided, or decided without it (skip)."""
+    """Outcome if a judge fails: undecided, or decided without that judge (skip)."""
     calls: Literal["separate", "shared"] = "separate"
-    """separate: one call per score and criterion; shared: one call for several."""
+    """One call per score and criterion (separate), or one call for several of them (shared)."""
 
 
 class AcceptedFailure(Value):
-    """A known failure that is accepted for a while: an entry of the accept list. ``expires`` is the last day
-    on which it is accepted (``2026-12-31``, UTC); ``where`` is the line of the entry."""
+    """A known failure that is accepted until a given date: an entry in the accept list. ``expires`` is the
+    last day on which the failure is accepted (``2026-12-31``, UTC), and ``where`` is the line of the entry.
+    """
 
     fingerprint: Text
     owner: Annotated[Text, Field(min_length=1)]
@@ -379,86 +386,87 @@ class AcceptedFailure(Value):
 
 
 class ProfileSelection(Value):
-    """The part of a profile that selects what runs. Options of the command line take precedence."""
+    """The part of a profile that selects the scenarios to run. Command-line options take precedence."""
 
     tags: Texts = ()
-    """Run only scenarios with one of these tags, as --tag."""
+    """Run only scenarios with one of these tags, like --tag."""
     categories: Texts = ()
-    """Run only scenarios of these categories, as --category."""
+    """Run only scenarios in these categories, like --category."""
     scenarios: Texts = ()
-    """Run only scenarios whose id or name contains one of these texts, as -s."""
+    """Run only scenarios whose id or name contains one of these strings, like -s."""
     no_judge: bool = False
-    """Run without judges, as --no-judge."""
+    """Run without judges, like --no-judge."""
     baseline: Annotated[Text, Field(min_length=1)] | None = None
-    """Run to compare with, as --baseline."""
+    """Baseline run to compare with, like --baseline."""
 
 
 _SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
 
 
 DEFAULT_MAX_TURNS = 8
-"""The default maximum of turns in a conversation with a simulated user."""
+"""The default maximum number of turns in a conversation with a simulated user."""
 
 
 class Config(Value):
-    """``agenteval.yaml`` after merging. Every field is explained in ``docs/configuration.md``."""
+    """The merged configuration (``agenteval.yaml``). Every field is explained in
+    ``docs/configuration.md``."""
 
     agent: AgentConfig | None = None
     """The agent under test."""
     agents: dict[str, AgentConfig] = {}
-    """Further agents by name; a scenario selects one with agent."""
+    """Additional agents by name; a scenario selects one of them with agent."""
     compare: tuple[AgentConfig, ...] = ()
-    """Agents to compare side by side: whole agents, or overrides of agent."""
+    """Agents to compare side by side: complete agents, or overrides of agent."""
     models: ModelsConfig = ModelsConfig()
-    """agenteval's own models by role; never the agent's model."""
+    """agenteval's own models by role; never the model of the agent."""
     epochs: Epochs | None = None
-    """Conversations per scenario, or {min, max}; default: 1 if scripted, 3 if simulated."""
+    """Number of conversations per scenario, or {min, max}; default: 1 if scripted, 3 if simulated."""
     max_turns: Annotated[Count, Field(ge=1)] = DEFAULT_MAX_TURNS
-    """Maximum number of turns of a simulated user in a conversation."""
+    """Maximum number of turns in a conversation with a simulated user."""
     concurrency: Annotated[Count, Field(ge=1)] = 20
     """Maximum number of concurrent calls to agenteval's own models."""
     agent_concurrency: Annotated[Count, Field(ge=1)] | None = None
     """Maximum number of concurrent conversations; default: concurrency."""
     metrics: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_names)] = "all"
-    """Metrics to judge: all, or a list of names; [] judges only criteria."""
+    """Metrics to judge: all, or a list of names; with [], only criteria are judged."""
     custom_metrics: Texts = ()
     """Your own metrics: path/to/rubric.md, file.py:Class or module:Class."""
     detectors: Annotated[Texts | None, BeforeValidator(_none_for_all)] = None
-    """Detectors to run: all, or a list of names; [] runs none."""
+    """Detectors to run: all, or a list of names; with [], none are run."""
     thresholds: Thresholds = {}
-    """Lowest acceptable values for each scenario, by metric."""
+    """Lowest acceptable scores for each scenario, by metric."""
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
     """Lowest severity of a finding that fails its conversation."""
     severities: dict[str, Severity] = {}
-    """Severities by label; they override the built-in table."""
+    """Severities by label, which override the built-in table."""
     severity_from: Literal["table", "model"] = "table"
-    """table; or model: a model's proposal may raise a severity by one level."""
+    """Source of severities: table, or model, whose proposal may raise a severity by one level."""
     fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
-    """Share of conversations that may be inconclusive; default: 0, with epochs: {max} 0.05."""
+    """Share of conversations that may be inconclusive; default: 0, or 0.05 with epochs: {max}."""
     accepted: Text | None = None
-    """File of known failures that are accepted for a while."""
+    """File that lists known failures and the date until which each is accepted."""
     judge: JudgeConfig = JudgeConfig()
-    """How judges are called."""
+    """Settings for calls to judges."""
     prompts: dict[str, Text] = {}
-    """Your own files that replace shipped prompts."""
+    """Files of your own that replace built-in prompts."""
     gates: GatesConfig = GatesConfig()
-    """Rules over repeated runs, and bounds on numbers."""
+    """Gates over repeated runs, and limits on numeric values."""
     budget: BudgetConfig = BudgetConfig()
     """Limits at which a run stops: calls, tokens, US dollars."""
     deadlines: DeadlinesConfig = DeadlinesConfig()
-    """Time limits of a turn, a conversation and the run."""
+    """Time limits for a turn, a conversation and the run."""
     prices: dict[str, Price] = {}
     """Prices by PROVIDER/MODEL or agent, in US dollars per million tokens."""
     cache: bool | Text = False
-    """Whether replies of models are cached; or the folder of the cache."""
+    """True if replies of models are cached; or the folder of the cache."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     """What happens when the agent calls a tool that the scenario does not answer."""
     now: Text | None = None
-    """Date and time that simulated users and judges are given."""
+    """Date and time that simulated users and judges are told."""
     include: Texts = ("scenarios/**/*.yaml", "scenarios/**/*.yml")
-    """Patterns of scenario files, relative to this file's folder."""
+    """Glob patterns of scenario files, relative to the folder of this file."""
     exclude: Texts = ()
-    """Patterns of files to leave out; a folder excludes everything below it."""
+    """Glob patterns of files to skip; a pattern for a folder excludes everything below it."""
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
     """Reports to write: NAME or NAME=PATH."""
     seed: Annotated[Count, Field(ge=0)] = 0
@@ -466,9 +474,9 @@ class Config(Value):
     on_undecided: Literal["fail", "neutral"] = "fail"
     """Exit code of an undecided run: fail is 3, neutral is 0."""
     code_only: bool = False
-    """Whether only checks in code run, so that no model is needed."""
+    """True if only checks in code are run, so that no model is needed."""
     profiles: Annotated[dict[str, dict[str, Any]], AlternativeSchema(type="null")] = {}
-    """Named overrides of this file, selected by --profile; null removes a key."""
+    """Named overrides of this file, selected with --profile; null removes a key."""
 
     # The chosen profile and its selection: after merging, ``profiles`` is empty.
     profile: str = ""
@@ -506,12 +514,12 @@ class Config(Value):
 
     @property
     def all_agents(self) -> tuple[AgentConfig, ...]:
-        """Every agent in the configuration."""
+        """All agents in the configuration."""
         return (*([self.agent] if self.agent else []), *self.agents.values(), *self.compare)
 
     def where(self, path: str) -> str:
-        """Return ``file:line`` of a key (or its nearest parent), or the variable or flag that set it;
-        ``default`` if nothing did."""
+        """Return the source of a key: ``file:line`` of the key or of its nearest parent, the variable or flag
+        that set it, or ``default`` if the key is not set."""
         while path:
             if path in self.origins:
                 return self.origins[path]
@@ -521,7 +529,7 @@ class Config(Value):
         return "default"
 
     def place(self, path: str) -> Place:
-        """Return the same with the column, if it comes from a file."""
+        """Return the source of a key like ``where``, but with the column if the key is set in a file."""
         while path and path not in self.origins and path not in self.lines:
             path = path.rpartition(".")[0]
         if path in self.origins or path not in self.lines:
@@ -529,19 +537,19 @@ class Config(Value):
         return Place(self.source, self.lines[path], self.columns.get(path, 0))
 
     def is_by_flag(self, key: str) -> bool:
-        """Check whether the command line set the key."""
+        """Check whether the key is set by a command-line flag."""
         return self.origins.get(key, "").startswith("--")
 
 
 def parse_reporter(text: str) -> ReporterChoice:
-    """Parse ``json`` or ``json=out.json``."""
+    """Parse a reporter option such as ``json`` or ``json=out.json``."""
     name, _, path = text.partition("=")
     return ReporterChoice(name=name.strip(), path=path.strip() or None)
 
 
 def deep_merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge ``high`` over ``low``: mappings are merged recursively, everything else (including lists) is
-    replaced."""
+    """Merge ``high`` over ``low`` recursively (deep merge). Mappings are merged; all other values, including
+    lists, are replaced."""
     merged = dict(low)
     for key, value in high.items():
         below = merged.get(key)

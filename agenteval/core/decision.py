@@ -1,4 +1,4 @@
-"""The verdict of a run and of all its parts."""
+"""The verdict of a run (pass/fail decision) and of each of its parts."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from agenteval.core.score import Verdict
 RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-failed"
 """The commands that decide a gate without some conversations, which were not run or were lost."""
 RERUN_AFTER_FIX = f"agenteval doctor shows what is wrong; once that is fixed, {RERUN_FAILED}"
-"""The same if a repetition would fail in the same way: no access, no such host, a judge that fails."""
+"""The remedy to show instead of ``RERUN_FAILED`` if a repetition would fail in the same way: no access, an
+unknown host, or a judge that fails."""
 REPORTED = "reported"
-"""The verdict of a log without expectations that no gate evaluated."""
+"""The verdict of a log that contains no expectations and was not evaluated by a gate."""
 EVERY_SAMPLE = "every sample passes"
-"""The gate of a run without gates over repeated runs."""
+"""The name of the gate that applies if there are no gates over repeated runs."""
 TOLERANCE = "fault_tolerance"
-"""The gate of lost samples: one row for the run, and one for each scenario that lost more than allowed."""
+"""The name of the gate for lost samples. It has one row for the run, and one for each scenario that lost more
+samples than allowed."""
 
 
 @dataclass(frozen=True)
 class GateRow:
-    """One line of "what gated this run": a rule, its value and bound, what it is based on, and its place."""
+    """One row of the "what gated this run" table: a rule, its value, its bound, its basis, and its place."""
 
     name: str
     value: float | str | None
@@ -33,31 +35,31 @@ class GateRow:
     where: str
     verdict: Verdict
     scenario: str = ""
-    """Empty for a rule over the whole run, like ``agent``."""
+    """The id of the scenario. Empty, as is ``agent``, for a rule that applies to the entire run."""
     agent: str = ""
     metric: str = ""
-    """Empty for a rule that is not a threshold."""
+    """The metric of a threshold. Empty for all other rules."""
     resolution: str = ""
-    """For an undecided rule, what to write or run so that it can be decided."""
+    """For an undecided rule, the change or the run that would allow a decision."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A broken or undecided rule of a scenario."""
+    """A broken or undecided rule in a scenario."""
 
     name: str
     detail: str
-    """What happened, as a sentence."""
+    """A description of what happened, as a sentence."""
     where: str
     verdict: Verdict = Verdict.FAILED
     epoch: int | None = None
     turn: int | None = None
     metric: str = ""
-    """The metric of a threshold; empty for other rules."""
+    """The metric of a threshold, or an empty string for other rules."""
     fingerprints: tuple[str, ...] = ()
-    """The failures of the sample that it reports (see ``fingerprints``)."""
+    """The fingerprints of the failures that the violation reports (see ``fingerprints``)."""
     covers: tuple[str, ...] = ()
-    """What each fingerprint covers, in words."""
+    """A description of the failures that each fingerprint covers."""
 
 
 @dataclass(frozen=True)
@@ -66,32 +68,33 @@ class SampleDecision:
 
     verdict: Verdict
     fault: str | None = None
-    """``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``, ``undecided``
-    (the basis of a rule is unknown) or ``None`` (the sample passed, or failed an expectation)."""
+    """The party at fault: ``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``,
+    ``interrupted``, or ``undecided`` (the basis of a rule is unknown). ``None`` if the sample passed, or
+    failed an expectation."""
     violations: tuple[Violation, ...] = ()
     accepted: tuple[Violation, ...] = ()
-    """Broken rules that do not count, because their failures are on the accept list."""
+    """Broken rules that do not count, because their failures are in the accept list."""
 
 
 class AcceptedState(StrEnum):
-    """The state of an entry of the accept list."""
+    """The state of an entry in the accept list."""
 
     IN_FORCE = "accepted"
     EXPIRED = "expired"
     UNUSED = "not met"
-    """In force, but its failure did not occur in this run."""
+    """The entry applies, but its failure did not occur in this run."""
 
 
 @dataclass(frozen=True)
 class AcceptedUse:
-    """An entry of the accept list and its use in this run."""
+    """An entry in the accept list, and how often its failure occurred in this run."""
 
     entry: AcceptedFailure
     state: AcceptedState
     samples: int = 0
     """The number of samples in which the failure occurred."""
     elsewhere: str = ""
-    """A scenario with the failure that is not the one the entry names."""
+    """A different scenario than the one in the entry, in which the failure occurred."""
 
 
 @dataclass(frozen=True)
@@ -102,33 +105,33 @@ class ScenarioDecision:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict of a run, and of all its parts."""
+    """The verdict of a run, and of each of its parts."""
 
     verdict: Verdict
     exit_code: int
     gates: tuple[GateRow, ...]
     samples: Mapping[SampleKey, SampleDecision]
     scenarios: Mapping[tuple[str, str], ScenarioDecision]
-    """The decisions by (scenario id, agent)."""
+    """The decisions, keyed by scenario id and agent."""
     ungated: tuple[str, ...] = ()
-    """What was judged or measured and gates nothing."""
+    """Results that were judged or measured but are not used by any gate."""
     author_errors: tuple[str, ...] = ()
-    """Mistakes of the author that showed only while running (exit code 2)."""
+    """Author's mistakes that were only detected during the run (exit code 2)."""
     accepted: tuple[AcceptedUse, ...] = ()
-    """How the entries of the accept list were used."""
+    """The use of each entry in the accept list."""
     without_scenarios: bool = False
-    """True for a log without expectations."""
+    """True for a log that contains no expectations."""
     is_reported: bool = False
-    """True for such a log if no conversation decides anything by itself; without a gate, it has then not
-    passed."""
+    """True for a log without expectations if no conversation is decided on its own. If there is no gate, such
+    a log has not passed."""
 
     @property
     def verdict_label(self) -> str:
-        """The verdict for a reader: ``reported`` if nothing had to pass."""
+        """The verdict shown to readers. It is ``reported`` if nothing was required to pass."""
         return REPORTED if self.is_reported and self.verdict is Verdict.PASSED else self.verdict.value
 
     def tolerates_losses(self, scenario: str, agent: str) -> bool:
-        """Check whether the inconclusive samples of a scenario × agent are within the tolerance."""
+        """Check whether the number of inconclusive samples in a scenario × agent is within the tolerance."""
         rows = [row for row in self.gates if row.name == TOLERANCE]
         rows = [row for row in rows if (row.scenario, row.agent) in (("", ""), (scenario, agent))]
         return bool(rows) and all(row.verdict is Verdict.PASSED for row in rows)

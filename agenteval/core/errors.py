@@ -1,20 +1,20 @@
-"""Everything that can go wrong, split by whose fault it is.
+"""All errors (exceptions), classified by who is at fault, with their exit codes.
 
 ::
 
     AgentevalError                       exit code, problems with a place and a remedy
     ├─ AuthorError             exit 2    the author: configuration, scenario, prompt, unknown name
-    │  ├─ NothingSelectedError exit 5    the filters left no scenario
+    │  ├─ NothingSelectedError exit 5    the filters excluded all scenarios
     │  └─ MissingFactError               a check needs a fact that the simulated user does not have
-    ├─ AgentError              a result  the agent under test broke; the sample fails
-    │  └─ AfterAnswerError               … after an answer, whose turn it is charged to
+    ├─ AgentError              a result  the agent under test failed; the sample fails
+    │  └─ AfterAnswerError               … after an answer, to whose turn the failure is attributed
     └─ InfrastructureError     exit 3    agenteval, the network or a provider; the sample is inconclusive
        ├─ SimulatorError                 the simulated user did not act as a user
-       ├─ RequestSkippedError            a judge that had failed on every call was not asked
+       ├─ RequestSkippedError            a judge that had failed on every call was not called again
        │  └─ BudgetError                 the budget is used up, so the call was not made
-       └─ UnreadableReplyError           a model's answer had the wrong shape; carries the raw text
+       └─ UnreadableReplyError           a model's answer had the wrong shape; contains the raw text
 
-``ToolError`` is separate: a mock raises it to give the agent an error result."""
+``ToolError`` is separate: a mock raises it to return an error result to the agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
-    """Where in a file something is written. Lines and columns count from 1; 0 means unknown."""
+    """A position in a file (file, line, column). Lines and columns are counted from 1; 0 means unknown."""
 
     path: str
     line: int = 0
@@ -46,18 +46,18 @@ def parse_place(where: str) -> Place:
 
 
 class Problem(NamedTuple):
-    """One mistake of an author."""
+    """A mistake of an author, with its remedy and its place."""
 
     what: str
-    """What is wrong."""
+    """A description of the mistake."""
     remedy: str = ""
-    """What to do about it; empty if that is obvious."""
+    """The remedy, or an empty string if it is obvious."""
     place: Place | None = None
-    """Where it is; ``None`` if unknown."""
+    """The place of the mistake, or ``None`` if it is unknown."""
 
     @property
     def order(self) -> tuple[int, int]:
-        """The sort key of mistakes in a file: line and column."""
+        """The sort key for mistakes in a file: line and column."""
         return (self.place.line, self.place.column) if self.place else (0, 0)
 
     def __str__(self) -> str:
@@ -66,44 +66,44 @@ class Problem(NamedTuple):
 
 
 REMEDY = " — "
-"""Separates a mistake from its remedy in every message that has both."""
+"""The separator between a mistake and its remedy in every message that contains both."""
 
 
 def split_remedy(text: str) -> tuple[str, str]:
-    """Split a message into what it is about and what to do (empty if it has no remedy), as ``Problem`` joins
-    them. A quotation after the dash is not a remedy."""
+    """Split a message into a description and a remedy, reversing the way in which ``Problem`` joins them. The
+    remedy is an empty string if the message contains none. A quotation after the dash is not a remedy."""
     what, _, remedy = text.partition(REMEDY)
     return (text, "") if remedy.startswith('"') else (what, remedy)
 
 
 class Mistake(NamedTuple):
-    """A ``Problem`` whose place is not known yet."""
+    """A ``Problem`` whose place is not yet known."""
 
     what: str
-    """What is wrong."""
+    """A description of the mistake."""
     remedy: str = ""
-    """What to do about it; empty if that is obvious."""
+    """The remedy, or an empty string if it is obvious."""
     path: tuple[str | int, ...] = ()
-    """The keys and positions that lead to it within the checked value."""
+    """The keys and positions that lead to the mistake within the checked value."""
 
 
 class AgentevalError(Exception):
-    """Base of all errors that agenteval raises on purpose."""
+    """Base class of all errors that agenteval raises intentionally."""
 
     exit_code = 3
-    """The exit code of a command that this error ends."""
+    """The exit code of a command that ends with this error."""
     seen: Any = None
-    """What an agent had reported of its turn before it broke (an ``AgentReply``). It is evidence only: its
-    calls are not answered."""
+    """The part of the turn that the agent had reported before it failed (an ``AgentReply``). It serves only
+    as evidence: the calls in it are not answered."""
 
 
 class AuthorError(AgentevalError):
-    """A mistake of the author."""
+    """A mistake made by the author."""
 
     exit_code = 2
-    """The exit code of a command that this error ends."""
+    """The exit code of a command that ends with this error."""
     problems: tuple[Problem, ...]
-    """Every problem found, so that one run shows them all."""
+    """All problems that were found, so that a single run reports all of them."""
 
     def __init__(self, *problems: Problem | str) -> None:
         self.problems = tuple(p if isinstance(p, Problem) else Problem(p) for p in problems)
@@ -112,7 +112,7 @@ class AuthorError(AgentevalError):
 
 @contextmanager
 def locate_errors(place: Place) -> Iterator[None]:
-    """Add the place to author errors raised in this context that have none."""
+    """Add the place to author errors that are raised in this context without a place."""
     try:
         yield
     except AuthorError as error:
@@ -121,14 +121,15 @@ def locate_errors(place: Place) -> Iterator[None]:
 
 
 class NothingSelectedError(AuthorError):
-    """No scenario is left to run. This is not a pass, because a CI job that runs nothing must not succeed."""
+    """Raised when no scenario is left to run. This is not a pass, because a CI job that runs nothing must not
+    succeed."""
 
     exit_code = 5
 
 
 class MissingFactError(AuthorError):
-    """The agent asked the simulated user for a fact that a check needs and that the user does not have. The
-    sample is inconclusive by the author's fault. ``usage`` is the cost of the question (a
+    """Raised when the agent asked the simulated user for a fact that a check requires but the user does not
+    have. The sample is inconclusive, and the author is at fault. ``usage`` is the cost of the question (a
     ``trajectory.Usage``)."""
 
     def __init__(self, problem: Problem, *, usage: Any = None) -> None:
@@ -137,10 +138,11 @@ class MissingFactError(AuthorError):
 
 
 class AgentError(AgentevalError):
-    """The agent under test broke; its sample fails."""
+    """Raised when the agent under test fails (crashes, times out or returns something unusable). The sample
+    fails."""
 
     kind: str
-    """``exception``, ``timeout``, ``http_status``, ``protocol`` or ``tool_loop``."""
+    """The kind of failure: ``exception``, ``timeout``, ``http_status``, ``protocol`` or ``tool_loop``."""
 
     def __init__(self, message: str, *, kind: str = "exception", seen: Any = None) -> None:
         self.kind = kind
@@ -149,19 +151,19 @@ class AgentError(AgentevalError):
 
 
 class AfterAnswerError(AgentError):
-    """The agent broke after an answer, before the next message. The fault is charged to the turn of that
-    answer, and nothing that the agent answers afterwards can be trusted."""
+    """Raised when the agent failed after an answer, before the next message. The failure is attributed to the
+    turn of that answer, and no later answer of the agent can be trusted."""
 
     def __init__(self, message: str, *, kind: str = "protocol", seen: Any = None) -> None:
         super().__init__(message, kind=kind, seen=seen)
 
 
 class InfrastructureError(AgentevalError):
-    """A fault that is not the agent's; its sample is inconclusive."""
+    """A failure that is not the agent's fault. The sample is inconclusive."""
 
     is_final: bool
-    """True if a retry would fail in the same way (access, a name, a certificate), might repeat an action, or
-    would hide unseen actions of the agent."""
+    """True if a retry would fail in the same way (access, a host name, a certificate), might repeat an
+    action, or would hide unseen actions of the agent."""
 
     def __init__(self, message: str, *, seen: Any = None, is_final: bool = False) -> None:
         self.seen = seen
@@ -170,8 +172,9 @@ class InfrastructureError(AgentevalError):
 
 
 class SimulatorError(InfrastructureError):
-    """The simulated user twice failed to act as a user, or its model gave no usable message; the sample is
-    inconclusive. ``rejected_text`` is the rejected message, ``usage`` its cost (a ``trajectory.Usage``)."""
+    """Raised when the simulated user failed twice to act as a user, or its model returned no usable message.
+    The sample is inconclusive. ``rejected_text`` is the rejected message, and ``usage`` is its cost (a
+    ``trajectory.Usage``)."""
 
     def __init__(self, message: str, *, rejected_text: str = "", usage: Any = None) -> None:
         self.rejected_text = rejected_text
@@ -180,22 +183,23 @@ class SimulatorError(InfrastructureError):
 
 
 class RequestSkippedError(InfrastructureError):
-    """A call was not made because the judge had failed on every call before it."""
+    """Raised when a call is skipped because the judge has failed on every previous call."""
 
 
 class BudgetError(RequestSkippedError):
-    """A call was not made because the budget is used up; its sample is inconclusive."""
+    """Raised when a call is not made because the budget is used up. The sample is inconclusive."""
 
 
 class UnreadableReplyError(InfrastructureError):
-    """A model's answer cannot be used."""
+    """Raised when a model's answer cannot be used, for example because it does not match the requested
+    schema."""
 
     raw: str
     """The beginning of the answer."""
     usage: Any
-    """Its cost (a ``Usage``); ``None`` if unknown."""
+    """The cost of the answer (a ``Usage``), or ``None`` if it is unknown."""
     is_flawed: bool
-    """True if it had the requested shape but was wrong in another way."""
+    """True if the answer had the requested shape but was wrong in another way."""
 
     def __init__(
         self,
@@ -217,15 +221,16 @@ class ToolError(Exception):
 
 
 def innermost(error: BaseException) -> str:
-    """Return the class and the message of an exception, or of the first one in a group."""
+    """Return the class and the message of an exception. For an exception group, return those of its first
+    exception."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'x'?`` for the nearest known name, or else the list of known names (empty if
-    there are none)."""
+    """Return ``did you mean 'x'?`` for the most similar known name. If there is no similar name, return the
+    list of known names, or an empty string if no names are known."""
     from difflib import get_close_matches
 
     names = sorted(set(known))

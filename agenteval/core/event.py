@@ -1,4 +1,5 @@
-"""The events of a run. A journal consists of them, one per line, and all reports are folds over them."""
+"""The events of a run. A journal contains one event per line, and all reports are computed from the events
+(event sourcing)."""
 
 from __future__ import annotations
 
@@ -14,25 +15,26 @@ from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
 SCHEMA_VERSION = 8
-"""The version of the journal. It is raised whenever the meaning or place of a field changes; a journal of
-another version is refused."""
+"""The version of the journal format. It is raised whenever the meaning or place of a field changes. A journal
+with a different version is rejected."""
 
 
 class Baseline(Value):
-    """The run that this one is compared with."""
+    """The baseline run that this run is compared with."""
 
     run_id: str
     outcomes: dict[str, dict[str, tuple[bool | None, ...]]]
-    """By agent and scenario, whether each epoch succeeded (``None`` if unknown). Only scenarios that are the
-    same in both runs are listed."""
+    """For each agent and scenario, the outcome of each epoch: True if it succeeded, or ``None`` if unknown.
+    Only scenarios that are the same in both runs are listed."""
     changed: dict[str, dict[str, str]] = {}
-    """By agent and scenario, what differs between the runs. A scenario that is in neither mapping is new."""
+    """For each agent and scenario, the differences between the runs. A scenario that is in neither mapping is
+    new."""
     gone: tuple[str, ...] = ()
-    """Scenarios that this run no longer has."""
+    """Scenarios that this run no longer contains."""
     reached: tuple[str, ...] = ()
     """Unchanged scenarios whose goal was reached at least once."""
     effort: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {}
-    """By agent and scenario, the tokens, latency and so on of each conversation, as far as known."""
+    """For each agent and scenario, the known tokens, latency and similar numbers of each conversation."""
 
 
 class RunStarted(Value):
@@ -42,34 +44,34 @@ class RunStarted(Value):
     schema_version: int = SCHEMA_VERSION
     run_id: str
     started_at: str
-    """ISO 8601 in UTC."""
+    """The start time, in ISO 8601 format (UTC)."""
     commit: str = ""
-    """The commit of the repository; empty if unknown."""
+    """The commit of the repository, or an empty string if unknown."""
     dirty: bool = False
-    """True if files had changed since the commit."""
+    """True if files had been changed since the commit."""
     no_baseline: str = ""
-    """Why ``--baseline merge-base`` found no baseline."""
+    """The reason why ``--baseline merge-base`` found no baseline."""
     config: Config
     """The configuration as written, without secrets."""
     plan: Plan
-    """What applies in this run."""
+    """The rules and settings that apply in this run."""
     scenarios: tuple[Scenario, ...]
     versions: dict[str, str] = {}
     prompts: dict[str, str] = {}
-    """A hash of each prompt, by name."""
+    """A hash of each prompt, keyed by name."""
     baseline: Baseline | None = None
-    """The run that ``--baseline`` names."""
+    """The run specified by ``--baseline``."""
     command: tuple[str, ...] = ()
     request: dict[str, Any] = {}
-    """The command line's request: everything that is needed to prepare a resumed run in the same way. Empty
-    if the run cannot be resumed."""
+    """The command line's request: all information that is needed to prepare a resumed run in the same way.
+    Empty if the run cannot be resumed."""
     sources: dict[str, str] = {}
     """A hash of each file that the run depends on, other than scenarios and prompts."""
 
     @property
     def is_selection(self) -> bool:
-        """True if the command line selected some of the scenarios, so that the others were not requested.
-        Choosing an agent for all of them is not a selection."""
+        """True if the command line selected only some of the scenarios, so that other scenarios were not
+        requested. Choosing an agent for all scenarios is not a selection."""
         asked = self.request
         filters = {**(asked.get("filters") or {}), "agent": None}
         return bool(
@@ -78,13 +80,13 @@ class RunStarted(Value):
 
 
 class RunResumed(Value):
-    """A run that had been cut off continues. Earlier events about its end and its issues no longer apply;
-    those about samples do until a sample starts again."""
+    """An interrupted run was resumed. Earlier events about the end of the run and its issues no longer apply.
+    Earlier events about a sample apply until the sample starts again."""
 
     type: Literal["run_resumed"] = "run_resumed"
     at: str
     budget: BudgetConfig = BudgetConfig()
-    """The budget as it is now."""
+    """The budget of the resumed run."""
 
 
 # Defaults are not written, because a large suite has thousands of these.
@@ -107,15 +109,15 @@ def _is_empty(value: dict[str, Any] | str) -> bool:
 
 
 class SampleStarted(Value):
-    """A sample starts, or starts again because the run was resumed or the conversation was lost
+    """A sample started, or started again because the run was resumed or the conversation was lost
     (``SampleFinished.again``)."""
 
     type: Literal["sample_started"] = "sample_started"
     key: SampleKey
     rules: Annotated[ScenarioRules | None, Field(exclude_if=_is_none)] = None
-    """The rules of the sample; ``None`` if they are the plan's ``default``."""
+    """The rules for the sample, or ``None`` if the plan's ``default`` applies."""
     scenario: Annotated[Scenario | None, Field(exclude_if=_is_none)] = None
-    """The scenario of a recorded conversation, which is known only once it has been read."""
+    """The scenario of a recorded conversation, which is known only after the conversation has been read."""
 
 
 class TurnFinished(Value):
@@ -133,48 +135,47 @@ class Scored(Value):
     type: Literal["scored"] = "scored"
     key: SampleKey
     turn: int | None
-    """The turn (from 0); ``None`` for the scope "conversation"."""
+    """The turn (from 0), or ``None`` if the scope is "conversation"."""
     items: tuple[ScoreItem, ...]
 
 
 class ModelAsked(Value):
-    """A call to a judge or to the grouping model. Reports ignore it.
+    """A call to a judge or to the grouping model. Reports ignore this event.
 
-    A separate file keeps these events for people who inspect a conversation. The journal keeps only the
-    answers that may be reused when the run is judged again."""
+    These events are stored in a separate file for people who inspect a conversation. The journal contains
+    only the answers that may be reused when the run is judged again."""
 
     type: Literal["asked"] = "asked"
     key: SampleKey | None = None
-    """The sample; ``None`` for the grouping."""
+    """The key of the sample, or ``None`` for a call to the grouping model."""
     role: str
     metric: str
     turn: int | None = None
-    """The turn (from 0); ``None`` for the whole conversation."""
+    """The turn (from 0), or ``None`` for the entire conversation."""
     hash: Annotated[str, Field(exclude_if=_is_empty)] = ""
-    """A hash of everything that the answer may depend on: model, prompts, record, shape of the answer, epoch.
-    """
+    """A hash of everything that may affect the answer: model, prompts, record, shape of the answer, epoch."""
     system: Annotated[str, Field(exclude_if=_is_empty)] = ""
     prompt: Annotated[str, Field(exclude_if=_is_empty)] = ""
     record: Annotated[int, Field(exclude_if=_is_false)] = 0
-    """The number of characters at the beginning of ``prompt`` that other requests share."""
+    """The length, in characters, of the beginning of ``prompt`` that other requests share."""
     model: str = ""
-    """The model that answers."""
+    """The model that was called."""
     scripted: bool = False
     answer: dict[str, Any] | None = None
     error: Annotated[str, Field(exclude_if=_is_empty)] = ""
-    """Why the call failed; empty if it did not."""
+    """The reason why the call failed, or an empty string if it succeeded."""
 
     @property
     def for_journal(self) -> ModelAsked | None:
-        """The event without its texts; ``None`` if the answer may not be reused."""
+        """The event without its texts, or ``None`` if the answer may not be reused."""
         if self.answer is None or not self.hash:
             return None
         return self.model_copy(update={"system": "", "prompt": "", "record": 0})
 
 
 class Reconsidered(Value):
-    """A judge's result for a finished sample was reviewed after all conversations of its scenario had ended.
-    ``items`` replace the results for ``metric`` on the whole conversation."""
+    """A judge's result for a finished sample was reviewed after all conversations in its scenario had ended.
+    ``items`` replaces the results for ``metric`` for the entire conversation."""
 
     type: Literal["reconsidered"] = "reconsidered"
     key: SampleKey
@@ -183,37 +184,38 @@ class Reconsidered(Value):
 
     @property
     def is_over(self) -> bool:
-        """True if a resumed run has nothing left to do for the sample. If a judge was not asked, the sample
+        """True if a resumed run has nothing left to do for the sample. If a judge was not called, the sample
         is repeated."""
         return not any(isinstance(item, ScoreFailure) and item.refused for item in self.items)
 
 
 class SampleFinished(Value):
-    """The last event of a sample, unless it is ``Reconsidered``."""
+    """The last event of a sample, unless a ``Reconsidered`` event follows."""
 
     type: Literal["sample_finished"] = "sample_finished"
     key: SampleKey
     stop: Stop
     unfinished: Annotated[Turn | None, Field(exclude_if=_is_none)] = None
-    """The turn that broke."""
+    """The turn that was interrupted by a failure."""
     again: Annotated[bool, Field(exclude_if=_is_false)] = False
     """True if the conversation was lost and will be repeated; its results do not count."""
     refused: Annotated[bool, Field(exclude_if=_is_false)] = False
-    """True if a judge was not asked, because the budget was used up or it had failed on every call."""
+    """True if a judge was not called, because the budget was used up or the judge had failed on every call.
+    """
     took_s: Annotated[float | None, Field(exclude_if=_is_none)] = None
-    """The seconds from the start of the sample to its last judge."""
+    """The time from the start of the sample until its last judge finished, in seconds."""
     names: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
-    """By the fingerprint of a failure in this event, the fingerprints that it had before secrets of the
-    environment were masked, in order. Only those that differ are listed."""
+    """The fingerprints that failures had before secrets from the environment were masked, in order, keyed by
+    the fingerprint of the failure in this event. Only fingerprints that differ are listed."""
 
     @property
     def is_over(self) -> bool:
-        """True if a resumed run has nothing left to do for the sample; otherwise it is repeated."""
+        """True if a resumed run has nothing left to do for the sample. Otherwise, the sample is repeated."""
         return not (self.stop.is_cut_short or self.refused or self.again)
 
 
 class Notice(Value):
-    """A message that is not a result: a retry, a disabled sink, a dropped parameter."""
+    """A message that is not a result, such as a retry (backoff), a disabled sink, or a dropped parameter."""
 
     type: Literal["notice"] = "notice"
     level: Literal["info", "warning", "error"] = "info"
@@ -222,28 +224,29 @@ class Notice(Value):
 
 
 class CallsSeen(Value):
-    """A turn showed for the first time in the run how an agent's tool calls reach agenteval."""
+    """Reports the first turn in the run that showed how an agent's tool calls reach agenteval."""
 
     type: Literal["calls_seen"] = "calls_seen"
     agent: str
     evidence: CallEvidence
     key: SampleKey | None = None
-    """The conversation that showed it; ``None`` if it was an earlier run, a part of which this one repeats.
-    """
+    """The conversation that contains this turn, or ``None`` if the evidence comes from an earlier run, part
+    of which this run repeats."""
 
 
 class IssuesFound(Value):
-    """The findings of the whole run, grouped by root cause. A later event replaces an earlier one."""
+    """The findings of the entire run, grouped into issues by root cause. A later event replaces an earlier
+    one."""
 
     type: Literal["issues_found"] = "issues_found"
     issues: tuple[Issue, ...]
     usage: Usage = Usage()
-    """The usage of the grouping model."""
+    """The token usage of the grouping model."""
     failures: tuple[ScoreFailure, ...] = ()
-    """Failures of the grouping model, after which code grouped alone."""
+    """Failures of the grouping model, after which the findings were grouped by code alone."""
     not_asked: Annotated[int, Field(exclude_if=_is_zero)] = 0
-    """The number of findings, the least severe, that did not fit into one request, so that code grouped them.
-    """
+    """The number of findings (the least severe) that did not fit into one request and were therefore grouped
+    by code."""
 
 
 class RunFinished(Value):
@@ -252,11 +255,12 @@ class RunFinished(Value):
     type: Literal["run_finished"] = "run_finished"
     finished_at: str
     outcome: Literal["complete", "interrupted", "fail_fast", "budget", "deadline"] = "complete"
-    """``complete`` if every sample was run, otherwise why not."""
+    """``complete`` if every sample was run. Otherwise, the reason why not."""
     elapsed_s: float = 0.0
-    """The seconds since the run started or was resumed."""
+    """The time since the run was started or resumed, in seconds."""
     unmet: dict[str, str] = {}
-    """Scenarios that should have matched a recorded conversation and did not: their places, by id."""
+    """The scenarios that should have matched a recorded conversation but did not: their places, keyed by id.
+    """
     extra: dict[str, Any] = {}
 
 

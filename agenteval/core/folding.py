@@ -1,29 +1,29 @@
-r"""Folds texts for every comparison of words: the result is what a reader sees, regardless of how it was
-typed.
+r"""Normalizes (folds) text before every comparison of words: the result is what a reader sees, regardless of
+how the text was typed.
 
-The steps of ``fold`` are in this order, because each prepares the next:
+The steps of ``fold`` have this order, because each step prepares the next:
 
-1. Composition (NFC): ``≠`` becomes one character rather than a struck-through ``=``.
-2. Invisible characters (zero-width, soft hyphens, controls) and combining strokes are removed. Letters and
-   digits of another width or font, and currency signs, become plain ones, according to the Unicode database
-   (``<wide>``, ``<narrow>``, ``<font>``). A superscript, a circle or a fraction has another meaning and
-   stays: 10² is not 102.
-3. Case and the variants of white space, quotes, hyphens and digits are unified.
-4. A backslash before punctuation is removed: ``\$5``, ``anna\_k``. Before a letter it stays: ``C:\new``. A
-   star, a tilde or a backtick after it is not markup but visible (``s\*orry``), so it becomes a lookalike
-   character that no later folding takes for markup.
-5. Markdown's marks of emphasis, strikethrough and code are removed one by one rather than in pairs, because
-   a needle is a part of a text and may contain one half of a pair. They are removed within words and
-   numbers, too: ``re**fund**ed``, ``4**7**11``. Marks that separate two names or numbers stay, because the
-   text would mean something else without them: underscores within a word (``order_id``) and, between two
-   digits, a single star, which multiplies (``2*3``), and tildes, which are a range or a strikethrough
-   (``~~25~~30``). The braces of TeX's ``1{,}250`` are removed.
+1. Unicode normalization (NFC): ``≠`` becomes one character rather than a struck-through ``=``.
+2. Invisible characters (zero-width characters, soft hyphens, control characters) and combining strokes are
+   removed. Letters and digits of another width or font, and currency signs, become plain characters,
+   according to the Unicode database (``<wide>``, ``<narrow>``, ``<font>``). Superscripts, circled characters
+   and fractions have a different meaning and are kept: 10² is not 102.
+3. Letter case and the variants of white space, quotes, hyphens and digits are unified.
+4. A backslash before punctuation is removed: ``\$5``, ``anna\_k``. Before a letter, it is kept: ``C:\new``. A
+   star, a tilde or a backtick after a backslash is visible rather than markup (``s\*orry``), so it becomes a
+   lookalike character that no later step treats as markup.
+5. Markdown's markers for emphasis, strikethrough and code are removed one by one rather than in pairs,
+   because a needle is a part of a text and may contain one half of a pair. Markers are also removed within
+   words and numbers: ``re**fund**ed``, ``4**7**11``. Markers that separate two names or numbers are kept,
+   because the text would have a different meaning without them: underscores within a word (``order_id``) and,
+   between two digits, a single star, which multiplies (``2*3``), and tildes, which indicate a range or a
+   strikethrough (``~~25~~30``). The braces in TeX's ``1{,}250`` are removed.
 
-If a needle asks for a star, the stars of the text that are not emphasis stay (``a 5* hotel``); those that are
-emphasis are removed in pairs, because a reader of ``**5**`` sees none.
+If a needle contains a star that must match, stars in the text are kept unless they mark emphasis (``a 5*
+hotel``). Stars that mark emphasis are removed in pairs, because a reader of ``**5**`` sees no stars.
 
-Invariants: folding is idempotent, takes linear time, and gives the same result for a text and any variant of
-it that differs only in these respects."""
+Invariants: folding is idempotent, takes linear time, and returns the same result for a text and for any
+variant of the text that differs only in these respects."""
 
 from __future__ import annotations
 
@@ -37,26 +37,28 @@ from itertools import groupby
 
 
 class Stars(StrEnum):
-    """How stars that no backslash precedes are treated."""
+    """The treatment of stars that are not preceded by a backslash."""
 
     MARKS = "marks"
     PAIRS = "pairs"
-    """A star is a mark if it opens or closes an emphasis."""
+    """A star is a marker only if it opens or closes an emphasis."""
     SEEN = "seen"
 
 
 def fold(text: str, *, stars: Stars = Stars.MARKS) -> str:
-    """Return ``text`` as a reader sees it, without case, each run of white space as one blank."""
+    """Normalize ``text`` to what a reader sees, in lower case, with each run of white space collapsed to one
+    space."""
     return " ".join(fold_but_blanks(text, stars=stars).split())
 
 
 def visible_text(text: str) -> str:
-    """Return ``text`` after steps 1, 2 and 4 only, with its case, lines and Markdown."""
+    """Return ``text`` after steps 1, 2 and 4 only. Letter case, lines and Markdown are kept."""
     return nfc(_ESCAPING.sub("", _normalized(text)))
 
 
 def nfc(text: str) -> str:
-    """Return the composed form, in linear time: Python takes quadratic time for a run of combining marks."""
+    """Return the composed form (Unicode NFC) in linear time. Python's own function takes quadratic time for a
+    run of combining marks."""
     return text if text.isascii() else unicodedata.normalize("NFC", _order_marks(text))
 
 
@@ -66,7 +68,8 @@ FOLD_CACHE_SIZE = 16  # the next needle is searched for in the same texts
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def fold_but_blanks(text: str, *, stars: Stars = Stars.MARKS) -> str:
-    """Return the folded text with its white space, some of which joins the groups of a number."""
+    """Return the folded text with its white space, because some spaces join the groups of digits
+    in a number."""
     text = _normalized(text)
     if text.isascii():
         text = text.lower()
@@ -97,7 +100,7 @@ _OTHER_FORMS = ("<wide>", "<narrow>", "<font>")
 
 
 class _VisibleForms(dict[int, str | None]):
-    """A table for ``str.translate`` according to the Unicode database, filled on demand."""
+    """A table for ``str.translate``, derived from the Unicode database and filled on demand."""
 
     def __missing__(self, code: int) -> str | None:
         if len(self) >= _MOST_KEPT:
@@ -123,11 +126,11 @@ def _visible_form(char: str) -> str | None:
 
 
 _WITH_LETTERS = ("Mn", "Sc")
-"""Categories of marks (of Japanese letters) and of currency signs."""
+"""Categories of marks (on Japanese letters) and of currency signs."""
 
 
 def _is_stroke(char: str) -> bool:
-    """Check whether the character strikes through the one before it."""
+    """Check whether the character strikes through the preceding character."""
     return unicodedata.combining(char) == _OVERLAY and "OVERLAY" in unicodedata.name(char, "")
 
 
@@ -167,8 +170,9 @@ def _neighbours(run: re.Match[str]) -> tuple[str, str]:
 
 
 def _without_emphasis(text: str) -> str:
-    """Remove the stars that open or close an emphasis: each closing run removes as many as are open in its
-    paragraph. A run before a non-blank opens, and one after a non-blank closes (CommonMark, 6.2)."""
+    """Remove the stars that open or close an emphasis. Each closing run of stars removes as many stars as are
+    open in its paragraph. A run before a non-space character opens an emphasis, and a run after a non-space
+    character closes one (CommonMark, 6.2)."""
     removed: dict[int, int] = {}
     open_runs: list[tuple[int, int]] = []  # the start of a run, and how many of its stars are open
     for run in _STARS_OR_PARAGRAPH.finditer(text):
@@ -202,9 +206,10 @@ _STARS_OR_PARAGRAPH = re.compile(r"\*+|\n[^\S\n]*\n")
 
 
 def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the positions in ``text`` of the ``spans`` of its ``folded`` form, each from its first letter or
-    digit to its last. Folding adds and removes punctuation and marks but never a letter or digit, so these
-    are counted. If the counts differ after all, each span becomes the whole text."""
+    """Convert ``spans`` of the ``folded`` form to positions in the original ``text``. Each resulting span
+    reaches from the first letter or digit to the last. Folding adds and removes punctuation and marks but
+    never a letter or digit, so letters and digits are counted. If the two counts differ nevertheless, each
+    span becomes the entire text."""
     letters, at = _letters(text)
     same, places = _letters(folded)
     if letters != same:
@@ -219,7 +224,8 @@ def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> lis
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _letters(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits of a text without case, width, font and marks, and the index of each."""
+    """Return the letters and digits of a text without letter case, width, font and marks, and the index of
+    each."""
     letters: list[str] = []
     at: list[int] = []
     for index, char in enumerate(text):
@@ -230,8 +236,8 @@ def _letters(text: str) -> tuple[str, list[int]]:
 
 
 def letters_of(text: str) -> str:
-    """Return only the letters and digits of the folded text. A text that does not contain those of another
-    one does not contain the other."""
+    """Return only the letters and digits of the folded text. If the letters of one text do not contain the
+    letters of another, the first text does not contain the second."""
     return text.lower().translate(_NO_LETTERS) if text.isascii() else text.translate(_BARE)
 
 
@@ -239,14 +245,14 @@ _NO_LETTERS = {code: None for code in range(128) if not chr(code).isalnum()}
 
 
 def _past_marks(text: str, end: int) -> int:
-    """Return the end index after the combining marks on the last letter."""
+    """Return the end index, moved past any combining marks on the last letter."""
     while end < len(text) and unicodedata.category(text[end]).startswith("M"):
         end += 1
     return end
 
 
 class _BareLetters(dict[int, str]):
-    """The letters and digits that remain of each character, filled on demand."""
+    """The letters and digits that remain of each character after folding, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _MOST_KEPT:
@@ -269,7 +275,7 @@ _MAY_COMBINE = re.compile(r"[^\w\s\x00-\x7f]{9,}")
 
 
 def _order_marks(text: str) -> str:
-    """Return the text with its runs of combining marks in canonical order."""
+    """Return the text with each run of combining marks in canonical order."""
     return _MAY_COMBINE.sub(lambda run: "".join(_in_canonical_order(run[0])), text)
 
 

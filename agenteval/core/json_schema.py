@@ -1,5 +1,5 @@
-"""Validates values against a JSON Schema with the ``jsonschema`` package. References are never fetched, and
-neither a pattern nor a recursive schema can make a check endless."""
+"""Validates values against a JSON Schema with the ``jsonschema`` package. References (``$ref``) are never
+fetched, and neither a regular expression nor a recursive schema can cause a check to run forever."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from agenteval.core.schema_messages import describe_schema_error, describe_schem
 def schema_violations(
     parameters: Mapping[str, Any], args: Mapping[str, Any], *, nullable: bool = True
 ) -> str:
-    """Return the first violations of the schema in ``args``; empty if there are none or the schema is not
-    JSON Schema. A reference to something absent allows everything, and the rest of the schema still applies.
-    ``nullable`` allows ``null`` where the schema says ``nullable`` (OpenAPI)."""
+    """Validate ``args`` against a JSON Schema and return the first violations. The result is empty if there
+    are none or if the schema is not a valid JSON Schema. A reference to something absent accepts every value,
+    and the rest of the schema still applies. ``nullable`` makes the keyword ``nullable`` (OpenAPI) accept
+    ``null``."""
     try:
         return _lenient_checker(json.dumps(parameters, sort_keys=True), nullable)(args)
     except (TypeError, ValueError, RecursionError):
@@ -29,8 +30,8 @@ def schema_violations(
 
 @lru_cache(maxsize=1024)
 def _lenient_checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
-    """Return a cached checker, keyed by content: serializing a schema takes microseconds, making its
-    validator milliseconds."""
+    """Return a checker that is cached by the content of the schema: serializing a schema takes microseconds,
+    and creating a validator takes milliseconds."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -44,9 +45,9 @@ def _lenient_checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
 
 @lru_cache(maxsize=1024)
 def build_schema_checker(schema_text: str) -> Callable[[Any], str]:
-    """Return a function that finds the first violations of an author's JSON Schema in a value; its result is
-    empty if there are none. Nothing undecidable passes: the function raises ``SearchTimeoutError`` or
-    ``RecursionError``."""
+    """Return a function that finds the first violations of an author's JSON Schema in a value. The function
+    returns an empty result if there are none. An undecidable value never passes: the function raises
+    ``SearchTimeoutError`` or ``RecursionError``."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend, validator_for
 
@@ -69,8 +70,8 @@ def _make_checker(rules: Any, schema: Any) -> Callable[[Any], str]:
 
 
 _Rule = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
-"""The rule of one keyword, called by the library with the validator, the keyword's value, a value and the
-schema."""
+"""The function that implements a keyword. The library calls it with the validator, the keyword's value, the
+value to be checked, and the schema."""
 
 
 # ── what could be endless ────────────────────────────────────────────────────────────────────────
@@ -80,17 +81,18 @@ _REFERENCES, _REFERENCES_OF_A_VALUE = 10_000, 100
 """As many may be followed for a whole, and besides for each value in it: seconds for what agents write. Where
 a schema refers to itself twice, they double with each level."""
 _DEEPEST = 60
-"""The maximum depth of nested references. The library fails beyond it, as it does for an endless schema."""
+"""The maximum depth of nested references. Beyond this depth, the library fails, as it does for an endless
+schema."""
 
 
 class _EndlessReferenceError(RecursionError):
-    """A reference is circular, or nested deeper than any value."""
+    """Raised when a reference is circular, or when references are nested more deeply than any value."""
 
 
 class _ValidationState(local):
     """The state of validating one value. ``unknown`` counts the rules that could not be applied. ``left`` is
-    the number of references that may still be followed; ``within`` lists those being followed, each with its
-    value."""
+    the number of references that may still be followed. ``within`` contains the references that are being
+    followed, each with its value."""
 
     def begin(self, value: Any) -> None:
         self.unknown = 0
@@ -107,7 +109,7 @@ def _values_in(value: Any) -> int:
 
 
 def _bound_rules(rules: Mapping[str, _Rule]) -> dict[str, _Rule]:
-    """Return the library's rules, replacing those that could take forever or fail."""
+    """Return the library's rules, with replacements for rules that could run forever or fail."""
     references = {
         name: _bound_reference(rule) for name, rule in rules.items() if name.endswith(("$ref", "Ref"))
     }
@@ -153,7 +155,7 @@ def _pattern_properties(validator: Any, wanted: Any, value: Any, _schema: Any) -
 
 
 def _additional_properties(rule: _Rule) -> _Rule:
-    """Return the library's rule of ``additionalProperties`` without the keys that a pattern matches."""
+    """Return the library's rule for ``additionalProperties``, excluding keys that match a pattern."""
 
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> Any:
         patterns = schema.get("patternProperties", ())
@@ -168,7 +170,7 @@ def _additional_properties(rule: _Rule) -> _Rule:
 
 
 def _multiple_of(rule: _Rule) -> _Rule:
-    """Return the library's rule, which then also accepts an integer too large for a float."""
+    """Return the library's rule for ``multipleOf``, extended to integers that are too large for a float."""
 
     def apply(validator: Any, wanted: Any, value: Any, schema: Any) -> list[Any]:
         try:
@@ -190,8 +192,9 @@ _INVERTING_KEYWORDS = frozenset(
 
 @lru_cache(maxsize=1)
 def _undecidable() -> tuple[type[Exception], ...]:
-    """Return the exceptions of the library for a dangling reference, a reference to something other than a
-    schema, or an invalid pattern, and those for an endless reference or pattern."""
+    """Return the exceptions that make a value undecidable. The library raises them for a dangling reference,
+    a reference to something other than a schema, or an invalid pattern; agenteval raises them for an endless
+    reference or pattern."""
     from referencing.exceptions import Unresolvable
 
     faults = (re.error, ValueError, TypeError, AttributeError)
@@ -200,7 +203,7 @@ def _undecidable() -> tuple[type[Exception], ...]:
 
 @lru_cache(maxsize=2)
 def _lenient_validator(nullable: bool) -> Any:
-    """Return the library's validator in which a rule that cannot be applied forbids nothing."""
+    """Return the library's validator, modified so that a rule that cannot be applied accepts everything."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
@@ -228,14 +231,14 @@ def _make_lenient(name: str, rule: _Rule, nullable: bool) -> _Rule:
 
 
 def schema_mistakes(schema: Mapping[str, Any]) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
-    """Return what is wrong with an author's JSON Schema, and where."""
+    """Return descriptions of the mistakes in an author's JSON Schema, and their places."""
     return _mistakes(json.dumps(schema, sort_keys=True))
 
 
 @lru_cache(maxsize=4096)
 def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
-    """Return the cached result by content: thousands of scenarios may share a schema, and checking takes
-    milliseconds."""
+    """Return the mistakes in a schema, cached by its content: thousands of scenarios may share a schema, and
+    checking it takes milliseconds."""
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import Draft202012Validator, validator_for
 
@@ -249,7 +252,7 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
 
 
 def dangling_references(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | int, ...]]]:
-    """Yield the references of a JSON Schema that lead to no schema in it, with their paths."""
+    """Yield the references in a JSON Schema that do not lead to a schema within it, with their paths."""
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012
 
@@ -277,7 +280,8 @@ _SINGLE = (
 
 
 def _parts(schema: Any, path: tuple[str | int, ...], resolver: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield the schema and all schemas in it, each with its path and the resolver of its references."""
+    """Yield the schema and all schemas nested in it, each with its path and the resolver for its
+    references."""
     from referencing.jsonschema import DRAFT202012
 
     if not isinstance(schema, Mapping):

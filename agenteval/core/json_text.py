@@ -1,4 +1,4 @@
-"""Converts values to JSON text and parses JSON in texts."""
+"""Converts values to JSON text, and parses JSON in text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def to_json_or_repr(value: Any) -> str:
-    """Return ``value`` as JSON, or as Python shows it if JSON cannot represent it."""
+    """Return ``value`` as JSON, or as its Python representation if JSON cannot represent it."""
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError):
@@ -22,12 +22,12 @@ def to_json_or_repr(value: Any) -> str:
 
 
 def to_json(value: Any) -> str:
-    """Return ``value`` as JSON without escaping its letters."""
+    """Return ``value`` as JSON without escaping non-ASCII letters."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def as_text(value: Any) -> str:
-    """Return a text as it is and everything else as JSON."""
+    """Return a string unchanged and any other value as JSON."""
     return value if isinstance(value, str) else to_json(value)
 
 
@@ -45,8 +45,8 @@ def iter_leaves(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def finite_number(digits: str) -> float:
-    """Parse a number for a strict decoder (``parse_float``). Raises ``ValueError`` for ``1e999``, which would
-    be infinite."""
+    """Parse a number for a strict decoder (``parse_float``). Raises ``ValueError`` for a number that would be
+    infinite, such as ``1e999``."""
     number = float(digits)
     if not isfinite(number):
         raise ValueError(f"{digits} is outside the range of numbers")
@@ -58,7 +58,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 class DuplicateKeyError(ValueError):
-    """A key occurs twice in a JSON object."""
+    """Raised when a key occurs twice in a JSON object."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} occurs twice")
@@ -73,7 +73,7 @@ def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class WrittenNumber(float):
-    """A number that keeps its notation: ``1.50``."""
+    """A number that preserves its notation, such as ``1.50``."""
 
     __slots__ = ("text",)
 
@@ -89,16 +89,16 @@ def _written_number(digits: str) -> WrittenNumber:
 STRICT_DECODER = json.JSONDecoder(
     parse_constant=_refuse_constant, parse_float=finite_number, object_pairs_hook=_reject_duplicates
 )
-"""A decoder that accepts only strict JSON: no NaN, no infinite number, no duplicate key. Raises
+"""A decoder that accepts only strict JSON: no NaN, no infinite numbers, no duplicate keys. Raises
 ``ValueError``."""
 STRICT_AS_WRITTEN = json.JSONDecoder(
     parse_constant=_refuse_constant, parse_float=_written_number, object_pairs_hook=_reject_duplicates
 )
-"""The same, but a number with a point or an exponent becomes a ``WrittenNumber``."""
+"""A strict decoder that converts a number with a decimal point or an exponent to a ``WrittenNumber``."""
 
 
 def parse_or(text: str | bytes, otherwise: Any = None) -> Any:
-    """Parse JSON text; return ``otherwise`` if it is not JSON."""
+    """Parse JSON text, or return ``otherwise`` if the text is not valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -106,7 +106,7 @@ def parse_or(text: str | bytes, otherwise: Any = None) -> Any:
 
 
 def extract_json(text: str) -> Any:
-    """Return the JSON in ``text`` (one value, or one per line), or ``None``."""
+    """Extract the JSON in ``text`` (one value, or one value per line), or return ``None``."""
     stripped = text.strip()
     if stripped[:1] not in {"[", "{"}:
         return None
@@ -121,8 +121,8 @@ def extract_json(text: str) -> Any:
 
 
 def parse_object_literal(text: str) -> Mapping[str, Any]:
-    """Return the object in ``text``, written as JSON or as Python shows one (``{'error': None}``); otherwise
-    an empty one."""
+    """Parse the object in ``text``, which is written as JSON or as a Python dict (``{'error': None}``).
+    Return an empty object if there is none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

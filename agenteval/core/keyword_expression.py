@@ -1,4 +1,5 @@
-"""Compiles ``-k EXPR``: words joined by ``and``, ``or``, ``not`` and parentheses, as in pytest. Pure."""
+"""Compiles the keyword expression in ``-k EXPR``: words combined with ``and``, ``or``, ``not`` and
+parentheses, as in pytest. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from agenteval.core.errors import AuthorError, Problem
 
 Matches: TypeAlias = Callable[[Sequence[str]], bool]
-"""A test whether the expression matches something with these names."""
+"""Returns True if the expression matches something with the given names."""
 
 _TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 _JOINING = frozenset(("and", "or", "not", "(", ")"))
@@ -22,8 +23,9 @@ class _Token(NamedTuple):
 
 
 def compile_expression(text: str) -> Matches:
-    """Compile an expression. A word matches if one of the names contains it, ignoring case. ``not`` binds
-    closest, then ``and``, then ``or``. Raises ``AuthorError`` with the column of the syntax error."""
+    """Compile a keyword expression. A word matches if one of the names contains it, ignoring case. ``not``
+    binds most tightly, followed by ``and`` and ``or``. Raises ``AuthorError`` with the column of the syntax
+    error."""
     reader = _ExpressionParser(text)
     matches = reader.parse_or()
     if reader.token.text:
@@ -32,7 +34,7 @@ def compile_expression(text: str) -> Matches:
 
 
 class _ExpressionParser:
-    """A recursive-descent parser; ``token`` is the next token, empty at the end."""
+    """A recursive-descent parser. ``token`` is the next token, or an empty string at the end."""
 
     def __init__(self, text: str) -> None:
         self._text = text

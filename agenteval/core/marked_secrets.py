@@ -1,7 +1,7 @@
-"""Finds texts that an author marks as an agent's secrets, and replaces them in everything that is written.
+"""Finds the secrets that an author has declared for an agent, and redacts (masks) them in all output.
 
-The detector and the masking both find a secret like ``not_contains`` does. So whatever would be a leak is
-masked, in any notation, and a number within a longer one is neither."""
+The leak detector and the masking find a secret in the same way as ``not_contains``. Therefore everything that
+would be a leak is masked, in any notation. A number within a longer number is neither a leak nor masked."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ SHORTEST = 4
 
 
 def mistake_in(secret: str) -> str:
-    """Return why a text cannot be a secret, without quoting it; empty if it can."""
+    """Return the reason why a text cannot be a secret, without quoting the text. Return an empty string if it
+    can."""
     if not secret.strip():
-        return "an empty text cannot be a secret"
+        return "an empty string cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:
         return f"a secret needs at least {SHORTEST} characters, and this one has {length} (without marks)"
     if not any(map(str.isalnum, fold(secret))):
-        return "a secret needs a letter or a digit, because nothing else of it can be masked"
+        return "a secret needs a letter or a digit, because nothing else can be masked"
     return ""
 
 
@@ -40,12 +41,12 @@ class SecretSpan(NamedTuple):
     end: int
     secret: str
     depth: int = 0
-    """How many times it is escaped there, as in JSON (within JSON)."""
+    """The number of times that the secret is escaped at this position, as in JSON (within JSON)."""
 
 
 def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:
-    """Return the positions of the secrets, in the text or in its content as JSON. They do not overlap: the
-    longest secret is matched first."""
+    """Return the positions of the secrets in the text, or in its content if the text is JSON. Positions do
+    not overlap: the longest secret is matched first."""
     found: list[SecretSpan] = []
     covered = bytearray(len(text))
     targets = _with_letters(tuple(secrets))
@@ -66,13 +67,13 @@ def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:
 
 @lru_cache(maxsize=64)
 def _with_letters(secrets: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return each secret with its letters, longest first."""
+    """Return each secret with its letters and digits, longest first."""
     ordered = sorted(secrets, key=lambda each: -len(fold(each)))
     return tuple((secret, letters_of(secret)) for secret in ordered)
 
 
 def _readings(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the text unescaped twice (JSON within JSON), unescaped once (JSON) and as it is, each with the
+    """Yield the text unescaped twice (JSON within JSON), unescaped once (JSON), and unchanged, each with the
     number of times it was unescaped."""
     if "\\" in text:
         once = _ESCAPE.sub(_unescape, text)
@@ -88,7 +89,7 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def _origins(text: str, depth: int) -> Sequence[int]:
-    """Return the index in the original text for each index, including the end, of the unescaped text."""
+    """Return the index in the original text for each index in the unescaped text, including the end."""
     origins: Sequence[int] = range(len(text) + 1)
     for _ in range(depth):
         now: list[int] = []
@@ -108,8 +109,9 @@ _ESCAPE = re.compile(
 
 
 def replace_secrets(text: str, by: Mapping[str, str], *, cased: bool = False) -> str:
-    """Return ``text`` with each secret replaced by its counterpart in ``by``, from the first letter or digit
-    to the last. ``cased`` adapts the case if the secret is not written as its author wrote it."""
+    """Return ``text`` with each secret replaced (redacted) by its counterpart in ``by``, from the first
+    letter or digit of the secret to the last. ``cased`` adapts the case of the replacement if the secret is
+    not written as its author wrote it."""
     if not text:
         return text
     pieces, at = [], 0
@@ -132,8 +134,8 @@ def _match_case(other: str, secret: str, written: str) -> str:
 
 
 def replace_secrets_across(pieces: Sequence[str], by: Mapping[str, str]) -> list[str]:
-    """Replace the secrets that begin in one piece of an agent's turn and end in another: the last of these
-    pieces gets the replacement."""
+    """Replace the secrets that begin in one piece of an agent's turn and end in another. The replacement is
+    inserted into the last of these pieces."""
     left = list(pieces)
     if sum(map(bool, pieces)) < 2:
         return left
@@ -150,18 +152,20 @@ def replace_secrets_across(pieces: Sequence[str], by: Mapping[str, str]) -> list
 
 
 _BETWEEN = "\n\n"
-"""Separates texts next to calls, as in the joined text of a turn."""
+"""The separator between a text and a neighboring call, as in the joined text of a turn."""
 
 
 def _strip_marks(text: str) -> str:
-    """Return the text from its first letter or digit to its last. A mask has none and stays whole."""
+    """Return the text from its first letter or digit to its last. A mask contains neither and is returned
+    unchanged."""
     at = [index for index, char in enumerate(text) if char.isalnum()]
     return text[at[0] : at[-1] + 1] if at else text
 
 
 def placeholders_of(secrets: Sequence[str]) -> dict[str, str]:
-    """Return a placeholder of the same shape for each secret. It depends only on the shape and on the number
-    of earlier secrets of that shape, so it reveals nothing of the secret and is the same in every run."""
+    """Return a placeholder of the same shape for each secret. A placeholder depends only on the shape of the
+    secret and on the number of earlier secrets of that shape, so it reveals nothing else about the secret and
+    is the same in every run."""
     by_fold = {fold(secret): secret for secret in secrets}
     used = set(by_fold)
     generators: dict[str, Random] = {}
@@ -189,7 +193,7 @@ _ALPHABET = {
 
 
 def randomize_characters(text: str, random: Random) -> str:
-    """Replace the letters and digits of a text by random ones."""
+    """Replace the letters and digits of a text with random characters."""
     return "".join(random.choice(_ALPHABET.get(kind, kind)) for kind in map(_character_kind, text))
 
 
@@ -202,19 +206,20 @@ def _character_kind(char: str) -> str:
 
 
 class UnknownSecret(str):
-    """A secret whose variables a replay does not know; the recording contains its placeholder."""
+    """A secret that a replay cannot determine, because the environment variables that contain it are unknown.
+    The recording contains its placeholder."""
 
     __slots__ = ()
 
 
 class MarkedSecrets(NamedTuple):
-    """The secrets of all agents with their replacements."""
+    """The secrets of all agents, with their replacements."""
 
     by_agent: Mapping[str, Mapping[str, str]]
-    """By agent, each secret with its replacement. The placeholder of an unknown secret maps to itself,
-    because it is the secret in the recording."""
+    """The replacement of each secret, keyed by agent and secret. The placeholder of an unknown secret maps to
+    itself, because the placeholder is the secret in the recording."""
     placeholders: Mapping[str, tuple[str, ...]]
-    """By agent, the placeholders in the order of its secrets."""
+    """The placeholders, keyed by agent, in the order of the agent's secrets."""
 
     @property
     def all(self) -> dict[str, str]:
@@ -223,12 +228,12 @@ class MarkedSecrets(NamedTuple):
 
     @property
     def by_placeholder(self) -> dict[str, str]:
-        """The known secrets by their placeholders."""
+        """The known secrets, keyed by their placeholders."""
         return {other: secret for secret, other in self.all.items() if secret != other}
 
     def for_agent(self, agent: str, recorded: Mapping[str, Iterable[str]] = {}) -> dict[str, str]:
-        """Return the secrets of an agent, including the placeholders that were ``recorded`` for it. The key
-        ``""`` is for an agent whose name is unknown."""
+        """Return the secrets of an agent, including the placeholders that were ``recorded`` for that agent.
+        The key ``""`` is used for an agent whose name is unknown."""
         known = self.by_agent.get(agent, self.by_agent.get("", {}))
         placeholders = recorded.get(agent, () if agent in self.by_agent else recorded.get("", ()))
         return {**{each: each for each in placeholders}, **known}
@@ -240,8 +245,8 @@ NONE_MARKED = MarkedSecrets({}, {})
 def marked_secrets(
     agents: Mapping[str, Sequence[str]], recorded: Mapping[str, Sequence[str]] = {}
 ) -> MarkedSecrets:
-    """Return the secrets of ``agents``, by name. A replay passes the ``recorded`` placeholders in the order
-    of the secrets; a secret that is now unknown is an empty text."""
+    """Return the secrets of ``agents``, keyed by name. A replay passes the ``recorded`` placeholders in the
+    order of the secrets. A secret that is no longer known is an empty string."""
     placeholder_of = placeholders_of([each for secrets in agents.values() for each in secrets if each])
     by_agent: dict[str, dict[str, str]] = {}
     placeholders: dict[str, tuple[str, ...]] = {}

@@ -1,9 +1,11 @@
-"""Searches texts with regular expressions that an author wrote, in bounded time.
+"""Searches text with an author's regular expressions in bounded time, to prevent catastrophic backtracking
+(ReDoS).
 
-Some expressions take forever on some texts: ``(a|aa)+$`` on forty letters and another character, ``a.*b.*c``
-on a long answer. ``re`` has no limit, so the ``regex`` package searches for at most ``LIMIT_S`` of processor
-time; the load of the machine therefore decides nothing. An expression that Python rejects is a mistake;
-syntax that ``regex`` reads differently is rewritten to mean what it means in Python."""
+Some expressions run almost forever on some texts, such as ``(a|aa)+$`` on forty letters and a different
+character, or ``a.*b.*c`` on a long answer. ``re`` has no time limit, so the ``regex`` package is used and
+limited to ``LIMIT_S`` of processor time. The load of the machine therefore does not affect the result. An
+expression that Python rejects is a mistake. Syntax that ``regex`` interprets differently is rewritten to have
+the same meaning as in Python."""
 
 from __future__ import annotations
 
@@ -23,15 +25,15 @@ T = TypeVar("T")
 _MUST_NOT_BLOCK: ContextVar[bool] = ContextVar("agenteval_hurried", default=False)
 
 LIMIT_S = 1.0
-"""Seconds of processor time, or of wall-clock time if that cannot be measured."""
+"""The time limit in seconds of processor time, or of wall-clock time if processor time cannot be measured."""
 _BLOCKING_LIMIT_S = 0.02
-"""Seconds for which a search may block others."""
+"""The time in seconds for which a search may block other work."""
 _SEARCH_LOCK = Lock()
-"""Allows one long search at a time, because processor time is measured for the process."""
+"""Allows only one long search at a time, because processor time is measured for the entire process."""
 
 
 class SearchTimeoutError(Exception):
-    """A search took more than ``LIMIT_S``."""
+    """Raised when a search takes more than ``LIMIT_S``."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -39,7 +41,8 @@ class SearchTimeoutError(Exception):
 
 
 def pattern_matches(pattern: str, text: str, flags: int = 0) -> bool:
-    """Check whether the expression occurs in the text, both composed (NFC). Raises ``SearchTimeoutError``."""
+    """Check whether the regular expression matches anywhere in the text. The expression and the text are
+    first composed (NFC). Raises ``SearchTimeoutError``."""
     pattern, text = nfc(pattern), nfc(text)
     try:
         search = _compile(pattern, int(flags)).search
@@ -58,8 +61,8 @@ def pattern_matches(pattern: str, text: str, flags: int = 0) -> bool:
 
 
 async def run_in_thread_if_slow(function: Callable[..., T], *args: Any) -> T:
-    """Return the result of ``function``, running it in a thread if a search in it takes long, so that nothing
-    else waits."""
+    """Return the result of ``function``. If a search within it takes long, ``function`` runs in a thread, so
+    that it does not block the event loop."""
     token = _MUST_NOT_BLOCK.set(True)
     try:
         return function(*args)
@@ -71,12 +74,12 @@ async def run_in_thread_if_slow(function: Callable[..., T], *args: Any) -> T:
 
 
 class _SlowSearchError(Exception):
-    """A search takes long and the caller must not block."""
+    """Raised when a search takes long and the caller must not block."""
 
 
 @lru_cache(maxsize=4096)
 def _compile(pattern: str, flags: int) -> Any:
-    """Compile an expression. Raises ``re.error``, ``OverflowError`` or ``RecursionError``, like Python."""
+    """Compile an expression. Like Python, raises ``re.error``, ``OverflowError`` or ``RecursionError``."""
     import regex
 
     _parse(pattern)
@@ -90,10 +93,10 @@ def _compile(pattern: str, flags: int) -> Any:
 _TOKEN = re.compile(
     r"\\N\{[^}]*\}|\\.|(?P<head>\[\^?\]?)(?P<set>(?:\\.|[^\]\\])*)\]|(?P<brace>\{)(?!\d*,?\d*\})", re.DOTALL
 )
-"""Escapes, sets, and braces that are not quantifiers."""
+"""Matches escapes, character sets, and braces that are not quantifiers."""
 _OTHER_IN_SETS = re.compile(r"\\N\{[^}]*\}|\\.|\[", re.DOTALL)
 _WORD = r"\w\p{N}"
-"""Python also counts ``²``, ``½`` and ``①`` as word characters."""
+"""Python also treats ``²``, ``½`` and ``①`` as word characters."""
 _PYTHON_MEANING = {
     r"\w": f"[{_WORD}]",
     r"\W": f"[^{_WORD}]",
@@ -104,7 +107,8 @@ _PYTHON_MEANING_IN_SETS = {r"\w": _WORD, "[": r"\["}
 
 
 def _to_python_meaning(found: re.Match[str]) -> str:
-    """Rewrite what ``regex`` reads differently: fuzzy matches (``{e<=1}``), classes (``[[:alpha:]]``)."""
+    """Rewrite the syntax that ``regex`` interprets differently: fuzzy matches (``{e<=1}``) and classes
+    (``[[:alpha:]]``)."""
     if found["brace"]:
         return r"\{"
     if found["head"]:
@@ -114,8 +118,8 @@ def _to_python_meaning(found: re.Match[str]) -> str:
 
 
 def _parse(pattern: str) -> Any:
-    """Return Python's parse tree; ``None`` if Python's internal module has changed. Raises ``OverflowError``
-    if the expression is too large to search."""
+    """Return Python's parse tree, or ``None`` if Python's internal module has changed. Raises
+    ``OverflowError`` if the expression is too large to be searched for."""
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about future syntax: [[a]]
         re.compile(pattern)
         try:
@@ -131,8 +135,8 @@ _MOST_PARTS = 100_000
 
 
 def _unrolled_size(parsed: Any) -> int:
-    """Return the number of parts of an expression after ``regex`` has expanded minimum repetitions. It takes
-    300 bytes for each, so ``a{9999999}`` would need gigabytes."""
+    """Return the number of parts in an expression after ``regex`` has expanded minimum repetitions. Each part
+    takes 300 bytes, so ``a{9999999}`` would require gigabytes."""
     return sum(
         max(operand[0] if str(kind).endswith("REPEAT") else 1, 1)
         * max(sum(map(_unrolled_size, _inner_patterns(operand, type(parsed)))), 1)
@@ -144,8 +148,8 @@ def _unrolled_size(parsed: Any) -> int:
 
 
 def pattern_mistake(pattern: str) -> str:
-    """Return what is wrong with an author's expression, as the rest of a sentence with the remedy after a
-    semicolon; empty if nothing is."""
+    """Describe the mistake in an author's regular expression, as the end of a sentence with the remedy after
+    a semicolon. Return an empty string if there is none."""
     try:
         _compile(nfc(pattern), 0)
         parsed = _parse(nfc(pattern))
@@ -157,8 +161,8 @@ def pattern_mistake(pattern: str) -> str:
 
 
 def answer_pattern_mistake(pattern: str) -> str:
-    """Return the same for an expression that is searched in answers. An empty answer fails anyway, so an
-    expression that requires just any character checks nothing, either."""
+    """Describe the mistake in an expression that is searched for in answers. An empty answer fails anyway, so
+    an expression that only requires an arbitrary character checks nothing either."""
     if (wrong := pattern_mistake(pattern)) or not _asks_for_any_character(_parse(pattern) or ()):
         return wrong
     return f"/{pattern}/ matches every answer, so it checks nothing; write what must be there"
@@ -187,8 +191,8 @@ _ALL_KINDS = (
 
 
 def _matches_everything(parsed: Any) -> bool:
-    """Check whether an expression matches at the beginning of every text or at the end of every text, because
-    it requires no character."""
+    """Check whether an expression matches at the beginning or at the end of every text, because it does not
+    require a character."""
     return any(_asks_nothing(parsed, at) for at in ("AT_BEGINNING", "AT_END"))
 
 
@@ -198,8 +202,8 @@ def _asks_nothing(parsed: Any, at: str) -> bool:
 
 def _matches_empty(kind: str, operand: Any, parsed: type, at: str) -> bool:
     """Check whether a part of an expression always matches the empty string at the beginning (or end) of a
-    text. A lookbehind at the beginning or a lookahead at the end never finds anything; what is on the other
-    side is unknown."""
+    text. A lookbehind at the beginning or a lookahead at the end never matches; text on the other side is
+    unknown."""
     inner = [_asks_nothing(part, at) for part in _inner_patterns(operand, parsed)]
     if kind == "AT":
         return str(operand).startswith(at)
@@ -214,7 +218,7 @@ def _matches_empty(kind: str, operand: Any, parsed: type, at: str) -> bool:
 
 
 def _inner_patterns(operand: Any, kind: type) -> list[Any]:
-    """Return the expressions within the operand of a parsed one."""
+    """Return the expressions nested in the operand of a parsed expression."""
     if isinstance(operand, kind):
         return [operand]
     parts = operand if isinstance(operand, tuple | list) else ()

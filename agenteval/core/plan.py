@@ -1,9 +1,9 @@
-"""What applies in a run, as data that is decided before the run starts. ``planning.plan_resolution`` derives
-it from the configuration, the scenarios and the command line; everything later reads the plan and none of the
-three.
+"""The plan of a run: all rules and settings that apply, as data that is determined before the run starts.
+``planning.plan_resolution`` derives the plan from the configuration, the scenarios and the command line. All
+later steps read only the plan.
 
 Settings of the suite are stored once (``SuitePolicy``). Each scenario × agent refers to one of a few
-``rule_sets`` (``ScenarioRules``); ``Plan.rules_for_pairing`` returns it."""
+``rule_sets`` (``ScenarioRules``), which ``Plan.rules_for_pairing`` returns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Pairing: TypeAlias = tuple[str, str]
 """The id of a scenario and the name of an agent."""
 ModelRole: TypeAlias = Literal["user", "judge", "dedup"]
 ROLES: tuple[ModelRole, ...] = ("user", "judge", "dedup")
-"""The roles of agenteval's own models."""
+"""The roles for which agenteval uses its own models."""
 
 
 # Defaults are not written, because a large suite has thousands of these.
@@ -53,38 +53,40 @@ def _is_empty(value: Sized) -> bool:
 
 
 class Threshold(Value):
-    """A threshold as it applies in one place, and where it was written."""
+    """A threshold as it applies to a scenario or turn, and the place where it was written."""
 
     rule: Annotated[ThresholdRule, BeforeValidator(_rule), PlainSerializer(compact_threshold)]
     where: str
     is_sure: Annotated[bool, Field(exclude_if=bool)] = True
-    """True if it must be met even if nothing was judged there, because the metric is certain to be judged or
-    the scenario itself sets the threshold. Any other threshold applies only if something was judged."""
+    """True if the threshold must be met even if nothing was judged there, because the metric is certain to be
+    judged or the scenario itself sets the threshold. Any other threshold applies only if something was
+    judged."""
 
     @property
     def bar(self) -> float:
-        """The highest number in the rule: a score below it may count against the agent."""
+        """The highest number in the threshold. A score below this number may count against the agent."""
         return max(self.rule.numbers)
 
 
 class ScenarioRules(Value):
-    """What applies to one scenario with one agent."""
+    """The rules for one scenario with one agent."""
 
     epochs: Annotated[Epochs, Field(exclude_if=_is_one)] = 1
     max_turns: Annotated[int, Field(exclude_if=_is_usual)] = DEFAULT_MAX_TURNS
     unjudged: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
-    """Metrics that are requested but may not be judged there."""
+    """Metrics that are requested but may remain unjudged."""
     thresholds: Annotated[dict[str, Threshold], Field(exclude_if=_is_empty)] = {}
-    """The thresholds that apply, by metric."""
+    """The thresholds that apply, keyed by metric."""
 
     @property
     def range(self) -> EpochRange | None:
-        """The range of epochs within which its gate decides; ``None`` if the number is fixed."""
+        """The range of epochs within which the scenario's gate decides, or ``None`` if the number of epochs
+        is fixed."""
         return self.epochs if isinstance(self.epochs, EpochRange) else None
 
     @property
     def least(self) -> int:
-        """The guaranteed number of epochs."""
+        """The minimum number of epochs, which is guaranteed to be run."""
         return self.epochs.min if isinstance(self.epochs, EpochRange) else self.epochs
 
     @property
@@ -93,100 +95,101 @@ class ScenarioRules(Value):
 
 
 class SuitePolicy(Value):
-    """The requirements of a whole suite: configuration and command line, merged."""
+    """The requirements of an entire suite, merged from the configuration and the command line."""
 
     profile: str = ""
-    """The chosen profile of the configuration."""
+    """The selected profile of the configuration."""
     seed: int = 0
     metrics: tuple[MetricSpec, ...] = ()
     """All known metrics."""
     judged: tuple[str, ...] = ()
     """The names of the metrics to judge."""
     by_flag: bool = False
-    """True if the command line chose ``judged``."""
+    """True if ``judged`` was set on the command line."""
     no_judge: bool = False
     """True if no judge may be called."""
     code_only: bool = False
-    """True if scenarios that need a model are left out."""
+    """True if scenarios that require a model are excluded."""
     thresholds: dict[str, Threshold] = {}
-    """The thresholds by metric."""
+    """The thresholds, keyed by metric."""
     severities: dict[str, Severity] = {}
-    """The severities by label that replace those of the table."""
+    """The severities that override those in the table, keyed by label."""
     severity_from: Literal["table", "model"] = "table"
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
     fault_tolerance: float = 0.0
     """The share of samples that may be lost."""
     max_rates: dict[Severity, float] = {}
-    """By severity, the highest share of recorded conversations that may have a finding of that severity or a
-    higher one."""
+    """The maximum share of recorded conversations that may contain a finding of a given severity or higher,
+    keyed by severity."""
     on_undecided: Literal["fail", "neutral"] = "fail"
     gates: GatesConfig = GatesConfig()
     accepted: tuple[AcceptedFailure, ...] = ()
-    """The accept list."""
+    """The accept list of known failures."""
     budget: BudgetConfig = BudgetConfig()
     deadlines: DeadlinesConfig = DeadlinesConfig()
     prices: dict[str, Price] = {}
-    """The prices by model or agent."""
+    """The prices, keyed by model or agent."""
     models: dict[ModelRole, ModelConfig] = {}
     corroborate: bool = True
-    """True if a judge's decisive opinion needs a second one."""
+    """True if a judge's decisive verdict requires a second opinion."""
     skips_failed_judges: bool = False
     shares_calls: bool = False
-    """True if several metrics share one call of a judge."""
+    """True if several metrics share one call to a judge."""
     detectors: tuple[str, ...] | None = None
-    """The names of the detectors; ``None`` means all."""
+    """The names of the detectors to run. ``None`` means all detectors."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     now: str | None = None
     max_turns: int = DEFAULT_MAX_TURNS
     prompts: dict[str, str] = {}
-    """The author's files that replace shipped prompts, by name."""
+    """The author's files that replace built-in prompts, keyed by name."""
     policies: tuple[str, ...] = ()
-    """The agents that have a policy."""
+    """The names of agents that have a policy."""
     places: dict[str, str] = {}
-    """The places of the keys that reports name."""
+    """The places of keys that are shown in reports."""
 
     @property
     def specs(self) -> dict[str, MetricSpec]:
-        """All known metrics by name."""
+        """All known metrics, keyed by name."""
         return {spec.name: spec for spec in self.metrics}
 
     @property
     def fail_on(self) -> Severity | None:
-        """The least severity that fails a sample; ``None``: no severity does."""
+        """The lowest severity that fails a sample. ``None`` means that no severity fails a sample."""
         return self.fail_on_severity if isinstance(self.fail_on_severity, Severity) else None
 
     def model(self, role: ModelRole) -> str:
-        """Return the model of a role; empty if it has none."""
+        """Return the model for a role, or an empty string if there is none."""
         return self.models[role].model if role in self.models else ""
 
     def where(self, key: str) -> str:
-        """Return the place of a key; ``default`` if it was not written."""
+        """Return the place of a key, or ``default`` if the key is not set."""
         return self.places.get(key, "default")
 
 
 class Plan(Value):
-    """What is to be run, and what applies to each scenario × agent."""
+    """The samples to run, and the rules that apply to each scenario × agent."""
 
     suite: SuitePolicy = SuitePolicy()
-    """The suite's policy for this run, without the ``unapplied`` gates."""
+    """The suite's policy for this run, excluding the ``unapplied`` gates."""
     unapplied: dict[str, str] = {}
-    """Gates that this run could never satisfy, and thresholds that apply to other scenarios of the suite but
-    to none of this run: by key, the reason. They do not apply to this run."""
+    """Gates that this run could never satisfy, and thresholds that apply only to scenarios outside this run.
+    Maps each key to the reason. None of these apply to this run."""
     needs_model: tuple[str, ...] = ()
-    """The scenarios that ``code_only`` leaves out."""
+    """The scenarios that are excluded by ``code_only``, because they require a model."""
     secrets: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
-    """By agent, the placeholders of its secret texts in everything that is written."""
+    """The placeholders that replace each agent's secrets in all output, keyed by agent."""
     visibility: dict[str, KnownVisibility] = {}
-    """By agent, what is known before the run about the visibility of its calls (``""`` for all others)."""
+    """The knowledge before the run about the visibility of tool calls, keyed by agent (``""`` for all other
+    agents)."""
     default: ScenarioRules = ScenarioRules()
-    """The rules of a recorded conversation without its own (``SampleStarted.rules``)."""
+    """The rules for recorded conversations that have no rules of their own (``SampleStarted.rules``)."""
     rule_sets: tuple[ScenarioRules, ...] = ()
     """The distinct rules of all scenarios."""
     scenarios: dict[str, dict[str, int]] = {}
-    """By id and agent, the index in ``rule_sets``."""
+    """The index in ``rule_sets``, keyed by scenario id and agent."""
 
     def with_suite(self, **changes: Any) -> Plan:
-        """Return the plan with other values in its suite policy."""
+        """Return the plan with different values in its suite policy."""
         return self.model_copy(update={"suite": self.suite.model_copy(update=changes)})
 
     def rules_for_pairing(self, scenario: str, agent: str) -> ScenarioRules:
@@ -195,12 +198,13 @@ class Plan(Value):
         return self.default if number is None else self.rule_sets[number]
 
     def known_visibility(self, agent: str) -> KnownVisibility | None:
-        """Return what is known before the run about the visibility of an agent's calls."""
+        """Return the knowledge before the run about the visibility of an agent's tool calls."""
         return self.visibility.get(agent) or self.visibility.get("")
 
     @property
     def samples(self) -> tuple[SampleKey, ...]:
-        """All planned samples, scenario by scenario; if a gate decides the number of epochs, the first."""
+        """All planned samples, scenario by scenario. If a gate decides the number of epochs, only the first
+        epochs."""
         return tuple(
             SampleKey(scenario=scenario, agent=agent, epoch=epoch)
             for scenario, agents in self.scenarios.items()
@@ -209,14 +213,14 @@ class Plan(Value):
         )
 
     def restrict_to_pairing(self, scenario: str, agent: str, *, epochs: int = 0) -> Plan:
-        """Return the plan of one scenario × agent with ``epochs`` planned epochs, regardless of what else
-        runs."""
+        """Return the plan for one scenario × agent with ``epochs`` planned epochs, regardless of other
+        scenarios in the run."""
         rules = self.rules_for_pairing(scenario, agent).model_copy(update={"epochs": epochs})
         return self.model_copy(update={"rule_sets": (rules,), "scenarios": {scenario: {agent: 0}}})
 
     @property
     def ranges(self) -> dict[str, EpochRange]:
-        """By scenario, the range of epochs within which a gate decides."""
+        """The ranges of epochs within which a gate decides, keyed by scenario."""
         return {
             scenario: ranged
             for scenario, agents in self.scenarios.items()

@@ -1,4 +1,4 @@
-"""Formats a number with its noun, and lists of names."""
+"""Formats a count with its noun (singular or plural), and joins lists of names."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 
 def plural(count: int, noun: str) -> str:
-    """Format a count: ``1 sample``, ``2,000 samples``."""
+    """Format a count with the singular or plural of its noun, such as ``1 sample`` or ``2,000 samples``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def join_first(names: Sequence[str], most: int) -> str:
-    """Join the first ``most`` of ``names`` with the number of the others: ``a, b and 3 more``."""
+    """Join the first ``most`` of ``names`` and append the number of remaining names: ``a, b and 3 more``."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def join_names(texts: Sequence[str]) -> str:
-    """Join names: ``a``, ``a and b``, ``a, b and c``."""
+    """Join names, such as ``a``, ``a and b`` or ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))

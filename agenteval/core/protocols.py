@@ -1,4 +1,5 @@
-"""The interfaces of all extension points. Built-in implementations and plugins use the same ones."""
+"""The interfaces (protocols) of all extension points. Built-in implementations and plugins use the same
+interfaces."""
 
 from __future__ import annotations
 
@@ -30,126 +31,137 @@ if TYPE_CHECKING:
     import anyio
 
 Emit: TypeAlias = Callable[[Event], None]
-"""A sink of events. It never blocks or awaits; one that fails is disabled and reported once."""
+"""A function that receives events. It never blocks or awaits. A function that fails is disabled and reported
+once."""
 
 
 @dataclass(frozen=True)
 class AgentReply:
-    """An agent's answer. A Python agent may return one; every part may be omitted."""
+    """An agent's answer. A Python agent may return an ``AgentReply``; every field is optional."""
 
     text: str | None = None
-    """The final text. A Python agent may pass a message, a list of messages or a completion instead."""
+    """The final text. A Python agent may instead pass a message, a list of messages or a chat completion."""
     tool_calls: Sequence[Any] = ()
-    """Calls for agenteval to resolve, in OpenAI's format; the agent is then called again with their results.
-    """
+    """Tool calls that agenteval should answer, in OpenAI's format. The agent is then called again with the
+    results."""
     messages: Sequence[Message] = ()
-    """The messages of this turn, from an agent that ran its tools itself."""
+    """The messages of this turn, from an agent that executed its own tools."""
     usage: Usage | Mapping[str, Any] | None = None
-    """A ``Usage``, or a mapping or object in a provider's format; ``None``: tokens are estimated."""
+    """The token usage: a ``Usage``, or a mapping or object in a provider's format. If ``None``, tokens are
+    estimated."""
     latency_ms: float | None = None
-    """How long the agent took, if it measures that better than its caller."""
+    """The time that the agent took, in milliseconds, if the agent can measure it better than its caller."""
     agent: str = ""
-    """The name of the agent that replied, if there are several. Names in ``messages`` take precedence."""
+    """The name of the agent that replied, in a multi-agent system. Names in ``messages`` take precedence."""
 
 
 @dataclass(frozen=True)
 class ReadReply(AgentReply):
-    """A reply as agenteval's own adapters pass it on, with what is known about how it was read."""
+    """A reply as returned by agenteval's own adapters, including information about how the reply was
+    obtained."""
 
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Unknown fields of the message, which are sent back to the same endpoint."""
     evidence: CallEvidence | None = None
-    """How the agent's calls are seen, in addition to what the reply itself shows."""
+    """Evidence about the visibility of the agent's tool calls, in addition to that in the reply itself."""
     unplaced: Sequence[str] = ()
-    """Content that could not be placed, as phrases (``agenteval.core.tool_visibility``)."""
+    """Content that could not be placed, as phrases (see ``agenteval.core.tool_visibility``)."""
     unknown_tools: Collection[str] = ()
-    """Called names that are certainly not tools of the agent."""
+    """Names of called tools that the agent certainly does not have (hallucinated tools)."""
     is_over: bool = False
-    """True if the agent carries out its calls itself: agenteval does not answer one without a result."""
+    """True if the agent executes its tool calls itself, so that agenteval does not answer a call without a
+    result."""
     apart: Collection[str] = ()
-    """The ids of calls that were recorded at the agent's model client; they are not sent to the agent as
+    """The ids of calls that were recorded at the agent's model client. They are not sent to the agent as
     messages."""
     made: Sequence[RequestedCall] = ()
-    """The calls that the scenario was asked to answer, with what the agent's framework knows about them."""
+    """The calls that the scenario was asked to answer, including what the agent's framework knows about them.
+    """
 
     @classmethod
     def from_reply(cls, reply: AgentReply) -> ReadReply:
-        """Convert any agent's reply; for one of another package, nothing more is known."""
+        """Convert the reply of any agent. For an agent of another package, no additional information is
+        available."""
         if isinstance(reply, cls):
             return reply
         return cls(reply.text, reply.tool_calls, reply.messages, reply.usage, reply.latency_ms, reply.agent)
 
 
 AgentExecutedCall: TypeAlias = Callable[[], Awaitable[ToolResult]]
-"""A function that makes the agent carry out a call itself and waits for the result."""
+"""A function that lets the agent execute a tool call itself and waits for the result."""
 
 
 @dataclass(frozen=True)
 class TurnTools:
-    """The tool world as an agent sees it during one turn."""
+    """The tools that are available to an agent during one turn."""
 
     turn: int
-    """The number of the user's message, from 0."""
+    """The number of the user message, counted from 0."""
     schemas: tuple[dict[str, Any], ...]
-    """The declared tools (those with ``parameters``) in OpenAI's format."""
+    """The declared tools (those with ``parameters``), as tool schemas in OpenAI's format."""
     call: Callable[[str, Any, int], Awaitable[ToolResult]]
-    """``call(name, args, batch)`` resolves and records a call; it never raises for an error of the tool.
-    Calls of one ``batch`` were made at the same time: they are one step."""
+    """``call(name, args, batch)`` answers and records a tool call. It never raises an exception for an error
+    of the tool. Calls with the same ``batch`` were made in parallel and form one step."""
     answered: frozenset[str] | None = None
-    """The tools that the scenario answers if the agent carries out all others itself; ``None`` if it carries
-    out none."""
+    """The tools that the scenario answers if the agent executes all other tools itself, or ``None`` if the
+    agent executes no tools."""
     record: Callable[[str, Any, int, AgentExecutedCall], Awaitable[ToolResult]] | None = None
-    """``record(name, args, batch, own)`` records a call that the agent carries out; ``await own()`` returns
-    its result."""
+    """``record(name, args, batch, own)`` records a call that the agent executes. ``await own()`` returns its
+    result."""
     call_known: Callable[[str, Any, int], Awaitable[ToolResult]] | None = None
-    """Like ``call``, for a tool that the agent certainly has."""
+    """A function like ``call``, for a tool that the agent certainly has."""
     list_asked: Callable[[], None] = lambda: None
-    """Called, from any thread, when the agent requests the list of tools."""
+    """The function to call, from any thread, when the agent requests the list of tools."""
     mocked: frozenset[str] = frozenset()
-    """The tools that the scenario answers."""
+    """The tools that the scenario answers (mocks)."""
 
     def leaves(self, name: str) -> bool:
-        """Check whether the agent carries out a tool itself."""
+        """Check whether the agent executes a tool itself."""
         return self.answered is not None and name not in self.answered
 
 
 class Agent(Protocol):
-    """The agent under test; one instance per sample, so that conversations share nothing.
+    """The agent under test. There is one instance per sample, so that conversations share nothing.
 
-    Three methods are optional. ``end_conversation()`` is for an agent that holds resources; ``close`` calls
-    it. ``async after_last_answer()`` is for one that can break after its last answer; ``finish`` calls it.
-    ``async settle(none_follows)`` is for one whose process serves further conversations; ``settle`` calls it.
+    Three methods are optional:
+
+    - ``end_conversation()`` is for an agent that holds resources. ``close`` calls it.
+    - ``async after_last_answer()`` is for an agent that may fail after its last answer. ``finish`` calls it.
+    - ``async settle(none_follows)`` is for an agent whose process handles further
+      conversations. ``settle`` calls it.
     """
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        """Answer the conversation so far. Raises ``AgentError`` if the agent broke and
-        ``InfrastructureError`` if something else did."""
+        """Answer the conversation so far. Raises ``AgentError`` if the agent failed, and
+        ``InfrastructureError`` if something else failed."""
 
 
 async def finish(agent: Agent | None) -> None:
-    """Notify the agent that the conversation ended regularly: no message follows its last answer. Raises
-    ``AgentError`` if the agent breaks now."""
+    """Notify the agent that the conversation has ended normally: no message follows its last answer. Raises
+    ``AgentError`` if the agent fails now."""
     if after := getattr(agent, "after_last_answer", None):
         await after()
 
 
 def close(agent: Agent | None) -> None:
-    """Notify the agent's ``end_conversation()`` that the conversation is over, however it ended. That method
-    neither waits nor raises; cleanup that has to wait belongs in the factory's ``aclose``."""
+    """Notify the agent, through ``end_conversation()``, that the conversation is over, however it ended. That
+    method neither waits nor raises an exception. Cleanup that has to wait belongs in the factory's
+    ``aclose``."""
     if end := getattr(agent, "end_conversation", None):
         end()
 
 
 async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
-    """Wait, after ``close``, until everything that the agent did since its last answer is known. That may
-    require another conversation to begin; ``none_follows`` is set if none will for now. Raises ``AgentError``
-    if the agent broke, and ``InfrastructureError`` if its calls may belong to another conversation."""
+    """Wait, after ``close``, until everything that the agent did since its last answer is known. This may
+    require another conversation to begin. ``none_follows`` means that no conversation will begin for now.
+    Raises ``AgentError`` if the agent failed, and ``InfrastructureError`` if its calls may belong to another
+    conversation."""
     if wait := getattr(agent, "settle", None):
         await wait(none_follows)
 
 
 class AgentWrapper:
-    """A wrapper of an agent that passes on the end of the conversation."""
+    """A wrapper around an agent that forwards the end of the conversation."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -165,35 +177,37 @@ class AgentWrapper:
 
 
 class AgentTool(NamedTuple):
-    """A tool that an agent has."""
+    """A tool of an agent."""
 
     name: str
-    """Empty if it stands for tools that only a run shows."""
+    """The name of the tool. Empty if this object represents tools that become known only during a run."""
     description: str = ""
-    """The description for the agent's model."""
+    """The description that the agent's model receives."""
     parameters: dict[str, Any] | None = None
-    """The JSON Schema of its arguments; ``None`` if unknown."""
+    """The JSON Schema of the tool's arguments, or ``None`` if it is unknown."""
     hosted: bool = False
-    """True if it runs at the provider, so that no scenario can answer it."""
+    """True if the tool is executed by the provider, so that no scenario can answer (mock) it."""
     hints: Mapping[str, bool] = MappingProxyType({})
-    """Its declared effects, under the names of MCP."""
+    """The declared effects of the tool, named as in MCP."""
     is_agent: bool = False
-    """True if it is another agent, which runs unless a scenario answers instead."""
+    """True if the tool is another agent (multi-agent system), which runs unless a scenario answers instead.
+    """
 
 
 class AgentFactory(Protocol):
-    """Makes the agents of a run and may hold what they share (a connection pool). One that knows the tools of
-    its agents may list them as ``tools``, a sequence of ``AgentTool``, and describe their use as ``does``."""
+    """Creates the agents of a run, and may hold resources that they share, such as a connection pool. A
+    factory that knows its agents' tools may list them in ``tools``, a sequence of ``AgentTool``, and describe
+    in ``does`` how they are used."""
 
     def make(self, sample: Sample) -> Agent:
-        """Make the agent of one conversation."""
+        """Create the agent for one conversation."""
 
     async def aclose(self) -> None:
-        """Close what is open, at the end of the run."""
+        """Release all resources at the end of the run."""
 
 
 class NoOptions(Value):
-    """The options of an adapter without options."""
+    """The options model for an adapter that has no options."""
 
 
 def _no_mistakes(_own: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -202,29 +216,31 @@ def _no_mistakes(_own: Mapping[str, Any]) -> Iterator[Mistake]:
 
 @dataclass(frozen=True)
 class AgentAdapter:
-    """One kind of agent: its options and how it is made.
+    """A kind of agent: its options, and the function that creates it.
 
-    Another package registers one under the entry point group ``agenteval.agents``, by the name that authors
-    write as ``type``."""
+    A plugin package registers an adapter in the entry point group ``agenteval.agents``, under the name that
+    authors write as ``type``."""
 
     make: Callable[[AgentConfig, Any, Any], AgentFactory]
-    """``make(agent, options, resources)``: ``agent`` has the keys that all agents share, ``options`` is an
-    instance of the model below, ``resources`` is what the parts of a run share (``config``, ``secrets``,
-    ``tell(text)``). Raises ``AuthorError`` if the options cannot work."""
+    """``make(agent, options, resources)`` creates the agent factory. ``agent`` contains the keys that all
+    agents share. ``options`` is an instance of the model ``options``. ``resources`` contains the objects that
+    are shared within a run (``config``, ``secrets``, ``tell(text)``). Raises ``AuthorError`` if the options
+    cannot work."""
     options: type[BaseModel] = NoOptions
-    """The model of what an author may write under ``options``. Unknown keys are rejected, whatever the model
-    says."""
+    """The model for the keys that an author may write under ``options``. Unknown keys are always rejected,
+    even if the model allows them."""
     mistakes: Callable[[Mapping[str, Any]], Iterable[Mistake]] = _no_mistakes
-    """Finds further mistakes in the options as written."""
+    """Finds additional mistakes in the options as written."""
     visibility: Callable[[Any, frozenset[str]], KnownVisibility | None] = lambda _options, _tools: None
-    """``visibility(options, tools)`` returns what is known before a run about the visibility of the agent's
-    calls; ``tools`` are all tools that the suite names. ``None``: the run finds out."""
+    """``visibility(options, tools)`` returns the knowledge before a run about the visibility of the agent's
+    tool calls. ``tools`` are all tools that occur in the suite. ``None`` means that the run determines the
+    visibility."""
     hears_mcp_url: Callable[[Any], bool] = lambda _options: False
-    """Returns whether, with these options, each conversation of an agent with ``mcp`` gets a server address
-    of its own. Otherwise all conversations read one from this process's environment and are played one at a
-    time."""
+    """Returns True if, with these options, each conversation of an agent with ``mcp`` gets its own server
+    address. Otherwise, all conversations read the same address from the environment of this process and run
+    one at a time."""
     example: str = ""
-    """An example of such an agent in the configuration."""
+    """An example configuration of such an agent."""
 
     def parse_options(self, agent: AgentConfig) -> Any:
         """Validate the options of an agent."""
@@ -232,11 +248,11 @@ class AgentAdapter:
 
 
 class SampleQueue(Protocol):
-    """Decides which sample runs next; also a sink of events.
+    """Decides which sample runs next, based on the events that it receives.
 
-    ``next`` returns ``None`` if there is none now; it is called again when a sample has finished.
-    ``plays_again`` returns whether a sample that is about to finish will be repeated because its conversation
-    was lost; ``events`` are all events of the sample, including its end."""
+    ``next`` returns ``None`` if no sample is available now, and is called again when a sample has finished.
+    ``plays_again`` returns True if a sample that is about to finish will be repeated because its conversation
+    was lost. ``events`` are all events of the sample, including its end."""
 
     def __call__(self, event: Event, /) -> None: ...
 
@@ -249,17 +265,18 @@ class UserMove(NamedTuple):
     """The user's next message."""
 
     text: str | None
-    """The message; ``None`` if the conversation ends at once."""
+    """The message, or ``None`` if the conversation ends at once."""
     stop: StopReason | None = None
-    """Why the conversation ends after the answer to this message."""
+    """The reason why the conversation ends after the answer to this message."""
     script: int | None = None
-    """See ``Turn``."""
+    """The index of the message in the scenario's ``turns`` (see ``Turn``)."""
     usage: Usage = Usage()
-    """The usage of a simulated user."""
+    """The token usage of a simulated user."""
     model: str = ""
     """The model of a simulated user."""
     fault: str = ""
-    """What was wrong with a simulated user's first attempt at this message; empty if nothing was."""
+    """A description of the fault in a simulated user's first attempt at this message, or an empty string if
+    there was none."""
 
 
 class User(Protocol):
@@ -267,8 +284,9 @@ class User(Protocol):
 
 
 class Scorer(Protocol):
-    """Evaluates conversations. If ``scope`` is ``turn``, it is called with each prefix, whose last turn is to
-    be judged; if ``conversation``, once, with ``stop`` set."""
+    """Evaluates conversations. If ``scope`` is ``turn``, the scorer is called with each prefix of the
+    conversation, and judges the last turn of the prefix. If ``scope`` is ``conversation``, it is called once,
+    with ``stop`` set."""
 
     @property
     def scope(self) -> str: ...
@@ -277,27 +295,27 @@ class Scorer(Protocol):
 
 
 class Reviewer(Protocol):
-    """Selects the conversations that are reviewed after everything else is scored, and the scorer that does
-    it. ``events`` are all events of the sample, including its end."""
+    """Selects the conversations that are reviewed after everything else has been scored, and provides the
+    scorer for the review. ``events`` are all events of the sample, including its end."""
 
     def __call__(self, sample: Sample, events: Sequence[Event]) -> Scorer | None: ...
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a model call, by which the scripted model chooses its reply."""
+    """The subject of a model call, which the scripted model uses to select its reply."""
 
     scenario: str = ""
     turn: int | None = None
-    """The turn, from 0."""
+    """The turn, counted from 0."""
     metric: str = ""
     text: str = ""
-    """The agent's latest answer (for ``dedup``: the findings)."""
+    """The agent's latest answer or, for ``dedup``, the findings."""
     epoch: int = 0
 
 
 def no_flaw(_value: Any, _scripted: bool) -> str:
-    """Accept every answer that has the requested shape."""
+    """Return an empty string, which means that the answer has no flaw."""
     return ""
 
 
@@ -308,53 +326,55 @@ def reject_flawed(_value: Any, _scripted: bool) -> bool:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One request to one of agenteval's own models. The last three fields do not count in hashes and
+    """One request to one of agenteval's own models. The last three fields are excluded from hashes and
     comparisons of requests."""
 
     role: str
-    """``user``, ``judge`` or ``dedup``."""
+    """The role of the model: ``user``, ``judge`` or ``dedup``."""
     system: str
-    """The system message; may be empty."""
+    """The system message, which may be empty."""
     prompt: str
     """The user message."""
     reply: type[BaseModel]
-    """The shape of the answer: its JSON Schema is sent along, and the answer is validated against it."""
+    """The model of the answer (structured output): its JSON Schema is sent with the request, and the answer
+    is validated against it."""
     subject: Subject = field(default_factory=Subject)
     """The subject of the request."""
     states_form: bool = False
-    """True if the texts themselves state the keys of the answer, so that the schema is not appended."""
+    """True if the texts themselves specify the keys of the answer, so that the schema is not appended."""
     flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
-    """``flaw_in(value, scripted)`` returns what else is wrong with an answer of the right shape, in words for
-    the model ("the quotation stands nowhere in the record"); empty if nothing is. Every ``ChatModel`` calls
-    it for each answer, and treats an answer with a flaw like an unreadable one."""
+    """``flaw_in(value, scripted)`` returns a description of any other flaw in an answer of the right shape,
+    written for the model ("the quotation stands nowhere in the record"), or an empty string if there is none.
+    Every ``ChatModel`` calls it for each answer, and treats a flawed answer like an unreadable one."""
     accepts_flawed: Callable[[Any, bool], bool] = field(default=reject_flawed, compare=False, repr=False)
-    """``accepts_flawed(value, scripted)`` returns whether a flawed answer can be used nevertheless. A
-    correction is still requested, and its result is the answer."""
+    """``accepts_flawed(value, scripted)`` returns True if a flawed answer can be used nevertheless. A
+    correction is still requested, and the corrected reply is used as the answer."""
     shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """The lengths, in characters, of the beginnings of ``prompt`` that other requests share, shortest first.
-    """
+    """The lengths, in characters, of prefixes of ``prompt`` that other requests share (for prompt caching),
+    shortest first."""
 
     def flaw_left_in(self, value: Any, scripted: bool) -> str:
-        """Return what is wrong with an answer that will not be corrected; empty if it can be used."""
+        """Return the flaw in an answer that will not be corrected, or an empty string if the answer can be
+        used."""
         return "" if self.accepts_flawed(value, scripted) else self.flaw_in(value, scripted)
 
 
 class ModelReply(NamedTuple):
-    """An answer of the requested shape."""
+    """A model's answer, which has the requested shape."""
 
     value: BaseModel
-    """The answer: an instance of the request's ``reply``."""
+    """The answer, which is an instance of the request's ``reply``."""
     usage: Usage
-    """Its cost, including repairs."""
+    """The token usage, including that of repairs."""
     model: str
-    """The model that gave it."""
+    """The model that returned the answer."""
     scripted: bool = False
-    """True if it was not a language model."""
+    """True if the answer did not come from a language model."""
 
 
 class ExpectRule(Protocol):
-    """A check of ``expect`` as the scenario loader sees it: the path of its key, and the mistakes in its
-    value."""
+    """A check under ``expect`` as seen by the scenario loader: the path of its key, and a function that finds
+    the mistakes in its value."""
 
     @property
     def name(self) -> str: ...
@@ -364,40 +384,42 @@ class ExpectRule(Protocol):
 
 
 class ChatModel(Protocol):
-    """One of agenteval's own models: a simulated user, a judge or the grouping of findings calls it."""
+    """One of agenteval's own models (LLMs). It is called by a simulated user, by a judge, or for grouping
+    findings."""
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Answer the request. Raises ``UnreadableReplyError`` (with the raw text) if no answer had the
-        requested shape without a flaw, and ``InfrastructureError`` if there was no answer at all."""
+        requested shape and was free of flaws, and ``InfrastructureError`` if there was no answer at all."""
 
     async def aclose(self) -> None:
-        """Close what is open, at the end of the run."""
+        """Release all resources at the end of the run."""
 
 
 class Importer(Protocol):
-    """Reads the logs of one dialect for ``agenteval score``; other packages may register one. If it raises,
-    its record is unreadable and the others are still read."""
+    """Reads logs in one dialect for ``agenteval score``. Other packages may register importers. If an
+    importer raises an exception, the record is reported as unreadable, and the remaining records are still
+    read."""
 
     @property
     def name(self) -> str:
-        """The name in messages."""
+        """The name of the importer in messages."""
 
     def matches(self, record: Any, /) -> bool:
-        """Check whether a record, one JSON value of a log, is in this dialect. It is called for every record,
-        so it should look at keys rather than texts."""
+        """Check whether a record, which is one JSON value in a log, is in this dialect. The method is called
+        for every record, so it should inspect keys rather than texts."""
 
     def read(self, record: Any, /) -> Sequence[Mapping[str, Any]]:
-        """Return the conversations of a record in OpenAI's format: ``messages``, and if the record contains
-        them ``id``, ``agent``, ``tools``, ``system``, ``outcome`` (true, or 1: a success) and ``notes``,
-        sentences about content that was not read. An empty result means that the record is in another dialect
-        after all."""
+        """Return the conversations in a record, in OpenAI's format. Each conversation contains ``messages``
+        and, if present in the record, ``id``, ``agent``, ``tools``, ``system``, ``outcome`` (true or 1 means
+        success) and ``notes``. ``notes`` are sentences about content that was not read. An empty result means
+        that the record turned out to be in another dialect."""
 
 
 @runtime_checkable
 class LineImporter(Importer, Protocol):
-    """An importer of a dialect that spreads a conversation over several records, such as one event per line.
-    ``read`` gets all of them as a tuple."""
+    """An importer for a dialect that spreads a conversation over several records, such as one event per line.
+    ``read`` receives all of them as a tuple."""
 
     def goes_on(self, held: Sequence[Any], record: Any, /) -> bool:
-        """Check whether a matching record begins a conversation (``held`` is empty), or whether a record
-        continues the one in ``held``."""
+        """Check whether a matching record begins a conversation (``held`` is empty) or continues the
+        conversation in ``held``."""

@@ -1,7 +1,7 @@
-"""The providers of agenteval's own models; this is the only table of them.
+"""The model providers (LLM providers) of agenteval's own models. This is the only table of providers.
 
-It is in this low-level package because configurations are checked against it and because prices and secrets
-depend on it; the code that sends requests is named as text."""
+The table is in this low-level package because configurations are checked against it, and because prices and
+secrets depend on it. The functions that send requests are specified as strings."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from agenteval.core.registry import Registry
 
 AZURE_ENDPOINT = "AZURE_OPENAI_ENDPOINT"
 AD_TOKEN = "AZURE_OPENAI_AD_TOKEN"
-"""Variables of Azure, named by the ``openai`` package."""
+"""Environment variables for Azure, as named by the ``openai`` package."""
 
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider, named before the slash of ``PROVIDER/MODEL``."""
+    """A provider, as named before the slash in ``PROVIDER/MODEL``."""
 
     base_url: str = ""
-    """The address of its models; empty if the author sets it or there is none."""
+    """The base URL of the provider's API. Empty if the author sets it or if there is none."""
     keys: tuple[str, ...] = ()
-    """The variables that may hold the key; empty if none is needed."""
+    """The environment variables that may contain the API key. Empty if no key is required."""
     budget: str = "max_tokens"
-    """The parameter for the limit of output tokens that is tried first."""
+    """The parameter that is tried first for limiting the number of output tokens."""
     base_url_env: str = ""
-    """The variable that may hold another address."""
+    """The environment variable that may contain a different base URL."""
     needs_base_url: bool = False
     """True if ``base_url`` is required."""
     sdk_only: bool = False
-    """True if the ``openai`` package sends the requests, whatever ``client`` says."""
+    """True if the ``openai`` package always sends the requests, regardless of ``client``."""
     in_process: bool = False
-    """True if its models run in this process: they cost nothing, and there is no ``client``."""
+    """True if the provider's models run in this process: they cost nothing, and ``client`` does not apply."""
     make: Callable[..., Any] | str = "agenteval.adapters.models.openai_chat:make"
-    """``make(config, role=, shared=, environ=, root=, jitter=) -> ChatModel``; in other packages
-    ``make(config, role=, pool=, environ=, root=)``, with ``options=`` if the provider has a model of options.
-    As text: ``module:function``."""
+    """The function ``make(config, role=, shared=, environ=, root=, jitter=) -> ChatModel`` or, in other
+    packages, ``make(config, role=, pool=, environ=, root=)``, with ``options=`` if the provider has an
+    options model. As a string, it is written ``module:function``."""
     options: type[BaseModel] | None = None
-    """The model of what an author may write under ``extra``; ``None``: anything, which is merged into each
-    request."""
+    """The model for the keys that an author may write under ``extra``. ``None`` means that any keys are
+    allowed; they are merged into each request."""
 
 
 def _of_plugin(found: Any) -> Provider:
-    """Return a plugin's provider; a plain function becomes the ``make`` of one."""
+    """Return a plugin's provider. A plain function becomes the ``make`` of a new provider."""
     if isinstance(found, Provider):
         return found
     if not callable(found):

@@ -1,4 +1,4 @@
-"""Separates an agent's visible text from its reasoning."""
+"""Separates an agent's visible text from its reasoning (thinking)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _MARK = re.compile(r"<(/?)think>")
 
 
 def reasoning_end(text: str) -> int:
-    """Return the end of the reasoning that a text begins with; 0 if there is none.
+    """Return the index at which the reasoning at the beginning of a text ends, or 0 if there is none.
 
-    Reasoning is one leading, balanced ``<think>…</think>``. A tag anywhere else belongs to the visible text:
-    ``</think>`` after a sentence, or without an opening tag, does not take anything back."""
+    Reasoning is a single, balanced ``<think>…</think>`` at the beginning. A tag anywhere else belongs to the
+    visible text: a ``</think>`` that follows a sentence, or that has no opening tag, hides nothing."""
     start = len(text) - len(text.lstrip())
     if not text.startswith("<think>", start):
         return 0
@@ -26,7 +26,7 @@ def reasoning_end(text: str) -> int:
 
 
 def blank_reasoning(text: str) -> str:
-    """Replace the reasoning by blanks, so that everything else keeps its position."""
+    """Replace the reasoning with spaces, so that all other text keeps its position."""
     end = reasoning_end(text) if "<think>" in text else 0
     return " " * end + text[end:]
 
@@ -38,11 +38,11 @@ def final_answer(turn: Turn) -> str:
 
 
 def agent_texts(turn: Turn) -> list[str]:
-    """Return the agent's texts in the turn: those next to its calls, then its answer."""
+    """Return the agent's texts in the turn: the texts that accompany its calls, followed by its answer."""
     texts = [blank_reasoning(step.text).strip() for step in turn.steps if step.text]
     return [text for text in texts if text]
 
 
 def agent_text(turn: Turn) -> str:
-    """Return the agent's texts in the turn as one text."""
+    """Return the agent's texts in the turn, joined into one string."""
     return "\n\n".join(agent_texts(turn))

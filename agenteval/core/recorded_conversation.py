@@ -1,4 +1,4 @@
-"""A recorded conversation as it is passed to scoring."""
+"""A recorded conversation in the form in which it is passed to scoring."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from agenteval.core.trajectory import StopReason, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
-    """A conversation to be scored."""
+    """A recorded conversation to be scored."""
 
     key: SampleKey
     scenario: Scenario
     trajectory: Trajectory
     where: str
-    """Its file and line."""
+    """The file and line of the record."""
     checks: tuple[Check, ...] = ()
-    """Known results that cannot be determined again, such as its outcome."""
+    """Known results that cannot be determined again, such as the outcome of the conversation."""
     notes: tuple[str, ...] = ()
-    """Warnings about content that was not read as written."""
+    """Warnings about content that was not imported exactly as written."""
     run: RunStarted | None = None
-    """For a journal of agenteval, the run that played it, so that the scenario is the one that was used."""
+    """For a journal of agenteval, the run that produced the conversation, so that the scenario is the one
+    used in that run."""
     review: UserReview | None = None
-    """The review of its simulated user in that run."""
+    """The review of the simulated user in that run."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The fingerprints of its failures before anything was masked."""
+    """The fingerprints that the failures had before anything was masked."""
 
     @property
     def is_readable(self) -> bool:

@@ -1,4 +1,5 @@
-"""The things of one kind that an author can name: built-in ones and those of other packages."""
+"""A registry of objects of one kind that an author can specify by name: built-in objects, and plugins of
+other packages."""
 
 from __future__ import annotations
 
@@ -22,15 +23,18 @@ def unchanged(found: Any) -> Any:
 
 @dataclass(frozen=True)
 class Registry(Generic[Named]):
-    """The names of one kind of thing. Other packages add theirs through entry points of the ``group``."""
+    """The names of objects of one kind. Plugins of other packages add names through entry points in
+    ``group``."""
 
     kind: str
-    """The noun for messages: no *reporter* is named 'jsn'."""
+    """The noun used in messages, as in: no *reporter* is named 'jsn'."""
     group: str
     built_in: Mapping[str, Named | str]
-    """By name, the object or, as text, ``module:attribute`` of one that is imported on first use."""
+    """The objects, keyed by name. An object may be given as the string ``module:attribute``, which is
+    imported on first use."""
     read: Callable[[Any], Named] = unchanged
-    """Converts what an entry point loads. Raises ``TypeError`` with what is wrong with it."""
+    """Converts the object loaded from an entry point. Raises ``TypeError`` with a description of what is
+    wrong with it."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.built_in or self._entry(name) is not None
@@ -41,18 +45,18 @@ class Registry(Generic[Named]):
 
     @property
     def shipped(self) -> dict[str, Named]:
-        """The built-in things, by name."""
+        """The built-in objects, keyed by name."""
         return {name: self.get(name) for name in self.built_in}
 
     def unknown(self, name: str, place: Place | None = None) -> Problem:
-        """Describe that no thing has this name, or that it is not supported yet."""
+        """Return the problem that a name is unknown or not supported yet."""
         if later := NOT_YET.get(self.kind, {}).get("MODULE:CLASS" if ":" in name else name):
             return Problem(f"'{name}' is not supported yet", later, place)
         return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self.names()), place)
 
     def get(self, name: str) -> Named:
-        """Return the thing with this name. Raises ``AuthorError`` if there is none, or if one of another
-        package cannot be loaded."""
+        """Return the object with this name. Raises ``AuthorError`` if there is none, or if a plugin cannot be
+        loaded."""
         if name in self.built_in:
             found = self.built_in[name]
             return cast(Named, load_target(found)) if isinstance(found, str) else found
@@ -73,13 +77,13 @@ class Registry(Generic[Named]):
         return next((entry for entry in entry_points(group=self.group) if entry.name == name), None)
 
     def names(self) -> list[str]:
-        """Return all names, those of other packages last."""
+        """Return all names. Names from other packages are last."""
         from importlib.metadata import entry_points
 
         return [*self.built_in, *(entry.name for entry in entry_points(group=self.group))]
 
 
 def load_target(target: str) -> Any:
-    """Import the object named by ``module:attribute``."""
+    """Import the object specified as ``module:attribute``."""
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)

@@ -1,4 +1,5 @@
-"""A summary of a run: what a later run needs to be compared with it. Values only; ``digest`` makes them."""
+"""A summary of a run, containing all information that is needed to compare a later run with that run. The
+module contains only values, which ``digest`` creates."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from agenteval.core.value import Value
 
 
 class FailureSummary(Value):
-    """A failure of one scenario."""
+    """A failure in one scenario."""
 
     fingerprint: str
     what: str
     metric: str
     severity: Severity | None = None
-    """The severity of a finding; ``None`` for a broken check."""
+    """The severity of a finding, or ``None`` for a check that did not pass."""
     epochs: int = 0
-    """The number of decided epochs in which it occurred."""
+    """The number of decided epochs in which the failure occurred."""
 
 
 class ScenarioSummary(Value):
@@ -26,9 +27,9 @@ class ScenarioSummary(Value):
     id: str
     agent: str
     content: dict[str, str]
-    """A hash of each part that the agent, the user or a judge sees."""
+    """A hash of each part of the scenario that the agent, the user or a judge sees."""
     verdict: Verdict | None = None
-    """The verdict of the scenario in its run; ``None`` before it was run."""
+    """The verdict of the scenario in its run, or ``None`` if it has not been run yet."""
     simulated: bool = False
     criteria: bool = False
     successes: int = 0
@@ -39,34 +40,35 @@ class ScenarioSummary(Value):
     known: int = 0
     """The number of epochs that were not lost, so that their failures are known."""
     scores: dict[str, tuple[float, ...]] = {}
-    """By metric, the mean of each of these conversations."""
+    """The mean score of each epoch that was not lost, keyed by metric."""
     effort: dict[str, tuple[float, ...]] = {}
-    """The tokens, latency and so on of each of these conversations."""
+    """The tokens, latency and similar numbers of each epoch that was not lost."""
     failures: tuple[FailureSummary, ...] = ()
 
 
 class RunSummary(Value):
-    """A run, summarized for comparison."""
+    """A summary of a run that can be compared with other runs."""
 
     run_id: str
     started_at: str
     prompts: dict[str, str] = {}
-    """The hashes of the prompts, by name."""
+    """The hashes of the prompts, keyed by name."""
     judged: tuple[str, ...] = ()
     """The metrics that were judged."""
     decisive: tuple[str, ...] = ()
     """The judged metrics that may decide whether a sample succeeds."""
     judge: dict[str, Any] = {}
-    """The judge's model as configured; ``user`` likewise."""
+    """The judge's model as configured. ``user`` is the same for the simulated user."""
     user: dict[str, Any] = {}
     judged_by: tuple[str, ...] = ()
-    """The model names under which the judges answered; ``played_by`` likewise for the users."""
+    """The model names reported by the judges' replies. ``played_by`` contains the same for the simulated
+    users."""
     played_by: tuple[str, ...] = ()
     settings: dict[str, Any] = {}
-    """The settings that decide what fails a sample."""
+    """The settings that determine what fails a sample."""
     scenarios: tuple[ScenarioSummary, ...] = ()
     is_selection: bool = False
-    """True if the command line selected some of the scenarios."""
+    """True if the command line selected only some of the scenarios."""
 
     @property
     def agents(self) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""Makes text that an agent or a tool wrote harmless for the place where it is shown.
+"""Sanitizes text written by an agent or a tool, so that it is harmless where it is displayed (terminal escape
+sequences, Markdown or XML injection, CI workflow commands).
 
-Pure functions, one per place. Each accepts any text and returns text that a terminal, an XML parser, a CI log
-or a Markdown renderer displays and never interprets. Only control characters are removed, not content:
-letters, emoji and combining marks stay."""
+Pure functions, one for each place. Each accepts any text and returns text that a terminal, an XML parser, a
+CI log or a Markdown renderer displays but never interprets. Only control characters are removed, not content:
+letters, emoji and combining marks are kept."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from hashlib import blake2b
 from agenteval.core.errors import REMEDY, split_remedy
 
 _WIDTH_SPACE = "\u200b"
-"""Inserted where a renderer would make a link. It is invisible, and no autolinker reads across it."""
+"""A zero-width space, inserted where a renderer would create a link. It is invisible and stops autolinking.
+"""
 
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colors, cursor, erase
@@ -33,9 +35,10 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 def clean(text: str) -> str:
-    """Remove escape sequences, control and bidi characters from ``text``; newline and tab stay.
+    """Remove escape sequences, control characters and bidirectional (bidi) characters from ``text``. Newlines
+    and tabs are kept.
 
-    Every other line end becomes a newline, and half of a surrogate pair, which no file can hold, becomes
+    Every other line ending becomes a newline. An unpaired surrogate, which no file can contain, becomes
     U+FFFD."""
     if text.isascii() and text.isprintable():
         return text
@@ -44,7 +47,7 @@ def clean(text: str) -> str:
 
 
 def strip_escapes(text: str) -> str:
-    """Remove the sequences that a terminal interprets (colors, titles, links)."""
+    """Remove the ANSI escape sequences that a terminal interprets (colors, titles, links)."""
     return _SEQUENCES.sub("", text)
 
 
@@ -53,12 +56,12 @@ _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2060\ufeff\U000e0000-\U000e007f]"
 )
-"""What ``clean`` removes, except the zero-width space, which ``escape_markdown`` inserts."""
+"""Characters that ``clean`` removes, except for the zero-width space, which ``escape_markdown`` inserts."""
 
 
 def sanitize_page(text: str, *, colors: bool = False) -> str:
-    """Remove from ``text``, a finished page, everything that a terminal interprets or that changes the
-    reading order; newline and tab stay. ``colors`` keeps color sequences, too."""
+    """Remove everything from ``text``, a finished page, that a terminal interprets or that changes the
+    reading order. Newlines and tabs are kept. If ``colors`` is set, color sequences are kept as well."""
     if not _OBEYED.search(text):
         return text
     if colors:
@@ -71,7 +74,7 @@ _OBEYED_IN_JSON = re.compile(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-
 
 
 def escape_in_json(text: str) -> str:
-    """Return equivalent JSON in which all of these characters are escaped."""
+    """Return equivalent JSON in which all control and bidirectional characters are escaped."""
     return _OBEYED_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
@@ -80,15 +83,16 @@ _UNSEEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-"""Unicode's default-ignorable characters and similar ones. Those that stay in a text as part of its script
-are not visible, either."""
+"""Unicode's default-ignorable characters and similar characters. The characters that ``clean`` keeps because
+a script requires them are also invisible."""
 _PERHAPS_UNSEEN = re.compile(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", ""))
-"""Every invisible character matches this: one search instead of three."""
+"""A pattern that matches every invisible character, so that one search suffices instead of three."""
 
 
 def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
-    """Return the positions of everything that ``clean`` removes and of everything invisible, in order.
-    Without ``sequences`` only single characters count, as in a file, where nothing interprets sequences."""
+    """Return the positions of everything that ``clean`` removes and of all invisible characters, in order. If
+    ``sequences`` is false, only single characters are found, as in a file, where nothing interprets escape
+    sequences."""
     if (text.isascii() and text.isprintable()) or not _PERHAPS_UNSEEN.search(text):
         return []
     kinds = (_SEQUENCES, _CONTROLS, _UNSEEN) if sequences else (_CONTROLS, _UNSEEN)
@@ -101,14 +105,15 @@ def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]
 
 
 def one_line(text: str, limit: int) -> str:
-    """Clean ``text``, collapse its white space, and cut it to ``limit`` characters (including ``…``)."""
+    """Clean ``text``, collapse its white space, and truncate it to ``limit`` characters (including ``…``)."""
     # Most of the text may be white space, so the part that is examined is generous but bounded.
     line = " ".join(clean(text[: limit * 20 + 1000]).split())
     return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
 
 
 def one_line_message(text: str, limit: int) -> str:
-    """Format a message of agenteval like ``one_line``, but cut only what it quotes, never the remedy."""
+    """Format one of agenteval's messages like ``one_line``, but truncate only quoted content, never the
+    remedy."""
     line = one_line(text, len(text))
     what, remedy = split_remedy(line)
     if not remedy or len(line) <= limit:
@@ -117,8 +122,8 @@ def one_line_message(text: str, limit: int) -> str:
 
 
 def one_line_with_digest(text: str, limit: int) -> str:
-    """Format ``text`` like ``one_line``, with a digest of the whole text in place of what is cut, so that
-    different texts remain distinguishable."""
+    """Format ``text`` like ``one_line``, but replace the truncated part with a digest of the entire text, so
+    that different texts can be distinguished."""
     line = " ".join(clean(text).split())
     if len(line) <= limit:
         return line
@@ -127,7 +132,8 @@ def one_line_with_digest(text: str, limit: int) -> str:
 
 
 def limit_texts(count: int, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct texts; if there are more than ``count``, the rest become a number and a digest."""
+    """Return the distinct texts. If there are more than ``count``, the remaining texts are replaced with
+    their number and a digest."""
     known = list(dict.fromkeys(texts))
     if len(known) <= count:
         return tuple(known)
@@ -136,14 +142,16 @@ def limit_texts(count: int, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def to_xml_text(text: str) -> str:
-    """Return ``text`` with only the characters that XML 1.0 allows; the writer escapes ``<`` and ``&``."""
+    """Remove the characters from ``text`` that XML 1.0 does not allow. The XML writer escapes ``<`` and
+    ``&``."""
     return _NOT_XML.sub("", clean(text))
 
 
 def neutralize_workflow_commands(text: str) -> str:
-    """Change ``text`` for the log of a CI job so that no line is a workflow command.
+    """Change ``text`` for the log of a CI job so that no line is interpreted as a workflow command (command
+    injection).
 
-    GitHub's runner interprets lines that begin with ``::`` (even after blanks) and, in the older form,
+    GitHub's runner interprets lines that begin with ``::`` (even after spaces) and, in the older form,
     ``##[`` anywhere in a line."""
     text = re.sub(r"^(\s*):(?=:)", r"\1: ", clean(text), flags=re.MULTILINE)
     return text.replace("##[", "## [")
@@ -169,9 +177,10 @@ _LINKED = re.compile(
 
 
 def escape_markdown(text: str) -> str:
-    """Escape ``text`` as plain words within a line of Markdown or a cell of a table.
+    """Escape ``text`` so that it is plain text within a line of Markdown or a table cell.
 
-    Nothing in it is markup, HTML, a link, an image, a mention or a reference to an issue."""
+    Nothing in the result is interpreted as markup, HTML, a link, an image, a mention or a reference to an
+    issue."""
     line = " ".join(clean(text).split())
     line = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], line)
     line = _SPECIAL.sub(r"\\\g<0>", line)
@@ -180,7 +189,7 @@ def escape_markdown(text: str) -> str:
 
 
 def fence(text: str, language: str = "text") -> str:
-    """Format ``text`` as a code block, in a fence that is longer than any run of backticks within."""
+    """Format ``text`` as a Markdown code block. The fence is longer than any run of backticks in ``text``."""
     body = neutralize_workflow_commands(text).rstrip("\n")  # a report may be printed to a CI log
     bar = "`" * max(3, _longest_backticks(body) + 1)
     return f"{bar}{language}\n{body}\n{bar}"
@@ -191,14 +200,15 @@ def _longest_backticks(text: str) -> int:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Clean ``text``, keep its lines, and cut it to ``limit`` characters with a note on what is omitted."""
+    """Clean ``text``, keep its lines, and truncate it to ``limit`` characters with a note about the omitted
+    part."""
     if len(text) > limit:
         return f"{clean(text[:limit]).rstrip()}… [{len(text) - limit:,} more characters]"
     return clean(text)
 
 
 def shorten_message(text: str, limit: int) -> str:
-    """Shorten a message of agenteval like ``shorten``; remedies that were cut away are appended."""
+    """Shorten one of agenteval's messages like ``shorten``. Remedies in the truncated part are appended."""
     short = shorten(text, limit)
     if len(text) <= limit:
         return short
@@ -215,8 +225,8 @@ _ASCII = str.maketrans({
 
 
 def for_encoding(text: str, encoding: str | None) -> str:
-    """Make ``text`` writable to a stream of that encoding: agenteval's symbols become ASCII, other characters
-    ``?``."""
+    """Make ``text`` writable to a stream with the given encoding. agenteval's symbols become ASCII, and other
+    unsupported characters become ``?``."""
     name = encoding or "utf-8"
     try:
         text.encode(name)

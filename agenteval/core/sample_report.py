@@ -1,4 +1,4 @@
-"""The results of one conversation, and the means of several. Pure values."""
+"""The results of one conversation, and aggregates over several conversations. Pure values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
 
 @dataclass(frozen=True)
 class TurnReport:
-    """A turn and its results. Findings are part of the sample and name their turn."""
+    """A turn and its results. Findings belong to the sample and specify their turn."""
 
     turn: Turn
     checks: tuple[Check, ...] = ()
@@ -25,7 +25,8 @@ class TurnReport:
 
 @dataclass(frozen=True)
 class SampleReport:
-    """A sample: its turns (the last may be one that broke) and the results of the whole conversation."""
+    """A sample: its turns (the last of which may be unfinished) and the results for the entire
+    conversation."""
 
     key: SampleKey
     turns: tuple[TurnReport, ...]
@@ -36,27 +37,28 @@ class SampleReport:
     findings: tuple[Finding, ...]
     trajectory: Trajectory
     tool_accuracy: float | None = None
-    """The share of the expected tools that were called at least once. ``None`` if it does not apply (not a
-    test case, nothing expected, no call could be seen, or a fault that is not the agent's) or could not be
-    decided."""
+    """The share of the expected tools that were called at least once. ``None`` if the share could not be
+    decided or does not apply: the scenario is not a test case, nothing is expected, no call could be seen, or
+    a failure occurred that is not the agent's fault."""
     output_correct: bool | None = None
-    """True if the final answer contains all keywords or, if none are expected, is not empty. ``None`` if it
-    does not apply or could not be decided."""
+    """True if the final answer contains all expected keywords or, if none are expected, is not empty.
+    ``None`` if this does not apply or could not be decided."""
     robustness_pass: bool | None = None
-    """``all_checks_held`` of a robustness test; ``None`` if it does not apply or could not be decided."""
+    """``all_checks_held`` for a robustness test. ``None`` if this does not apply or could not be decided."""
     review: UserReview | None = None
-    """The review of its simulated user."""
+    """The review of the simulated user in this sample."""
     set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
-    """If the review decides, the results of the whole conversation and of the turns from the fault on. They
-    no longer apply, but they were paid for."""
+    """Results that a decisive review made obsolete: those for the entire conversation, and those for all
+    turns from the user's fault onward. They no longer apply, but their cost still counts."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """See ``SampleFinished``."""
+    """The fingerprints before masking (see ``SampleFinished``)."""
     lost_attempts: tuple[SampleReport, ...] = ()
-    """The lost conversations that this one repeats. They do not count, but they were paid for."""
+    """The lost conversations that this sample repeats. They do not count as results, but their cost does."""
 
     @property
     def record(self) -> str:
-        """The file and line of the log that it was read from; empty for a conversation that was played."""
+        """The file and line of the log record, or an empty string for a conversation that was not
+        recorded."""
         if self.stop is None or self.stop.reason not in (StopReason.RECORDED, StopReason.UNREADABLE):
             return ""
         return self.stop.detail.partition(": ")[0]
@@ -71,13 +73,13 @@ class SampleReport:
 
     @property
     def judgements(self) -> tuple[Score | ScoreFailure | Check | UserReview, ...]:
-        """All results that a judge may have been paid for."""
+        """All results that may have incurred the cost of a judge."""
         review = (self.review,) if self.review else ()
         return (*self.all_scores, *self.all_failures, *self.all_checks, *self.set_aside, *review)
 
     @property
     def scripted(self) -> bool:
-        """True if any part of it is based on the scripted model."""
+        """True if any part of the sample is based on the scripted model."""
         return (
             any(turn.turn.user_model.startswith("scripted/") for turn in self.turns)
             or any(score.scripted for score in self.all_scores)
@@ -88,15 +90,15 @@ class SampleReport:
 
     @property
     def all_checks_held(self) -> bool | None:
-        """True if the agent did not break and every check held; ``None`` if that could not be decided. An
-        outcome that was not recorded is not a check."""
+        """True if the agent did not fail and every check passed. ``None`` if this could not be decided. An
+        outcome that was not recorded does not count as a check."""
         outcomes = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
         return combine_outcomes([self.stop is not None and self.stop.fault is None, *outcomes])
 
     @property
     def calls_correct(self) -> float | None:
-        """Whether all expectations of its calls hold, including those of turns; if a test case misses tools,
-        the share of the others."""
+        """True if all expectations about tool calls hold, including those for single turns. If expected tools
+        of a test case were not called, the share of its expected tools that were called."""
         if self.tool_accuracy is not None and self.tool_accuracy < 1:
             return self.tool_accuracy
         checks = [check.passed for check in self.all_checks if check.name == "tool_calls"]
@@ -104,7 +106,7 @@ class SampleReport:
 
     @property
     def answers_correct(self) -> bool | None:
-        """Whether all expectations of its answers hold, including those of turns."""
+        """True if all expectations about answers hold, including those for single turns."""
         if self.output_correct is False:
             return False
         checks = [check.passed for check in self.all_checks if check.name.startswith("output.")]
@@ -112,30 +114,30 @@ class SampleReport:
 
     @property
     def all_checks(self) -> tuple[Check, ...]:
-        """The checks of each turn, then those of the whole conversation."""
+        """The checks of each turn, followed by those of the entire conversation."""
         return tuple(check for turn in self.turns for check in turn.checks) + self.checks
 
 
 def combine_outcomes(each: Iterable[bool | None]) -> bool | None:
-    """Combine outcomes: false if any is false, otherwise ``None`` (undecided) if any is unknown, otherwise
-    true."""
+    """Combine outcomes (three-valued logic): false if any outcome is false, otherwise ``None`` (undecided) if
+    any outcome is unknown, otherwise true."""
     known = list(each)
     return False if False in known else None if None in known else True
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A mean and its basis: ``n`` values."""
+    """A mean and the number of values ``n`` that it is based on."""
 
     value: float | None
     n: int
     missing: int = 0
     """The number of values that could not be determined."""
     of_samples: float | None = None
-    """The mean of the means of each conversation, so that a long one counts no more than a short one;
-    ``None`` if each gives one value."""
+    """The mean of the conversations' means, so that long conversations do not count more than short ones.
+    ``None`` if each conversation has only one value."""
     undecided: Mapping[str, int] = field(default_factory=dict)
-    """By label, how many judgements count neither way."""
+    """The number of judgements that count neither for nor against the agent, keyed by label."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +151,13 @@ class Spread:
 
 
 def mean_of(values: Sequence[float | bool | None]) -> Aggregate:
-    """Return the mean of the values; ``None`` counts neither as a value nor as missing."""
+    """Return the mean of the values. ``None`` is ignored, and is not counted as missing."""
     known = [float(value) for value in values if value is not None]
     return Aggregate(sum(known) / len(known) if known else None, len(known))
 
 
 def means_of_samples(samples: Iterable[SampleReport]) -> dict[str, tuple[float, ...]]:
-    """Return by metric the mean of each conversation that has a score for it."""
+    """Return the mean of each conversation that has a score for the metric, keyed by metric."""
     means: dict[str, list[float]] = {}
     for sample in samples:
         values: dict[str, list[float]] = {}
@@ -168,8 +170,9 @@ def means_of_samples(samples: Iterable[SampleReport]) -> dict[str, tuple[float, 
 
 
 def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
-    """Return by metric the mean over all turns of all samples; for label metrics, the share of ``no
-    failure``. Samples that were lost to a fault that is not the agent's do not count, as in thresholds."""
+    """Return the mean over all turns of all samples, keyed by metric. For label metrics, the mean is the
+    share of ``no failure``. As in thresholds, samples that were lost to a failure that is not the agent's
+    fault do not count."""
     samples = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
     values: dict[str, list[float]] = {}
     missing: dict[str, int] = {}
@@ -201,23 +204,23 @@ def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
 
 
 def numeric_value(score: Score) -> float:
-    """Return the number of a score: its value, or for a label whether it is not a failure."""
+    """Return a score as a number: its value or, for a label, 1 if the label is not a failure."""
     if score.value is not None:
         return score.value
     return 1.0 if score.ok or (score.ok is None and score.label == "no failure") else 0.0
 
 
 _LEAST_FOR_P95 = 20
-"""With fewer values, the nearest-rank 95th percentile is the maximum."""
+"""The number of values below which the nearest-rank 95th percentile is the maximum."""
 
 
 def p95_is_highest(n: int) -> bool:
-    """Check whether the 95th percentile of ``n`` values is merely their maximum."""
+    """Check whether the 95th percentile (p95) of ``n`` values is merely their maximum."""
     return n < _LEAST_FOR_P95
 
 
 def spread_of(values: Sequence[float]) -> Spread:
-    """Return the mean and nearest-rank percentiles. ``values`` must not be empty."""
+    """Return the mean, the median and the 95th percentile (nearest rank). ``values`` must not be empty."""
     ordered = sorted(values)
 
     def rank(share: float) -> float:
@@ -228,13 +231,13 @@ def spread_of(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class ScenarioReport:
-    """One scenario × agent, and its rules."""
+    """One scenario × agent, and the rules that apply to it."""
 
     scenario: Scenario
     agent: str
     rules: ScenarioRules
     samples: tuple[SampleReport, ...]
-    """The samples in the order of epochs."""
+    """The samples, ordered by epoch."""
     missing: tuple[SampleKey, ...] = ()
-    """Planned samples that never ran."""
+    """Planned samples that were never run."""
     aggregates: Mapping[str, Aggregate] = field(default_factory=dict)

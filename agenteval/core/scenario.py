@@ -1,5 +1,5 @@
-"""What an author writes (persona, goal, turns, tool world, expectations) and the samples that are run from
-it."""
+"""The content of a scenario as an author writes it (persona, goal, turns, tool mocks, expectations), and the
+samples that are run from it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from agenteval.core.value import (
 )
 
 MAX_EPOCHS = 10_000
-"""The maximum of conversations per scenario; a higher number is probably a typo."""
+"""The maximum number of conversations per scenario. A higher number is probably a typo."""
 
 
 class Category(StrEnum):
-    """The dimension in whose table a scenario is shown."""
+    """The dimension in whose table a scenario is listed."""
 
     CAPABILITY = "capability"
     EFFICIENCY = "efficiency"
@@ -53,7 +53,8 @@ class ArgsMatch(StrEnum):
 
 
 class MatchMode(StrEnum):
-    """How expected and actual tool calls are compared; see ``agenteval.scoring.checks.call_matching``."""
+    """The mode in which expected and actual tool calls are compared. See
+    ``agenteval.scoring.checks.call_matching``."""
 
     STRICT = "strict"
     UNORDERED = "unordered"
@@ -69,24 +70,25 @@ class MatchMode(StrEnum):
             **{"superset": "contains", "subset": "within"},
         }
     )
-    """Terms of other tools, and which of the modes they mean: it is not always the one with the most similar
-    name."""
+    """Terms used by other tools, mapped to the mode with the same meaning, which may not have the most
+    similar name."""
 
 
 class CallPattern(Value):
-    """A pattern for tool calls. Without ``args`` any arguments match, without ``agent`` any agent."""
+    """A pattern for tool calls. If ``args`` is omitted, any arguments match; if ``agent`` is omitted, any
+    agent matches."""
 
     name: str
     """Name of the tool."""
     args: dict[str, Any] | None = None
     """Arguments of the call; a matcher such as {$in: [a, b]} may replace any value."""
     args_match: ArgsMatch | None = None
-    """How args are compared: exact, partial (at least these keys) or ignore."""
+    """Comparison of args: exact, partial (at least these keys) or ignore."""
     agent: Text | None = None
-    """Agent of a multi-agent system that makes the call."""
+    """Agent in a multi-agent system that makes the call."""
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.EXACT
-    """How ``args`` are compared if ``args_match`` is not given."""
+    """The comparison of ``args`` if ``args_match`` is not set."""
 
     @property
     def mode(self) -> ArgsMatch:
@@ -96,7 +98,7 @@ class CallPattern(Value):
 
     @property
     def wanted_result(self) -> Literal["ok", "error"] | None:
-        """The required result; ``None``: any."""
+        """The required result, or ``None`` if any result matches."""
         return None
 
     @model_validator(mode="after")
@@ -119,8 +121,9 @@ CallCount: TypeAlias = Annotated[Count, Field(ge=1), BeforeValidator(_not_zero)]
 
 
 class CallRange(Value):
-    """Bounds on the number of matching calls. Without ``at_least``, it is the number that a call without
-    ``times`` needs: one, or under ``within`` none. Without ``at_most``, any number."""
+    """Bounds on the number of matching calls. If ``at_least`` is omitted, the minimum is the same as for a
+    call that does not set ``times``: one call or, under ``within``, no calls. If ``at_most`` is omitted,
+    there is no maximum."""
 
     at_least: Annotated[Count, Field(ge=0)] | None = None
     """Minimum number of matching calls; 0 makes the call optional."""
@@ -150,7 +153,7 @@ Times: TypeAlias = Annotated[
 
 
 class ExpectedCall(CallPattern):
-    """A call that is expected; see ``agenteval.scoring.checks.call_matching``."""
+    """An expected tool call. See ``agenteval.scoring.checks.call_matching``."""
 
     times: Times | None = None
     """Number of matching calls, or {at_least, at_most}."""
@@ -162,7 +165,8 @@ class ExpectedCall(CallPattern):
         return self.result
 
     def bounds(self, match: MatchMode) -> tuple[int, int | None]:
-        """Return the fewest and the most calls that it stands for; ``None``: any number."""
+        """Return the minimum and the maximum number of calls that match this expectation. ``None`` means that
+        there is no maximum."""
         fewest = 0 if match is MatchMode.WITHIN else 1
         if self.times is None:
             return fewest, (None if match is MatchMode.WITHIN else 1)
@@ -173,8 +177,8 @@ class ExpectedCall(CallPattern):
 
 
 class ForbiddenCall(CallPattern):
-    """Calls that must not be made. Calls with further arguments are forbidden, too, unless the author says
-    otherwise."""
+    """Calls that must not be made. Calls with additional arguments are also forbidden, unless the author
+    specifies otherwise."""
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.PARTIAL
     NOT_HERE: ClassVar[dict[str, str]] = {
@@ -184,7 +188,7 @@ class ForbiddenCall(CallPattern):
 
 
 NO_CALL = "none"
-"""Written instead of expected calls or tools: none may be made."""
+"""Written instead of expected calls or tools to specify that no calls may be made."""
 
 
 def _is_misspelled_none(value: Any) -> bool:
@@ -192,7 +196,7 @@ def _is_misspelled_none(value: Any) -> bool:
 
 
 def _long_form(value: Any) -> Any:
-    """Expand ``none``: no tool may be called."""
+    """Expand ``none``, which means that no tool may be called."""
     if _is_misspelled_none(value):
         raise ValueError(f"expected '{NO_CALL}' or a mapping, got '{value}'; write {NO_CALL}")
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
@@ -210,10 +214,10 @@ def _not_none(value: Any) -> Any:
 
 
 class CallsExpectation(Value):
-    """The expected calls, and how they are compared with those that were made."""
+    """The expected calls, and the mode in which they are compared with the actual calls."""
 
     match: MatchMode = MatchMode.CONTAINS
-    """How the expected calls are compared with those that were made."""
+    """Mode in which the expected calls are compared with the calls that were made."""
     calls: Annotated[tuple[ExpectedCall, ...] | None, BeforeValidator(_not_none)] = None
     """The expected calls."""
 
@@ -221,7 +225,7 @@ class CallsExpectation(Value):
 
     @property
     def is_closed(self) -> bool:
-        """True if no other calls are allowed."""
+        """True if no calls other than the expected calls are allowed."""
         return self.match in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
 
     @property
@@ -245,7 +249,7 @@ class CallsExpectation(Value):
 
 
 class CallsAlternative(CallsExpectation):
-    """One of the alternatives of ``any_of``."""
+    """One of the alternatives in ``any_of``."""
 
     NOT_HERE: ClassVar[dict[str, str]] = {
         "forbidden": "write it next to any_of, not inside",
@@ -261,18 +265,18 @@ class CallsAlternative(CallsExpectation):
 
 
 class ToolCallsExpectation(CallsExpectation):
-    """The key ``tool_calls``: either ``calls`` or the alternatives of ``any_of``, with or without
-    ``forbidden``, which may also be alone."""
+    """The key ``tool_calls``. It contains ``calls`` or the alternatives in ``any_of``, optionally with
+    ``forbidden``, or ``forbidden`` alone."""
 
     any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form), _OR_NONE], ...] | None = None
-    """Alternatives, each with match and calls, or none; one of them must hold."""
+    """Alternatives, each with match and calls, or none; at least one alternative must hold."""
     forbidden: tuple[ForbiddenCall, ...] = ()
     """Calls that must not be made."""
 
     @property
     def alternatives(self) -> tuple[CallsExpectation, ...]:
-        """One of these has to hold; if empty, only ``forbidden`` is checked. Except under ``strict``, an
-        empty ``calls`` with ``forbidden`` counts as omitted."""
+        """Alternatives, at least one of which must hold. If there are none, only ``forbidden`` is checked.
+        Unless the mode is ``strict``, an empty ``calls`` next to ``forbidden`` is treated as omitted."""
         if self.any_of is not None:
             return self.any_of
         is_left_out = not self.calls and self.forbidden and self.match is not MatchMode.STRICT
@@ -280,7 +284,7 @@ class ToolCallsExpectation(CallsExpectation):
 
     @property
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
-        """The expected calls of all alternatives."""
+        """The expected calls in all alternatives."""
         return tuple(call for each in self.alternatives for call in each.calls or ())
 
     @model_validator(mode="after")
@@ -326,66 +330,68 @@ with warnings.catch_warnings():
 
     class OutputExpectation(Value):
         contains: Needles = ()
-        """Texts that the answer must contain, as whole words and numbers; refund* allows any ending."""
+        """Strings that the answer must contain as whole words and numbers; refund* allows any ending."""
         any_of: Needles = ()
-        """Texts of which the answer must contain at least one."""
+        """Strings of which the answer must contain at least one."""
         not_contains: PlainNeedles = ()
-        """Texts that the agent must not write, not even inside a word."""
+        """Strings that the agent must not write, not even inside a word."""
         matches: Patterns | None = None
-        """Regular expressions that must match in the answer, ignoring case."""
+        """Regular expressions that must match somewhere in the answer, ignoring case."""
         json_schema: dict[str, Any] = {}
-        """JSON Schema for the answer, which must be JSON."""
+        """JSON Schema for the answer, which must be valid JSON."""
         json: dict[str, Any] = {}  # type: ignore[assignment]
-        """Paths into the answer, which must be JSON, with their values: {"items[0].price": 9.5}."""
+        """Paths in the answer, which must be valid JSON, and their expected values: {"items[0].price": 9.5}.
+        """
         cites: Needles = ()
-        """Texts that both the answer and the result of an earlier tool call must contain."""
+        """Strings that both the answer and the result of an earlier tool call must contain."""
 
 
 class Limits(Value):
-    """Upper bounds for the whole conversation or, at a turn, for that turn; they apply only to the agent's
-    side."""
+    """Upper bounds for the entire conversation or, in the expectations of a turn, for that turn. They apply
+    only to the agent's side."""
 
     steps: Annotated[Count, Field(ge=0)] | None = None
-    """Maximum number of replies of the agent: rounds of tool calls, plus one for the answer."""
+    """Maximum number of the agent's replies: rounds of tool calls, plus one for the answer."""
     tool_calls: Annotated[Count, Field(ge=0)] | None = None
     """Maximum number of tool calls."""
     tokens: Annotated[Count, Field(ge=0)] | None = None
     """Maximum number of tokens, input and output."""
     latency_ms: Annotated[Number, Field(ge=0)] | None = None
-    """Maximum milliseconds from the user's message to the final answer."""
+    """Maximum time from the user's message to the final answer, in milliseconds."""
 
 
 class Expectation(Value):
     tool_calls: Annotated[ToolCallsExpectation | None, BeforeValidator(_long_form), _OR_NONE] = None
-    """The expected or forbidden calls; none: no tool may be called."""
+    """Expected or forbidden calls; none means that no tool may be called."""
     output: OutputExpectation | None = None
-    """What the agent's answer must and must not contain."""
+    """Content that the agent's answer must or must not have."""
     agents: Texts = ()
-    """The agents of a multi-agent system that must reply, in order."""
+    """Agents in a multi-agent system that must reply, in order."""
     criteria: Texts = ()
-    """Statements that a judge decides one by one: pass, fail or not clear."""
+    """Statements that an LLM judge decides one by one: pass, fail or not clear."""
     limits: Limits | None = None
     """Upper bounds on steps, tool calls, tokens and latency."""
     python: Texts = ()
-    """Functions that check the conversation: file.py:function, relative to this file's folder."""
+    """Functions that check the conversation: file.py:function, relative to the folder of this file."""
     allow_empty: bool | None = None
-    """Whether an empty answer is accepted."""
+    """True if an empty answer is accepted."""
 
     @property
     def is_vacuous(self) -> bool:
-        """True if nothing is checked. Every field is a check except ``allow_empty``, which waives one."""
+        """True if nothing is checked. Every field is a check except for ``allow_empty``, which waives a
+        check."""
         return not any(has_expectation(value) for name, value in self if name != "allow_empty")
 
 
 def has_expectation(asked: Any) -> bool:
-    """Check whether a field of ``expect``, or one nested in it, asks for anything."""
+    """Check whether a field of ``expect``, or a field nested in it, contains an expectation."""
     if isinstance(asked, Value):
         return any(has_expectation(value) for _, value in asked)
     return asked is not None and asked not in ((), {})
 
 
 class ScriptedTurn(Value):
-    """A turn whose user message is written down."""
+    """A turn with a predefined user message."""
 
     user: Text
     """The user's message."""
@@ -396,14 +402,14 @@ class ScriptedTurn(Value):
 
 
 class SimulatedTurns(Value):
-    """A stretch of turns by the simulated user."""
+    """A series of turns written by the simulated user."""
 
     simulate: Annotated[Count, Field(ge=1)]
-    """Maximum number of turns by the simulated user."""
+    """Maximum number of turns written by the simulated user."""
 
 
 def _turn(value: Any) -> Any:
-    """Expand a text to the user's message."""
+    """Expand a string to a turn with this user message."""
     return {"user": value} if isinstance(value, str | int | float) else value
 
 
@@ -421,20 +427,20 @@ TurnEntry: TypeAlias = Annotated[
 
 
 TOOL_ANSWERS = frozenset({"returns", "error", "sequence", "python"})
-"""The keys that define how a tool answers: at most one of them."""
+"""The keys that define the answer of a tool. At most one of them may be set."""
 
 
 def _only_given(value: Value, dump: SerializerFunctionWrapHandler) -> Any:
-    """Omit answers that were not given from the dump: ``returns: null`` is given, and means null."""
+    """Omit answers that are not set from the dump. ``returns: null`` counts as set, and means null."""
     made = dump(value)
     return {k: v for k, v in made.items() if k not in TOOL_ANSWERS or k in value.model_fields_set}
 
 
 class ToolStep(Value):
-    """One answer of a mocked tool, given by one of its keys."""
+    """One answer of a mocked tool, defined by one of its keys."""
 
     returns: Any = None
-    """The result: any value; ${args.NAME} is an argument of the call."""
+    """Result, which may be any value; ${args.NAME} is replaced with an argument of the call."""
     error: Text | None = None
     """Error message that the call returns."""
 
@@ -450,30 +456,30 @@ class ToolStep(Value):
 
 
 class Tool(Value):
-    """A tool of the scenario's world: what the agent sees of it, and how it answers.
+    """A tool (mock) in a scenario: its description for the agent, and its answers.
 
-    At most one of ``returns``, ``error``, ``sequence`` and ``python`` defines how it answers; if none does,
-    calling it is an error unless ``unmocked_tools`` says otherwise. Checks in code use the marks; a
-    ``destructive`` tool counts as writing."""
+    At most one of ``returns``, ``error``, ``sequence`` and ``python`` defines the answers. If none is set,
+    calling the tool is an error unless ``unmocked_tools`` specifies otherwise. Checks in code use the marks
+    (``reads``, ``writes``, ``destructive``). A ``destructive`` tool also counts as a writing tool."""
 
     description: str | None = None
-    """Description of the tool for the agent."""
+    """Description of the tool that the agent receives."""
     parameters: dict[str, Any] | None = None
-    """JSON Schema of its arguments, of type object; a call that violates it gets an error."""
+    """JSON Schema of the arguments, of type object; a call that violates it gets an error."""
     returns: Any = None
-    """The result of every call: any value; ${args.NAME} is an argument of the call."""
+    """Result of every call, which may be any value; ${args.NAME} is replaced with an argument of the call."""
     error: Text | None = None
     """Error message that every call returns."""
     sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
-    """Results of the first call, the second and so on; the last one repeats."""
+    """Results of the first call, the second call and so on; the last result is repeated."""
     python: str | None = None
-    """Function that answers the calls: file.py:function, relative to this file's folder."""
+    """Function that answers the calls: file.py:function, relative to the folder of this file."""
     reads: bool = False
-    """Whether the tool only reads."""
+    """True if the tool only reads."""
     writes: bool = False
-    """Whether the tool changes something."""
+    """True if the tool changes something."""
     destructive: bool = False
-    """Whether the effect cannot be undone, so that the tool needs the user's confirmation."""
+    """True if the effect cannot be undone, so that the tool requires the user's confirmation."""
     base: str = ""  # set by the loader: the scenario file's folder, where `python` paths start
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -497,7 +503,7 @@ class Tool(Value):
 
     @property
     def is_marked(self) -> bool:
-        """True if a mark states its effect."""
+        """True if a mark specifies the effect of the tool."""
         return self.reads or self.writes or self.destructive
 
 
@@ -505,16 +511,16 @@ ShareBelow: TypeAlias = dict[Number, Annotated[Number, Field(ge=0, lt=1)]]
 
 
 class ThresholdRule(Value):
-    """Bounds on the scores of a metric. At least one is given."""
+    """Bounds on the scores for a metric. At least one bound is set."""
 
     at_least: Number | None = None
-    """Lowest acceptable mean of the scores, or share."""
+    """Lowest acceptable mean of the scores, or lowest acceptable share."""
     min: Number | None = None
     """Lowest acceptable single score."""
     share_below: (
         Annotated[ShareBelow, BeforeValidator(reject_duplicate_numbers), Field(min_length=1)] | None
     ) = None
-    """By score, the largest acceptable share of lower scores: {2: 0.1}."""
+    """Largest acceptable share of scores below a given score: {2: 0.1}."""
 
     @model_validator(mode="after")
     def _require_bound(self) -> ThresholdRule:
@@ -524,7 +530,7 @@ class ThresholdRule(Value):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """Every score that it names."""
+        """All scores that the rule contains."""
         bounds = (bound for bound in (self.at_least, self.min) if bound is not None)
         return (*bounds, *(self.share_below or ()))
 
@@ -541,7 +547,7 @@ Thresholds: TypeAlias = dict[str, ThresholdEntry | None]
 
 
 def expand_threshold(entry: ThresholdEntry) -> ThresholdRule:
-    """Return a threshold in its long form: a number is the lowest mean or rate."""
+    """Return a threshold in its long form. A plain number is the lowest acceptable mean or rate."""
     return entry if isinstance(entry, ThresholdRule) else ThresholdRule(at_least=entry)
 
 
@@ -552,7 +558,7 @@ def compact_threshold(rule: ThresholdRule) -> ThresholdEntry:
 
 
 class EpochRange(Value):
-    """A range of epochs: a scenario ends as soon as its gate is decided."""
+    """A range for the number of epochs. A scenario ends as soon as its gate is decided."""
 
     min: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
     """Minimum number of conversations."""
@@ -577,12 +583,12 @@ Epochs: TypeAlias = Annotated[
 
 
 class Belief(Value):
-    """What the user believes, true or not, and what would change that."""
+    """A belief of the simulated user, which may be true or false, and what can change it."""
 
     belief: Text
-    """What the user believes."""
+    """Statement that the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
-    """What changes the belief: loosely, the agent's word; normally, a reason; firmly, nothing."""
+    """Strength: loosely, the agent's word changes it; normally, a reason does; firmly, nothing."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
@@ -593,13 +599,13 @@ class Belief(Value):
 
 
 def _belief(value: Any) -> Any:
-    """Expand a text to a belief that is held normally."""
+    """Expand a string to a belief that is held normally."""
     return {"belief": value} if isinstance(value, str) else value
 
 
 _NO_TOOL_NAMES = frozenset({"none", "null", "~", "false", "no", "true", "yes"})
-"""Words that authors write for none or all tools. A tool with such a name can be expected under ``expect``.
-"""
+"""Words that authors write for none or all tools. A tool with such a name can be expected only under
+``expect``."""
 
 
 def _tool_names(value: Any) -> Any:
@@ -617,21 +623,22 @@ def _tool_names(value: Any) -> Any:
 
 
 class CaseSpec(Value):
-    """The expectations of the short form. They are separate from those of the scenario, because the scorers
-    of the three dimensions read them here. ``None``: the key is not written; an empty list checks nothing."""
+    """The expectations of a test case in its short form. They are stored separately from those of the
+    scenario, because the scorers of the three dimensions read them here. ``None`` means that the key is not
+    set; an empty list checks nothing."""
 
     expected_tools: Annotated[
         Literal["none"] | Texts | None,
         Field(union_mode="left_to_right"),
         BeforeValidator(_tool_names),
     ] = None
-    """Names of the tools that must be called; none: no tool may be called."""
+    """Names of the tools that must be called; none means that no tool may be called."""
     expected_output_contains: Needles | None = None
-    """Texts that the answer must contain, as whole words and numbers."""
+    """Strings that the answer must contain as whole words and numbers."""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that must be called. A name that is written twice counts once."""
+        """The tools that must be called. Duplicate names count once."""
         tools = self.expected_tools
         return () if tools is None or tools == NO_CALL else tuple(dict.fromkeys(tools))
 
@@ -645,7 +652,7 @@ class CaseSpec(Value):
 
     @property
     def empty_lists(self) -> tuple[str, ...]:
-        """The keys whose lists are written and empty."""
+        """The keys that are set to an empty list."""
         written = {
             "expected_tools": self.expected_tools,
             "expected_output_contains": self.expected_output_contains,
@@ -657,39 +664,39 @@ class ScenarioFields(Value):
     """The keys that scenarios and test cases share."""
 
     id: Text = ""
-    """Name in selections and reports, unique across all files; default: derived from name."""
+    """Id used in selections and reports, unique across all files; default: derived from name."""
     name: Text = ""
     """Title of the scenario in reports."""
     category: Category = Category.CAPABILITY
-    """Table of the report in which the scenario is shown."""
+    """Table in the report that lists the scenario."""
     tags: Texts = ()
-    """Labels for selection with --tag."""
+    """Labels for selecting scenarios with --tag."""
     agent: str | None = None
-    """Name of the agent to test, if not the configuration's."""
+    """Name of the agent to test, if it is not the agent of the configuration."""
     profile: Text = ""
-    """Description of the simulated user."""
+    """Description of the simulated user (persona)."""
     goal: Text = ""
     """Goal of the simulated user; a judge decides whether it was reached."""
     goal_outcome: Literal["reached", "refused"] = "reached"
-    """Expected end of the goal: reached, or refused by the agent."""
+    """Expected outcome of the goal: reached, or refused by the agent."""
     knowledge: Texts = ()
     """Facts that the simulated user knows."""
     facts: Texts = ()
     """True statements that only the judge knows."""
     beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief), AlternativeSchema(type="string")]] = ()
-    """Beliefs of the simulated user, true or not."""
+    """Beliefs of the simulated user, which may be true or false."""
     tools: dict[str, Tool] = {}
-    """Tools of this scenario by name: what the agent sees of each, and how it answers."""
+    """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
     expect: Expectation = Expectation()
-    """Expectations for the whole conversation."""
+    """Expectations for the entire conversation."""
     epochs: Epochs | None = None
     """Number of conversations, or {min, max}."""
     max_turns: Annotated[Count, Field(ge=1)] | None = None
-    """Maximum number of turns of the simulated user."""
+    """Maximum number of turns by the simulated user."""
     thresholds: Thresholds = {}
-    """Lowest acceptable values by metric; null removes one of the configuration."""
+    """Lowest acceptable scores by metric; null removes a threshold of the configuration."""
     checks: Literal["none"] | None = None
-    """none: confirms that only an unbroken, non-empty answer is checked."""
+    """Confirmation (none) that only failures of the agent and empty answers are checked."""
 
 
 def _rows(value: Any) -> Any:
@@ -699,60 +706,64 @@ def _rows(value: Any) -> Any:
 
 
 class RowsSpec(Value):
-    """The data that makes one scenario many: every row of ``rows`` with every combination of ``matrix``."""
+    """The data for generating scenarios from a template (parametrization): every row of ``rows`` is combined
+    with every combination of values in ``matrix``."""
 
     rows: Annotated[str | tuple[Any, ...] | None, BeforeValidator(_rows)] = None
-    """List of rows, or a CSV, TSV, JSONL, JSON or YAML file of them: one scenario per row."""
+    """List of rows, or a CSV, TSV, JSONL, JSON or YAML file that contains them: one scenario per row."""
     matrix: dict[str, tuple[Any, ...]] = {}
     """Lists of values by name: one scenario for each combination."""
     types: dict[str, Literal["string", "integer", "number", "boolean", "json"]] = {}
-    """Types of the cells by column of a CSV file; the default is text."""
+    """Types of the cells by column of a CSV file; default: text."""
 
 
 class Scenario(ScenarioFields):
-    """One scenario."""
+    """A scenario to be run, with all its fields."""
 
     turns: tuple[TurnEntry, ...] | None = None
-    """User messages in order: a text, {user, expect}, or {simulate: N}; default: all are simulated."""
+    """User messages in order: a string, {user, expect}, or {simulate: N}; default: all are simulated."""
     case: CaseSpec | None = None
     policy: str = ""
-    """The instructions of the agent in a recorded conversation."""
+    """The agent's instructions (system prompt) in a recorded conversation."""
     source: str = ""
-    """Its place (``path:line``)."""
+    """The place of the scenario (``path:line``)."""
     lines: dict[str, int | str] = {}
-    """By the dotted path of a key (``expect.output.contains``, ``turns.1.expect.tool_calls``,
-    ``thresholds.helpfulness``), its line in that file or its place elsewhere."""
+    """The line of each key in the scenario's file, or its place if the key is in another file. The keys are
+    dotted paths, such as ``expect.output.contains``, ``turns.1.expect.tool_calls`` or
+    ``thresholds.helpfulness``."""
     base: str = ""
-    """The folder of its file, where the paths in ``python`` expectations start."""
+    """The folder of the scenario's file. Paths in ``python`` expectations are relative to it."""
     row: str = ""
-    """The place of the data row that it was made from; empty if it was written out."""
+    """The place of the data row from which the scenario was generated, or an empty string if there is none.
+    """
     pattern: str = ""
-    """The id that all rows share, with ``*`` for what differs; empty if it was written out."""
+    """The id shared by all scenarios of the same template, with ``*`` for the parts that differ. Empty if the
+    scenario was not generated."""
 
     PLACES: ClassVar[frozenset[str]] = frozenset({"source", "lines", "base", "row", "pattern"})
-    """Fields on where it was written, which are not part of its content."""
+    """Fields that record where the scenario was written. They are not part of its content."""
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", *PLACES})
 
     @property
     def is_scripted(self) -> bool:
-        """True if every user message is written."""
+        """True if all user messages are predefined."""
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
 
     @property
     def tools_named(self) -> frozenset[str]:
-        """The tools that it declares, and those whose calls it expects or forbids."""
+        """The names of tools that the scenario declares, and of tools whose calls it expects or forbids."""
         asked = (expect.tool_calls for _, expect in self.expectations if expect.tool_calls)
         calls = (call.name for rule in asked for call in (*rule.expected_calls, *rule.forbidden))
         return frozenset((*self.tools, *calls))
 
     @property
     def has_several_turns(self) -> bool:
-        """True if the agent may be called more than once in a conversation."""
+        """True if the agent may be called more than once in a conversation (multi-turn)."""
         return not self.is_scripted or len(self.turns or ()) > 1
 
     @property
     def expectations(self) -> tuple[tuple[str, Expectation], ...]:
-        """Every ``expect`` with its path, those of the turns first."""
+        """All ``expect`` values with their paths, starting with those of the turns."""
         turns = enumerate(self.turns or ())
         written = (
             (f"turns.{at}.expect", turn.expect) for at, turn in turns if isinstance(turn, ScriptedTurn)
@@ -761,11 +772,11 @@ class Scenario(ScenarioFields):
 
     @property
     def all_criteria(self) -> tuple[str, ...]:
-        """Every criterion, those of the turns first."""
+        """All criteria, starting with those of the turns."""
         return tuple(criterion for _, expect in self.expectations for criterion in expect.criteria)
 
     def where(self, path: str = "") -> str:
-        """Return ``file:line`` of ``path`` or of its nearest parent that is written."""
+        """Return ``file:line`` of ``path``, or of its nearest parent that is set."""
         file = self.source.rsplit(":", 1)[0]
         while path:
             if (at := self.lines.get(path)) is not None:
@@ -774,7 +785,7 @@ class Scenario(ScenarioFields):
         return self.source
 
     def turn_expectation(self, turn: Turn) -> Expectation | None:
-        """Return the expectation of ``turn``; ``None`` for a simulated one."""
+        """Return the expectation for ``turn``, or ``None`` if the turn is simulated."""
         if self.turns is None or turn.script is None:
             return None
         entry = self.turns[turn.script]
@@ -782,7 +793,8 @@ class Scenario(ScenarioFields):
 
 
 class SampleKey(Value):
-    """The only identity in the system: ``scenario × agent × variant × epoch``."""
+    """The identity of a sample, and the only identity in the system: ``scenario × agent × variant
+    × epoch``."""
 
     scenario: str
     agent: str
@@ -795,7 +807,7 @@ class SampleKey(Value):
 
 
 class Sample(Value):
-    """One unit of execution."""
+    """The unit of execution: one conversation to be run."""
 
     key: SampleKey
     scenario: Scenario

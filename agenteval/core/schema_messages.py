@@ -1,5 +1,5 @@
-"""Describes violations of a JSON Schema in agenteval's own words: agents read them and reports quote them, so
-they must not change with a release of the library."""
+"""Describes violations of a JSON Schema in agenteval's own words. Agents read these messages and reports
+quote them, so the messages must not change when the library is upgraded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ _MOST = 3
 _LENGTH = 200
 
 Words: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], Iterable[str]]
-"""Yields descriptions, given a value, the value of the keyword, and the schema that contains the keyword."""
+"""Yields descriptions of a violation. The arguments are a value, the value of the keyword, and the schema
+that contains the keyword."""
 
 
 def describe_schema_errors(errors: Iterable[Any]) -> str:
-    """Return the first of the library's errors, ordered by their place."""
+    """Describe the first of the library's errors, sorted by their places."""
     found = [(list(map(str, error.absolute_path)), text) for error in errors for text in _describe(error)]
     found.sort()
     lines = [f"{'.'.join(path)}: {text}" if path else text for path, text in found]
@@ -41,12 +42,12 @@ def _describe(error: Any) -> Iterator[str]:
 
 
 def _show(value: Any) -> str:
-    """Format a text in quotes and anything else as JSON."""
+    """Format a string in quotes and any other value as JSON."""
     return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
 
 
 def _template(words: str) -> Words:
-    """Return a description from a template with ``{value}`` and ``{wanted}``."""
+    """Return a function that fills in a message template containing ``{value}`` and ``{wanted}``."""
     return lambda value, wanted, _schema: [words.format(value=_show(value), wanted=_show(wanted))]
 
 

@@ -1,4 +1,4 @@
-"""The results of scorers, and the terms of verdicts."""
+"""The results of scorers, and the vocabulary of verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _is_none(value: object) -> bool:
 
 
 class Severity(StrEnum):
-    """How bad a failure is. Ordered by ``rank``: low 0, medium 1, high 2, critical 3."""
+    """The severity of a failure. Severities are ordered by ``rank``: low 0, medium 1, high 2, critical 3."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -33,8 +33,8 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
     def raised_towards(self, proposed: Severity | None) -> Severity:
-        """Return the next level if ``proposed`` is above this one, however far: an opinion never lowers a
-        severity."""
+        """Return the next level if ``proposed`` is above this severity, regardless of the distance. A
+        proposal never lowers a severity."""
         raises = proposed is not None and proposed.rank > self.rank
         return list(Severity)[self.rank + 1] if raises else self
 
@@ -48,18 +48,20 @@ class Verdict(StrEnum):
 
     @property
     def rank(self) -> int:
-        """How bad the verdict is, from 0."""
+        """The rank of the verdict, from 0 (best) upward."""
         return list(Verdict).index(self)
 
     @staticmethod
     def worst(verdicts: Iterable[Verdict]) -> Verdict:
-        """Return the worst verdict: failed beats inconclusive beats passed. Without any, return passed."""
+        """Return the worst verdict: failed takes precedence over inconclusive, and inconclusive over passed.
+        If there are no verdicts, return passed."""
         return max(verdicts, key=lambda verdict: verdict.rank, default=Verdict.PASSED)
 
 
 class RuleKind(StrEnum):
-    """What a rule of a policy is about. *Permission*: whether, for whom or how an act may be done.
-    *Disclosure*: what the agent must say or ask on the way. *Style*: tone, order, courtesy."""
+    """The kind of a rule in a policy. *Permission*: whether, for whom or how an action may be taken.
+    *Disclosure*: information that the agent must give or request in the process. *Style*: tone, order,
+    courtesy."""
 
     PERMISSION = "permission"
     DISCLOSURE = "disclosure"
@@ -67,35 +69,36 @@ class RuleKind(StrEnum):
 
 
 class References(Value):
-    """What a judge's verdict refers to, as the judge named it; code has verified that it exists."""
+    """The calls, values and quotations that a judge's verdict refers to. Code has verified that
+    they exist."""
 
     call: int | None = None
-    """The tool call, counted from 0 over the whole conversation."""
+    """The tool call, counted from 0 over the entire conversation."""
     other_call: int | None = None
-    """The call that ``call`` repeats."""
+    """The earlier call that ``call`` repeats."""
     parameter: str = ""
     """A parameter of ``call``."""
     tool: str = ""
-    """A tool that was not called, or not called for ``value``."""
+    """A tool that was not called, or that was not called for ``value``."""
     value: Annotated[str, Field(exclude_if=_is_empty)] = ""
-    """A value that the agent names."""
+    """A value mentioned by the agent."""
     source: str = ""
-    """A quotation of something that is not the agent's: what a claim contradicts, or where a withheld value
-    is."""
+    """A quotation from someone other than the agent: the text that contradicts a claim, or that contains a
+    withheld value."""
     rule: str = ""
-    """A quotation of the policy."""
+    """A quotation from the policy."""
     fact: str = ""
-    """For a goal that was ruled out, a quotation of what makes the rule apply to this case."""
+    """For a goal that was ruled out, a quotation that shows that the rule applies to this case."""
     difference: str = ""
-    """For a goal that was ruled out, what differs in a conversation that reached it."""
+    """For a goal that was ruled out, the difference from a conversation that reached the goal."""
 
 
 class Vote(Value):
-    """One of several answers to one question, in the order in which they were given."""
+    """One of several answers to the same question, in the order in which they were given."""
 
     verdict: float | str | None
     against: bool
-    """True if it would have counted against the agent."""
+    """True if the answer would have counted against the agent."""
     reason: str = ""
     evidence: str = ""
     references: References = References()
@@ -103,44 +106,47 @@ class Vote(Value):
 
 
 class Check(Value):
-    """The result of a rule of the scenario. An author's function returns one with ``name``, ``passed`` and
-    ``detail``; the other fields are for built-in rules."""
+    """The result of checking a rule (assertion) of the scenario. A function written by an author returns a
+    ``Check`` with ``name``, ``passed`` and ``detail``. The other fields are for built-in rules."""
 
     kind: Literal["check"] = "check"
-    """Distinguishes it from other results of scorers."""
+    """Distinguishes a check from other results of scorers."""
     name: str
-    """The path of the rule under ``expect`` (``tool_calls``, ``output.contains``, ``limits.steps``), or
-    ``no_error`` or ``answer``."""
+    """The path of the rule under ``expect`` (``tool_calls``, ``output.contains``, ``limits.steps``),
+    ``no_error``, or ``answer``."""
     passed: bool | None
-    """``None``: it could not be decided."""
+    """True if the check passed, or ``None`` if this could not be decided."""
     detail: str = ""
-    """Why it held or did not, in words."""
+    """The reason why the check passed or failed, in words."""
     where: str = ""
     """The line of the rule."""
     parts: tuple[str, ...] = ()
-    """The parts that did not hold, in the author's words and in names only, so that the next run gives the
-    same."""
+    """The parts of the rule that did not hold. They contain only the author's words and names, so that they
+    are the same in the next run."""
     if_all_seen: bool | None = None
     """For a check that depends on the absence of a call: the value of ``passed`` (described by ``detail`` and
-    ``parts``) once all calls of the agent are known to be seen; see ``agenteval.core.tool_visibility``."""
+    ``parts``) to be used once all calls of the agent are known to be seen. See
+    ``agenteval.core.tool_visibility``."""
     turn: Annotated[int | None, Field(exclude_if=_is_none)] = None
-    """The turn (from 0) that broke a rule of the whole conversation, if one did."""
+    """The turn (from 0) that broke a rule for the entire conversation, if there is one."""
     arose: bool = True
-    """False for a criterion whose condition did not arise, so that it decided nothing."""
+    """False for a criterion whose condition did not occur, so that the criterion did not decide anything."""
     by: str = ""
-    """The model that judged it, if one did (``criteria``)."""
+    """The model that judged the check, if there is one (``criteria``)."""
     scripted: bool = False
-    """True if that is not a language model."""
+    """True if the model in ``by`` is not a language model."""
     usage: Usage | None = None
-    """The cost of judging it."""
+    """The token usage of judging the check."""
     votes: tuple[Vote, ...] = ()
-    """The model's answers, if it was asked several times."""
+    """The answers of the model if it was called several times."""
 
 
 OUTCOME = "outcome"
-"""The check of a recorded conversation whose outcome is known; it decides what statistics count."""
+"""The check for a recorded conversation whose outcome is known. It determines the outcome that statistics
+count."""
 MISSING_TURNS = "turns"
-"""The check of a recorded conversation without some turn for which the scenario has expectations."""
+"""The check for a recorded conversation in which turns are missing for which the scenario contains
+expectations."""
 
 
 REACHED, MISSED, POLICY_BROKEN = "reached", "missed", "policy broken"
@@ -149,15 +155,15 @@ RULED_OUT, WITHDRAWN = "ruled out", "withdrawn"
 policy forbids it or the world does not allow it, and the agent clearly stated that. *Withdrawn*: the user
 gave it up voluntarily."""
 EXCUSES = (RULED_OUT, WITHDRAWN)
-"""Outcomes that excuse a missed goal; neither is decided by one judge alone."""
+"""Outcomes that excuse a missed goal. Neither is decided by a single judge."""
 NOT_CLEAR = "not clear"
-"""A judge's result for a goal, a policy or a criterion that the record does not decide."""
+"""A judge's result if the record is not sufficient to decide a goal, a policy or a criterion."""
 _OPEN = frozenset((*EXCUSES, NOT_CLEAR))
 
 
 class Score(Value):
-    """A judgement: a number (``value``) or a label. For a goal it has both, the outcome and its value, which
-    is ``None`` if it counts neither way."""
+    """A judgement: a number (``value``) or a label. A goal has both: its outcome as the label, and a value,
+    which is ``None`` if the outcome counts neither for nor against the agent."""
 
     kind: Literal["score"] = "score"
     metric: str
@@ -170,79 +176,83 @@ class Score(Value):
     """The judge's model."""
     scripted: bool = False
     ok: bool | None = None
-    """For a label, true if it is not a failure. ``None`` for a number, and for a label that decides nothing.
-    """
+    """For a label, true if the label is not a failure. ``None`` for a number, and for a label that does not
+    decide anything."""
     usage: Usage | None = None
-    """The total usage of the judge."""
+    """The total token usage of the judge."""
     votes: tuple[Vote, ...] = ()
-    """All answers, if the judge was asked more than once; the score is then the first that agrees with the
-    majority."""
+    """All answers, if the judge was called more than once. The score is then the first answer that agrees
+    with the majority."""
     sampled: bool = False
-    """True if the judge was asked again as a random sample rather than because the score would gate."""
+    """True if the judge was called again as a random sample rather than because the score would gate."""
     twin: str = ""
-    """For a goal that was ruled out, the conversation that reached it and that the judge was shown."""
+    """For a goal that was ruled out, a conversation that reached the goal and was shown to the judge."""
 
     @property
     def calibrated(self) -> bool:
-        """True if its judge was compared with human judgements; always false until there are human labels."""
+        """True if the judge was calibrated against human judgements. Always false until human
+        labels exist."""
         return False
 
     @property
     def is_open(self) -> bool:
-        """True if it counts neither for nor against the agent."""
+        """True if the score counts neither for nor against the agent."""
         return self.value is None and self.ok is None and self.label in _OPEN
 
 
 class ScoreFailure(Value):
-    """The failure of a judge. It is never a score and never the agent's fault."""
+    """A failure of a judge. It is never a score, and never the agent's fault."""
 
     kind: Literal["failure"] = "failure"
     metric: str
     message: str
     raw: str = ""
-    """The judge's answer."""
+    """The raw text of the judge's answer."""
     usage: Usage | None = None
     author: bool = False
-    """True if the author caused it (a scripted model without a rule), which ends the run with exit code 2."""
+    """True if the author caused the failure (such as a scripted model that has no rule), which ends the run
+    with exit code 2."""
     refused: bool = False
-    """True if the judge was not asked, because the budget was used up or it had failed on every call."""
+    """True if the judge was not called, because the budget was used up or the judge had failed on every call.
+    """
     unclear: bool = False
-    """True if the judge did not fail but answered that the record does not decide the question."""
+    """True if the judge did not fail, but answered that the record is not sufficient to decide the question.
+    """
     unless_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
-    """True if it applies only if not all calls are seen."""
+    """True if the failure applies only if some calls may not have been seen."""
     worst: Annotated[Severity | None, Field(exclude_if=_is_none)] = None
-    """The worst severity that the judge might have found; ``None`` if unknown."""
+    """The worst severity that the judge might have found, or ``None`` if it is unknown."""
     is_verdict: Annotated[bool, Field(exclude_if=_is_empty)] = False
-    """True if the judge had given a verdict that would gate but was not upheld, because its references do not
-    exist or the second opinion was not given."""
+    """True if the judge's verdict would gate but was not upheld, because its references do not exist or no
+    second opinion was obtained."""
 
 
 AS_IT_SHOULD, HELPED, HINDERED = "as it should", "helped", "hindered"
 """The labels for how a simulated user acted."""
 NOT_IN_SCENARIO = "the scenario did not say"
-"""The label if nothing known about the user decides whether it was at fault."""
+"""The label used if nothing known about the user determines whether the user was at fault."""
 
 
 class UserReview(Value):
-    """A judge's review of the simulated user of a conversation."""
+    """A judge's review of the simulated user in a conversation."""
 
     kind: Literal["user_review"] = "user_review"
     label: str
     explains: bool = False
     """True if the conversation would have ended differently without the fault."""
     turn: int | None = None
-    """The turn (from 0) of the fault; if it is the end, the number of turns."""
+    """The turn (from 0) of the fault. A fault at the end of the conversation has the number of turns."""
     failed: bool = True
-    """True if the conversation had failed; otherwise it was reviewed as a random sample."""
+    """True if the conversation had failed. Otherwise, it was reviewed as a random sample."""
     evidence: str = ""
     source: str = ""
-    """What the ``evidence`` contradicts."""
+    """The text that ``evidence`` contradicts."""
     reason: str = ""
     by: str = ""
     scripted: bool = False
     usage: Usage | None = None
     recorded: Annotated[bool, Field(exclude_if=_is_empty)] = False
-    """True for a conversation in a log, whose user may have been a person."""
+    """True for a conversation from a log, whose user may have been a person."""
 
     @property
     def is_fault(self) -> bool:
@@ -250,54 +260,55 @@ class UserReview(Value):
 
     @property
     def decides(self) -> bool:
-        """True if the outcome is the simulator's fault. A conversation that passed although it was hindered
-        still passes."""
+        """True if the outcome is the simulated user's fault. A conversation that passed although the user
+        hindered the agent still passes."""
         return self.is_fault and self.explains and (self.failed or self.label == HELPED)
 
     @property
     def sentence(self) -> str:
-        """The fault as a sentence."""
+        """A description of the fault, as a sentence."""
         who = "the user" if self.recorded else "the simulated user"
         return f"{who} {self.label} the agent: {self.reason} (evidence: “{self.evidence}”)"
 
 
 class Finding(Value):
-    """One failing label on one turn."""
+    """A failing label for one turn."""
 
     kind: Literal["finding"] = "finding"
     detector: str
-    """The name of a check in code, or ``judge``."""
+    """The name of the detector (a check in code), or ``judge``."""
     metric: str
     label: str
     severity: Severity
     turn: int | None = None
-    """The turn, from 0; ``None``: the whole conversation."""
+    """The turn, counted from 0, or ``None`` for the entire conversation."""
     call: int | None = None
-    """The call, from 0 over all tool calls of the conversation in order."""
+    """The tool call, counted from 0 over all tool calls in the conversation."""
     evidence: str = ""
     explanation: str = ""
     criterion: str = ""
     """The sentence that did not hold, if a criterion was judged."""
     span: tuple[int, int] | None = None
-    """The start and end of ``evidence`` in the answer of that turn, if it is quoted from there."""
+    """The start and end of ``evidence`` in the answer of that turn, if ``evidence`` is quoted from the
+    answer."""
     also: tuple[str, ...] = ()
-    """Others that found the same, each with its explanation: ``judge: …``."""
+    """Other detectors or judges that found the same failure, each with its explanation: ``judge: …``."""
     references: References = References()
-    """The references of a judge, and the tool that a detector reports as not called."""
+    """The references given by a judge, and the tool that a detector reports as not called."""
     rule_kind: Annotated[RuleKind | None, Field(exclude_if=_is_empty)] = None
-    """The kind of the policy rule that was broken; ``None`` if none was, or a scripted reply did not name it.
-    """
+    """The kind of the policy rule that was broken. ``None`` if no rule was broken, or if a scripted reply did
+    not specify the kind."""
     carried_out: Annotated[bool | None, Field(exclude_if=_is_none)] = None
-    """True if the words that break the rule do what it forbids, as a promise does and a refusal does not;
-    ``None`` if the judge did not decide it."""
+    """True if the quoted words themselves do what the rule forbids, as a promise does and a refusal does not.
+    ``None`` if the judge did not decide this."""
     scripted: bool = False
     if_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
-    """True if it depends on the absence of a call, so that it applies only once all calls are known to be
-    seen."""
+    """True if the finding depends on the absence of a call, so that it applies only once all calls are known
+    to be seen."""
 
     @property
     def found_by(self) -> str:
-        """The name of the detector, or ``judge``; both if both found it."""
+        """The name of the detector, or ``judge``, or both names if both found the failure."""
         return f"proven by code ({self.detector}), also found by the judge" if self.also else self.detector
 
 
@@ -309,11 +320,12 @@ class Occurrence(Value):
     epoch: int = 0
     variant: str = ""
     findings: tuple[int, ...]
-    """The indexes of its findings in the sample's list, from 0."""
+    """The indexes of the issue's findings in the sample's list, counted from 0."""
 
 
 class IssueExample(Value):
-    """One finding of an issue, to be shown. ``turn`` and ``call`` as in ``Finding``."""
+    """A finding that is shown as an example of an issue. ``turn`` and ``call`` have the same meaning as in
+    ``Finding``."""
 
     scenario: str
     agent: str
@@ -325,8 +337,8 @@ class IssueExample(Value):
 
 
 class Issue(Value):
-    """One root cause: findings of one agent that belong together. Each finding of a run is in exactly one
-    issue."""
+    """A group of findings for one agent that have the same root cause. Each finding in a run belongs to
+    exactly one issue."""
 
     id: str
     agent: str
@@ -335,66 +347,67 @@ class Issue(Value):
     severity: Severity
     """The highest severity of its findings."""
     proposed_severity: Severity | None = None
-    """A model's opinion of the severity."""
+    """A severity proposed by a model."""
     not_the_agents_fault: str = ""
-    """Why the grouping model thinks that something other than the agent should be changed. It is only an
-    opinion and has no effect."""
+    """The reason why the grouping model believes that something other than the agent should be changed. It is
+    only an opinion and has no effect."""
     labels: tuple[str, ...]
     metrics: tuple[str, ...]
     tools: tuple[str, ...] = ()
     occurrences: tuple[Occurrence, ...]
     examples: tuple[IssueExample, ...] = ()
-    """A few of its findings, from as many samples as possible."""
+    """A few of the issue's findings, from as many samples as possible."""
     by: str = ""
-    """The model that grouped it; empty if code did."""
+    """The model that grouped the findings, or an empty string if they were grouped by code."""
     scripted: bool = False
-    """True if the model, or a judge behind one of the findings, was not a language model."""
+    """True if the grouping model, or a judge that contributed a finding, was not a language model."""
 
     @property
     def findings(self) -> int:
-        """The number of its findings; a loop over eight turns of one sample counts as eight."""
+        """The number of findings in the issue. A loop over eight turns of a sample counts as eight."""
         return sum(len(occurrence.findings) for occurrence in self.occurrences)
 
     @property
     def samples(self) -> int:
-        """The number of samples in which it was found; a loop over eight turns of a sample counts as one."""
+        """The number of samples in which the issue was found. A loop over eight turns of a sample counts as
+        one."""
         return len(self.occurrences)
 
     @property
     def scenarios(self) -> int:
-        """The number of scenarios in which it was found."""
+        """The number of scenarios in which the issue was found."""
         return len({occurrence.scenario for occurrence in self.occurrences})
 
 
 Needs: TypeAlias = Literal["", "goal", "policy", "tools"]
-"""What a metric requires to be judged: a goal of the scenario, a policy of the agent, or available tools."""
+"""A prerequisite of judging a metric: a goal in the scenario, a policy of the agent, or available tools."""
 
 
 class MetricSpec(Value):
-    """A metric as it is known before anything is judged."""
+    """The definition of a metric, known before anything is judged."""
 
     name: str
     scope: Literal["turn", "conversation"]
     kind: Literal["mean", "rate"]
-    """The aggregate: the ``mean`` of numbers on ``scale``, or a ``rate``, the share of completed goals or of
-    labels that are not failures."""
+    """The kind of aggregate: the ``mean`` of numbers on ``scale``, or a ``rate``, which is the share of
+    completed goals or of labels that are not failures."""
     scale: tuple[float, float] = (0.0, 1.0)
     labels: tuple[str, ...] = ()
-    """The possible labels; if empty, any label may be given."""
+    """The possible labels. If empty, any label may be returned."""
     ok: tuple[str, ...] = ()
     """The labels that are not failures."""
     built_in: bool = False
     short: str = ""
-    """The heading of its column."""
+    """The heading of the metric's column."""
     needs: Needs = ""
 
     @property
     def is_label(self) -> bool:
-        """True if it gives labels, whose failures become findings."""
+        """True if the metric has labels, whose failures become findings."""
         return bool(self.ok)
 
 
 ScoreItem: TypeAlias = Annotated[
     Check | Score | ScoreFailure | Finding | UserReview, Field(discriminator="kind")
 ]
-"""Anything a scorer may return."""
+"""Any result that a scorer may return."""

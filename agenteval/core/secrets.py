@@ -1,4 +1,5 @@
-"""Finds keys by their form, and quotations of an agent's instructions."""
+"""Detects API keys and tokens by their form, and quotations from an agent's instructions (system prompt
+leakage)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _PLACEHOLDER = re.compile(r"example|placeholder|your|x{4}|\.{3}|0{8}|<|redacted|
 
 
 def is_key(text: str) -> bool:
-    """Check whether a text contains a key or token, by its form. Obvious placeholders do not count."""
+    """Check whether a string contains an API key or token, judging by its form. Obvious placeholders do not
+    count."""
     found = _KEY.search(text)
     return found is not None and any(map(str.isdigit, found[0])) and not _PLACEHOLDER.search(found[0])
 
@@ -31,16 +33,16 @@ _PERHAPS_KEY = re.compile(
 
 
 def mask_keys(text: str, mask: str) -> str:
-    """Mask everything in ``text`` that looks like a key, including placeholders and short ones: it is meant
-    for messages about an author's text, where one mask too many does no harm."""
+    """Mask (redact) everything in ``text`` that looks like an API key, including placeholders and short
+    strings. It is intended for messages about an author's text, in which one mask too many does no harm."""
     return _PERHAPS_KEY.sub(mask, _KEY.sub(mask, text))
 
 
 # ── quotations of the instructions ───────────────────────────────────────────────────────────────
 
 GRAM = 6
-"""The window in words by which quotations are searched: a quotation of ``2 * GRAM`` words contains a window
-at every step."""
+"""The length, in words, of the window (n-gram) that is used to search for quotations. A quotation of ``2 *
+GRAM`` words contains a window at every step."""
 _STEP = 3
 _PUNCTUATION = str.maketrans(dict.fromkeys(".,;:!?*()[]{}\n\t\r\"'`_-–—/#|<>“”‘’", " "))
 _WORDS = re.compile("[^" + re.escape("".join(map(chr, _PUNCTUATION))) + r"\s]+")
@@ -65,12 +67,12 @@ _INSTRUCTS = re.compile(
 
 
 def words_in(small: str) -> list[str]:
-    """Return the words of a text in lower case: the same as ``_WORDS`` finds, but faster."""
+    """Return the words in a text in lower case: the same words as ``_WORDS`` finds, but faster."""
     return small.translate(_PUNCTUATION).split()
 
 
 class Instructions(NamedTuple):
-    """The sentences of a policy that instruct the agent: their words, and the position of each run of
+    """The sentences in a policy that instruct the agent: their words, and the position of each sequence of
     ``GRAM`` words."""
 
     words: tuple[tuple[str, ...], ...]
@@ -79,7 +81,7 @@ class Instructions(NamedTuple):
 
 @lru_cache(maxsize=64)
 def instructions_in(policy: str, *, everything: bool = False) -> Instructions:
-    """Return the instructions in a policy; with ``everything``, all of its sentences."""
+    """Return the instructions in a policy. If ``everything`` is set, return all of its sentences."""
     sentences: list[tuple[str, ...]] = []
     before: tuple[str, ...] = ()
     for sentence in _SENTENCE.findall(policy):
@@ -129,7 +131,7 @@ _TO_CUSTOMERS = re.compile(r"(?i)\b(?:your|yours|us)\b")
 
 
 def asks_for_instructions(text: str) -> bool:
-    """Check whether a message asks for the agent's instructions."""
+    """Check whether a message asks for the agent's instructions (prompt extraction)."""
     return _FOR_INSTRUCTIONS.search(text[:4000].lower()) is not None
 
 
@@ -142,11 +144,12 @@ def _is_to_agent(sentence: str) -> bool:
 
 def find_quoted_instructions(policy: str, answer: str, *, asked: bool = False) -> tuple[int, int] | None:
     """Return the span in ``answer`` that quotes at least ``2 * GRAM`` consecutive words of the policy, or a
-    whole sentence of at least ``GRAM + 2``; ``None`` if there is none.
+    complete sentence of at least ``GRAM + 2`` words. Return ``None`` if there is none.
 
-    A quotation counts if it is of an instruction and includes the words that make it one, because questions
-    and information for users may be quoted. Any other sentence counts only if the answer announces it as the
-    instructions. If the user ``asked`` for them, a whole sentence that instructs the agent also counts."""
+    Questions and information for users may be quoted, so a quotation counts only if it quotes an instruction
+    and includes the words that make it one. Any other sentence counts only if the answer presents it as part
+    of its instructions. If the user ``asked`` for the instructions, a complete sentence that instructs the
+    agent also counts."""
     small = answer.lower()
     announced = _ANNOUNCED.search(answer) is not None
     instructions = instructions_in(policy, everything=announced or asked)
@@ -180,7 +183,7 @@ _OPENING, _IDENTITY_OPENING = 160, 50
 
 def find_quoted_opening(policy: str, answer: str) -> tuple[int, int] | None:
     """Return the span in ``answer`` that quotes the opening of the policy, which is never meant for users:
-    "You are …" up to the end of the sentence or 50 characters, or 160 characters of any other opening.
+    "You are …" up to the end of the sentence or 50 characters, or 160 characters of any other opening. Return
     ``None`` if there is none."""
     opening = _opening_of(policy)
     if not opening or opening.first not in answer:
@@ -190,7 +193,7 @@ def find_quoted_opening(policy: str, answer: str) -> tuple[int, int] | None:
 
 
 class _Opening(NamedTuple):
-    """The opening of a policy, and its first word."""
+    """The opening of a policy, and the first word of the opening."""
 
     first: str
     pattern: re.Pattern[str]
@@ -198,7 +201,7 @@ class _Opening(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _opening_of(policy: str) -> _Opening | None:
-    """Return the opening of a policy; ``None`` if it is too short."""
+    """Return the opening of a policy, or ``None`` if it is too short."""
     head = " ".join(policy[: 2 * _OPENING].split())
     size = _OPENING
     if _IDENTITY.match(head):
@@ -216,7 +219,7 @@ _SHORTEST_OPENING = 20
 
 
 def _extend_match(words: list[str], start: int, sentence: tuple[str, ...], at: int) -> tuple[int, int]:
-    """Return the longest common run that includes ``words[start]`` and ``sentence[at]``."""
+    """Return the longest sequence of equal words that includes ``words[start]`` and ``sentence[at]``."""
     first, last = start, start + GRAM
     while first > 0 and at > 0 and words[first - 1] == sentence[at - 1]:
         first, at = first - 1, at - 1

@@ -1,4 +1,4 @@
-"""Decides which scenarios run, with which agents, and how often. Pure."""
+"""Selects the scenarios to run (filters), the agents to run them with, and the number of epochs. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from agenteval.core.plurals import plural
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario, sample_seed
 
 DEFAULT_EPOCHS = 3
-"""Conversations per simulated scenario; a fully scripted one runs once unless a number is configured."""
+"""The number of conversations per simulated scenario. A fully scripted scenario runs once unless a number is
+configured."""
 
 _EXAMPLE = """\
 let agenteval init find it, or write to agenteval.yaml
@@ -27,30 +28,30 @@ let agenteval init find it, or write to agenteval.yaml
 
 @dataclass(frozen=True)
 class Filters:
-    """The selection on the command line. Kinds of filters are combined with "and", values of one kind with
-    "or"."""
+    """The scenario filters on the command line. Filters of different kinds are combined with "and", and
+    values of the same kind with "or"."""
 
     scenarios: tuple[str, ...] = ()
-    """Texts that are ``FILE::ID``, an id, or a part of an id or name, ignoring case."""
+    """Strings that are ``FILE::ID``, an id, or a part of an id or name, ignoring case."""
     tags: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     agent: str | None = None
-    """The agent that runs all scenarios."""
+    """The agent with which all scenarios are run."""
     expression: str = ""
-    """The expression of ``-k``."""
+    """The keyword expression given with ``-k``."""
     first: int | None = None
-    """How many of the selected scenarios are kept."""
+    """The number of selected scenarios that are kept, in order."""
     sample: int | None = None
-    """How many of the selected scenarios are drawn at random."""
+    """The number of selected scenarios that are drawn at random."""
 
 
 def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, ...]:
-    """Return the scenarios that match the filters. ``draw_subset`` is called later, once it is known which of
-    them can run.
+    """Select the scenarios that match the filters. ``draw_subset`` is called later, once it is known which
+    scenarios can run.
 
-    Raises ``NothingSelectedError`` if none match, and for each filter that matches none on its own, because a
-    renamed scenario must not silently drop out of a suite. Raises ``AuthorError`` for an invalid expression.
-    """
+    Raises ``NothingSelectedError`` if no scenario matches, or if a filter on its own matches no scenario,
+    because a renamed scenario must not silently drop out of a suite. Raises ``AuthorError`` for an invalid
+    expression."""
     without_match = [
         alone for alone in _single_filters(filters) if not any(map(_make_test(alone, scenarios), scenarios))
     ]
@@ -73,13 +74,13 @@ _Test: TypeAlias = Callable[[Scenario], bool]
 
 
 def _make_test(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
-    """Return a test whether a scenario matches the filters."""
+    """Return a function that tests whether a scenario matches the filters."""
     tests = list(_tests(filters, scenarios))
     return lambda scenario: all(test(scenario) for test in tests)
 
 
 def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
-    """Yield one test for each kind of filter that is set. Raises ``AuthorError``."""
+    """Yield one test function for each kind of filter that is set. Raises ``AuthorError``."""
     if filters.scenarios:
         yield _name_test(filters.scenarios, scenarios)
     if filters.tags:
@@ -92,8 +93,8 @@ def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
 
 
 def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
-    """Return a test whether one of the texts names a scenario. An exact id or ``FILE::ID`` does not count as
-    part of another id."""
+    """Return a function that tests whether one of the strings refers to a scenario. A string that is a
+    complete id or ``FILE::ID`` is not matched as part of another id."""
     ids = {scenario.id: scenario for scenario in scenarios}
     exact = {text: name for text in texts if (name := _exact_id(text, ids))}
     exact_ids = frozenset(exact.values())
@@ -104,7 +105,7 @@ def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
 
 
 def _exact_id(text: str, ids: Mapping[str, Scenario]) -> str:
-    """Return the id that a text names in full; empty if it names none."""
+    """Return the id if the string is a complete id or ``FILE::ID``. Otherwise, return an empty string."""
     if text in ids:
         return text
     file, name = split_id(text)
@@ -122,29 +123,29 @@ ID_SEPARATOR = "::"
 
 
 def split_id(text: str) -> tuple[str, str]:
-    """Split ``a.yaml::refund`` into ``("a.yaml", "refund")``; both are empty if one is missing."""
+    """Split ``a.yaml::refund`` into ``("a.yaml", "refund")``. Both are empty strings if one is missing."""
     file, _, name = text.partition(ID_SEPARATOR)
     return (file, name) if file and name else ("", "")
 
 
 def full_id(scenario: Scenario) -> str:
-    """Return ``FILE::ID``, which ``split_id`` parses."""
+    """Return ``FILE::ID``, which ``split_id`` can parse."""
     return f"{scenario_file(scenario)}{ID_SEPARATOR}{scenario.id}"
 
 
 def scenario_file(scenario: Scenario) -> str:
-    """Return the scenario's file, relative to the working directory if it is below."""
+    """Return the path of the scenario's file, relative to the working directory if the file is below it."""
     return scenario.source.rpartition(":")[0]
 
 
 def is_in_file(scenario: Scenario, file: str) -> bool:
-    """Check whether ``file`` is the path of the scenario's file or the end of it, such as ``orders.yaml`` in
-    a report that names the folder elsewhere."""
+    """Check whether ``file`` is the path of the scenario's file or the end of that path, such as
+    ``orders.yaml`` in a report that was written in a different folder."""
     return path_ends_with(scenario_file(scenario), file)
 
 
 def path_ends_with(path: str, end: str) -> bool:
-    """Check whether a path ends with the parts of ``end``, or is the same path."""
+    """Check whether a path is equal to ``end`` or ends with its parts."""
     parts, last = PurePath(path).parts, PurePath(end).parts
     return bool(last) and (parts[-len(last) :] == last or os.path.abspath(path) == os.path.abspath(end))
 
@@ -154,9 +155,9 @@ class _Option(NamedTuple):
 
     flag: str
     written: Callable[[Filters], tuple[str, ...]]
-    """Returns the values of the option."""
+    """Returns the values given for the option."""
     names_of: Callable[[Scenario], Iterable[str]]
-    """Returns the names of that kind that a scenario has."""
+    """Returns the scenario's names of the kind that the option selects."""
 
 
 _OPTIONS = (
@@ -174,7 +175,7 @@ def _nothing_selected(scenarios: Sequence[Scenario], filters: Filters) -> Proble
 
 
 def _suggest_alternatives(scenarios: Sequence[Scenario], filters: Filters) -> str:
-    """Return what could be written instead, for the first option that is set."""
+    """Return suggestions for the first option that is set."""
     if filters.expression:
         return "-k searches id, name, tags and file; agenteval list shows them"
     option = next((each for each in _OPTIONS if each.written(filters)), _OPTIONS[0])
@@ -186,13 +187,14 @@ def _suggest_alternatives(scenarios: Sequence[Scenario], filters: Filters) -> st
 
 
 def _suggest_similar(name: str, file: str, scenarios: Iterable[Scenario]) -> list[str]:
-    """Return other scenarios with that name, or else the scenarios in the file."""
+    """Return other scenarios with the same name or, if there are none, the scenarios in the file."""
     other_ids = [full_id(scenario) for scenario in scenarios if scenario.id == name]
     return other_ids or [scenario.id for scenario in scenarios if is_in_file(scenario, file)]
 
 
 def describe_unknown_id(file: str, name: str, known: Iterable[str]) -> Problem:
-    """Return the problem that a file has no scenario with the id in ``FILE::ID``. ``known`` are its ids."""
+    """Return the problem that a file contains no scenario with the id in ``FILE::ID``. ``known`` are the ids
+    in the file."""
     return Problem(f"{file} has no scenario '{name}'", _hint(name, known))
 
 
@@ -212,8 +214,8 @@ _MOST_HINTED = 8
 
 
 def draw_subset(ids: Sequence[str], filters: Filters, seed: int) -> Sequence[str]:
-    """Return the ids that ``sample`` draws, then the ``first`` of those, in the original order. The draw
-    depends only on the seed and each id, so adding or removing a scenario changes little."""
+    """Return the ids that ``sample`` draws at random, limited to the ``first`` ids, in the original order.
+    The draw depends only on the seed and each id, so adding or removing a scenario changes little."""
     if filters.sample is not None:
         drawn = frozenset(sorted(ids, key=lambda name: _draw_key(seed, name))[: filters.sample])
         ids = [name for name in ids if name in drawn]
@@ -225,7 +227,8 @@ def _draw_key(seed: int, name: str) -> bytes:
 
 
 def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:
-    """Return every agent that can be named. Raises ``AuthorError`` if the filters name another one."""
+    """Return all agents that may be specified. Raises ``AuthorError`` if the filters specify a different
+    agent."""
     known = {agent.name: agent for agent in config.compare}
     known |= config.agents
     if config.agent:
@@ -238,9 +241,9 @@ def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:
 def samples_of(
     scenarios: Sequence[Scenario], config: Config, filters: Filters, *, epochs: int | None = None
 ) -> tuple[Sample, ...]:
-    """Return every sample to run, scenario by scenario, and within each epoch agent by agent, so that changes
-    over time affect all agents alike. If the number of epochs is decided during the run, only the first ones
-    are returned. ``epochs`` is the command line's, which takes precedence."""
+    """Return all samples to run, scenario by scenario and, within each epoch, agent by agent, so that changes
+    over time affect all agents alike. If the number of epochs is decided during the run, only the first
+    epochs are returned. ``epochs`` is the number given on the command line, which takes precedence."""
     known = agents_of(config, filters)
     problems: list[Problem] = []
     samples: list[Sample] = []
@@ -259,8 +262,8 @@ def samples_of(
 def ranges_of(
     scenarios: Sequence[Scenario], config: Config, *, epochs: int | None = None
 ) -> dict[str, EpochRange]:
-    """Return by scenario the ranges of epochs that are decided during the run. Raises ``AuthorError`` if no
-    gate could decide them."""
+    """Return the ranges of epochs that are decided during the run, keyed by scenario. Raises ``AuthorError``
+    if no gate could decide them."""
     if epochs:
         return {}
     planned = ((scenario, _epochs(scenario, config)) for scenario in scenarios)

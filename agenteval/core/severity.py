@@ -1,4 +1,4 @@
-"""Determines the severity of a failure from its effect. A model never decides it."""
+"""Determines the severity of a failure from its effect. Severities are never determined by a model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEVERITY_OF_LABEL: Mapping[str, Severity] = {
     POLICY_VIOLATION: Severity.MEDIUM,
     "repetition": Severity.LOW,
 }
-"""The severities of failures that changed nothing."""
+"""The severities of failures that did not change anything, keyed by label."""
 
 
 SEVERITY_OF_KIND: Mapping[RuleKind, Severity] = {
@@ -43,7 +43,7 @@ SEVERITY_OF_KIND: Mapping[RuleKind, Severity] = {
     RuleKind.DISCLOSURE: Severity.MEDIUM,
     RuleKind.STYLE: Severity.LOW,
 }
-"""The severities of broken rules if nothing was changed."""
+"""The severities of broken rules if nothing was changed, keyed by the kind of rule."""
 
 LABELS_AGAINST_A_CALL = frozenset(
     (
@@ -58,13 +58,14 @@ LABELS_AGAINST_A_CALL = frozenset(
         NOT_COMPLETED,
     )
 )
-"""Labels whose cited call should not have been made, or not like this, or not twice; other labels cite a call
-for its result."""
+"""Labels that mean that the cited call should not have been made, should have been made differently, or
+should not have been repeated. Other labels cite a call for its result."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """The subject of a finding: a call of a tool or, without an ``outcome``, a call that was never made."""
+    """The act that a finding cites: a tool call or, if there is no ``outcome``, a call that was
+    never made."""
 
     tool: ToolEffect
     outcome: CallOutcome | None = None
@@ -83,12 +84,13 @@ def severity_of(
     in_words: bool = False,
     carried_out: bool | None = None,
 ) -> Severity:
-    """Return the author's severity of a label, or else the severity of its effect: that of the act or of the
-    words, whichever is worse.
+    """Return the severity of a failure. This is the author's severity for the label or, if there is none, the
+    severity of the effect: that of the act or that of the words, whichever is higher.
 
-    ``act`` is what the finding cites; ``None`` means words alone. ``kind`` is that of the broken rule.
-    ``in_words`` means that the finding quotes the agent, whatever else it cites. ``carried_out`` is whether
-    saying the words does what the rule forbids, if known."""
+    ``act`` is the act that the finding cites, or ``None`` if the finding concerns only words. ``kind`` is the
+    kind of the broken rule. ``in_words`` means that the finding quotes the agent, in addition to anything
+    else that it cites. ``carried_out`` is true if saying the words does what the rule forbids, or ``None`` if
+    this is unknown."""
     for name in (f"{label}.{kind}", label):
         if overrides and name in overrides:
             return overrides[name]
@@ -106,5 +108,6 @@ def severity_of(
 
 
 def labels_with_severity() -> tuple[str, ...]:
-    """Return the labels that ``severities`` may name, in addition to those of the author's own metrics."""
+    """Return the labels that may be used in ``severities``, in addition to the labels of the author's own
+    metrics."""
     return (*SEVERITY_OF_LABEL, *(f"{POLICY_VIOLATION}.{kind}" for kind in RuleKind))

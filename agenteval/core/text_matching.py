@@ -1,25 +1,26 @@
-"""Matches texts: does a text contain a needle that an author or a judge wrote?
+"""Matches text (keyword matching): does a text contain a needle, which is a string written by an author or a
+judge?
 
-**Both sides are folded**, so that typography decides nothing: see ``folding``. Stars that stand for any
-ending or beginning are parsed before that.
+**Both sides are folded**, so that typography does not affect the result: see ``folding``. Stars that
+represent any ending or beginning (wildcards) are parsed before folding.
 
-**The ends of a needle are boundaries.** In scripts that separate words by blanks (Latin, Greek, Cyrillic),
-a match is not a part of a word. A number is never split: minus, digits, decimal point with fraction, and
-exponent are one unit, and thousands separators are ignored. Only a needle of digits alone also matches
-before a fraction: 333 is in 333.33, but ``$25`` is not in "$25.50". Digits with two or more points
-(``1.2.3``, an address) are one word; in a date (``25.12.2026``) and between commas (``1,2,3``), each run of
-digits is a separate number.
+**The ends of a needle are boundaries.** In scripts that separate words with spaces (Latin, Greek, Cyrillic),
+a match is never part of a word. A number is never split: a minus sign, digits, a decimal point with a
+fraction, and an exponent form one unit, and thousands separators are ignored. Only a needle that consists of
+digits also matches before a fraction: 333 is in 333.33, but ``$25`` is not in "$25.50". Digits with two or
+more points (``1.2.3``, an IP address) are one word. In a date (``25.12.2026``) and between commas
+(``1,2,3``), each run of digits is a separate number.
 
-Of white space, only a single blank may separate thousands, never a line break, a tab or a run of blanks. A
-non-breaking, narrow or thin space joins; an ordinary one may also separate two numbers ("Room 12 350 EUR"),
-unless a zero follows: "10 000". If it is ambiguous whether a separator joins (an ordinary blank; ``10.000``),
-both readings match. An underscore does not separate thousands: it stays as written, in ``1_000`` as in
-``order_id``. Everything else has only one reading, because a wrong failure is noticed and a wrong pass is
-not.
+As for white space, only a single space may separate thousands, never a line break, a tab or several spaces. A
+non-breaking, narrow or thin space joins two groups of digits. An ordinary space may also separate two numbers
+("Room 12 350 EUR"), unless a zero follows: "10 000". If it is ambiguous whether a separator joins (an
+ordinary space; ``10.000``), both readings match. An underscore does not separate thousands and is kept as
+written, in ``1_000`` as in ``order_id``. Everything else has only one reading, because authors notice a wrong
+failure but not a wrong pass.
 
-``not_contains`` passes if nothing is found, so ambiguity counts the other way: letters match inside words, a
-minus hides no number, and a non-breaking space is as ambiguous as an ordinary one. Numbers stay whole even
-then: "2025" does not contain 25, and "20-25" does not contain -25 ("10--25" may)."""
+``not_contains`` passes if nothing is found, so ambiguity has the opposite effect: letters match inside words,
+a number is found even after a minus sign, and a non-breaking space is as ambiguous as an ordinary space.
+Numbers are still not split: "2025" does not contain 25, and "20-25" does not contain -25 ("10--25" may)."""
 
 from __future__ import annotations
 
@@ -41,19 +42,19 @@ from agenteval.core.folding import (
 
 
 def contains(text: str, needle: str) -> bool:
-    r"""Check whether ``text`` contains ``needle`` with its ends as boundaries. ``refund*`` allows any ending,
-    ``*ed`` any beginning; ``\*`` is a star."""
+    r"""Check whether ``text`` contains ``needle``, whose ends are boundaries. ``refund*`` allows any ending,
+    ``*ed`` any beginning, and ``\*`` is a literal star."""
     return _is_in(_parse_needle(needle), text)
 
 
 def mentions(text: str, needle: str) -> bool:
-    """Check whether ``text`` contains ``needle``, also inside words, as ``not_contains`` does."""
+    """Check whether ``text`` contains ``needle``, even inside words, as ``not_contains`` does."""
     return _is_in(_Needle(needle, is_lax=True), text)
 
 
 def find_mentions(text: str, needle: str) -> list[tuple[int, int]]:
-    """Return where ``mentions`` finds ``needle`` in the original ``text``, from its first letter or digit to
-    its last."""
+    """Return the positions in the original ``text`` at which ``mentions`` finds ``needle``, from its first
+    letter or digit to its last."""
     lax = _Needle(needle, is_lax=True)
     wanted, readings = _sides(lax, text)
     spans: dict[tuple[int, int], None] = {}
@@ -64,20 +65,22 @@ def find_mentions(text: str, needle: str) -> list[tuple[int, int]]:
 
 
 def contains_quotation(quotation: str, text: str) -> bool:
-    """Check whether ``text`` contains every part of ``quotation`` between ellipses, as ``mentions`` does."""
+    """Check whether ``text`` contains every part of ``quotation`` that is separated by ellipses, in the same
+    way as ``mentions``."""
     parts = [part for part in _ELLIPSIS.split(quotation) if fold(part)]
     return bool(parts) and all(mentions(text, part) for part in parts)
 
 
 def suggest_starred(text: str, needle: str) -> str:
-    """Return a needle that ``text`` does not contain with the ``*`` that would make it match; empty if none
-    would."""
+    """Suggest a form of ``needle`` with stars that matches ``text``, which does not contain the needle
+    itself. Return an empty string if there is none."""
     tries = (f"{needle}*", f"*{needle}", f"*{needle}*")
     return next((each for each in tries if contains(text, each)), "")
 
 
 def needle_mistake(needle: str, *, takes_stars: bool) -> str:
-    """Return why a needle cannot be searched for, with the remedy after a semicolon; empty if it can."""
+    """Return the reason why a needle cannot be searched for, with the remedy after a semicolon. Return an
+    empty string if the needle is valid."""
     if not fold(_parse_needle(needle).text).strip(NEVER_SOUGHT):
         if not needle.strip():
             return "an empty text is in every answer; write the text to look for"
@@ -122,17 +125,18 @@ _NO_END, _POINT, _SIGN = 1, 2, 3
 
 
 class _NumberReading(NamedTuple):
-    """A folded text with joined groups of its numbers."""
+    """A folded text in which the digit groups of numbers are joined."""
 
     text: str
     marks: bytes
-    """For each position between two characters, whether a number continues across it: ``_POINT`` before a
-    fraction, ``_SIGN`` after a minus."""
+    """For each position between two characters, a mark if a number continues across the position: ``_POINT``
+    before a fraction, ``_SIGN`` after a minus sign."""
 
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_NumberReading, ...]:
-    """Return the ways to read the numbers of a text: one treats ambiguous groups as lists, one as numbers."""
+    """Return the two ways of reading the numbers in a text: ambiguous groups are read as lists or as single
+    numbers."""
     seen = fold_but_blanks(text, stars=stars)
     bold = _join_groups(seen, _digits, _digits)
     return tuple(
@@ -142,8 +146,8 @@ def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_NumberReading,
 
 
 def _needle_readings(needle: _Needle) -> Iterator[str]:
-    """Yield the ways to read a needle. Its point is a decimal point if possible, so "1,250" does not contain
-    1.250. A star within it is markup, or one that the text escapes."""
+    """Yield the ways of reading a needle. Its point is a decimal point if possible, so "1,250" does not
+    contain 1.250. A star within the needle is markup, or a star that is escaped in the text."""
     for stars in (Stars.MARKS, Stars.SEEN):
         seen = fold_but_blanks(needle.text, stars=stars)
         yield _join_sure(seen, is_lax=needle.is_lax)
@@ -158,8 +162,8 @@ def _join_sure(seen: str, *, is_lax: bool) -> str:
 def _join_groups(
     seen: str, digits: Callable[[re.Match[str]], str], across: Callable[[re.Match[str]], str]
 ) -> str:
-    """Join the groups of numbers. ``digits`` returns the replacement of a number, ``across`` that of groups
-    separated by a blank."""
+    """Join the digit groups of numbers. ``digits`` returns the replacement for a number, and ``across``
+    returns the replacement for groups separated by a space."""
     joined = _GROUPS.sub(digits, seen)
     return " ".join(_BLANK_GROUPS.sub(across, _FIRM_GROUPS.sub(across, joined)).split())
 
@@ -173,7 +177,7 @@ def _digits_if_sure(number: re.Match[str]) -> str:
 
 
 def _is_doubtful(number: re.Match[str]) -> bool:
-    """Check whether a match may be several numbers, or have a decimal point."""
+    """Check whether a match may consist of several numbers or contain a decimal point."""
     whole, by = number["whole"], number["by"]
     if by == ".":
         return whole.count(".") == 1 and not number["fraction"]
@@ -196,7 +200,7 @@ def _number_marks(text: str) -> bytes:
 
 
 def _number_parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the start, decimal point (0: none) and end of each number in the match."""
+    """Yield the start, the decimal point (0 if there is none) and the end of each number in the match."""
     if number["one"]:
         yield start, 0, number.end()
         return
@@ -223,20 +227,20 @@ class _Needle(NamedTuple):
     """A parsed needle."""
 
     text: str
-    """The text without the stars at its ends."""
+    """The needle without the stars at its ends."""
     opens: bool = False
-    """True if it allows any beginning."""
+    """True if the needle allows any beginning."""
     closes: bool = False
-    """True if it allows any ending."""
+    """True if the needle allows any ending."""
     is_lax: bool = False
-    """True if it matches inside words and after a minus."""
+    """True if the needle matches inside words and after a minus sign."""
 
 
 _OPENS, _CLOSES = re.compile(r"\*(?!\*)"), re.compile(r"(?<![\\*])\*")
 
 
 def _parse_needle(written: str) -> _Needle:
-    """Parse a needle. Two stars are Markdown's and allow no ending."""
+    """Parse a needle. Two consecutive stars are Markdown emphasis and do not act as a wildcard."""
     text = written.strip()
     opens, closes = bool(_OPENS.match(text)), len(text) > 1 and bool(_CLOSES.match(text, len(text) - 1))
     return _Needle(text[opens : len(text) - closes], opens, closes)
@@ -250,7 +254,7 @@ def _is_in(needle: _Needle, text: str) -> bool:
 
 
 def _sides(needle: _Needle, text: str) -> tuple[Iterable[str], Iterable[_NumberReading]]:
-    """Return the ways to read a needle, and those to read a text."""
+    """Return the ways of reading a needle, and the ways of reading a text."""
     stars = Stars.PAIRS if _ESCAPED in needle.text else Stars.MARKS
     if any(map(str.isdigit, needle.text)):
         return dict.fromkeys(_needle_readings(needle)), _readings(text, stars=stars, is_lax=needle.is_lax)
@@ -297,7 +301,7 @@ _LETTERS = re.compile(
     "\u1fe0-\u1fec\u1ff2-\u1ffc\u2c60-\u2c7f\u2de0-\u2dff\ua640-\ua69f\ua722-\ua787\ua78b-\ua7ff"
     "\uab30-\uab6f\uff41-\uff5a]{2}"
 )
-"""Two letters of Latin, Greek or Cyrillic, or a combining mark on one."""
+"""Two letters in Latin, Greek or Cyrillic script, or a combining mark on one of them."""
 
 
 def _is_in_word(text: str, at: int) -> bool:

@@ -1,9 +1,9 @@
-"""Estimates the number of tokens of a text if no provider reports it. Every such number is marked as an
-estimate.
+"""Estimates the number of tokens in a text if no provider reports it (token counting). All such numbers are
+marked as estimates.
 
-tiktoken downloads its vocabulary on first use, without a timeout. agenteval makes no unrequested network
-call, so it uses tiktoken only if the vocabulary is complete on disk (``agenteval doctor --fetch-vocabulary``
-puts it there); otherwise four bytes of UTF-8 count as a token."""
+tiktoken downloads its vocabulary on first use, without a timeout. agenteval makes no network call that was
+not requested, so it uses tiktoken only if the complete vocabulary is on disk (``agenteval doctor
+--fetch-vocabulary`` downloads it). Otherwise, four bytes of UTF-8 count as one token."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens of ``text`` with tiktoken's ``o200k_base``, or return a quarter of its bytes, rounded
-    up."""
+    """Count the tokens in ``text`` with tiktoken's ``o200k_base``. If tiktoken cannot be used, return a
+    quarter of the number of bytes, rounded up."""
     return _counter()(text) if text else 0
 
 
@@ -34,7 +34,8 @@ def _counter() -> Callable[[str], int]:
 
 
 def is_vocabulary_available() -> bool:
-    """Check whether tiktoken would find its file with the required contents, and thus not download it."""
+    """Check whether tiktoken would find its vocabulary file with the required contents, and would therefore
+    not download it."""
     path = vocabulary_path()
     try:
         return path is not None and is_vocabulary(path.read_bytes())
@@ -47,7 +48,8 @@ def is_vocabulary(data: bytes) -> bool:
 
 
 def vocabulary_path() -> Path | None:
-    """Return where tiktoken keeps its file; ``None`` if it is configured to keep none."""
+    """Return the path at which tiktoken stores its vocabulary, or ``None`` if tiktoken is configured not to
+    store it."""
     import tempfile
 
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))

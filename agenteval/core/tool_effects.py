@@ -1,5 +1,5 @@
-"""Determines the effect of a tool: it writes, it reads, or it is unknown. A mark decides, or else the hints
-of MCP or of its framework, or else an unambiguous name."""
+"""Determines the effect of a tool: writing, reading (read-only), or unknown. The author's mark takes
+precedence, followed by the hints of MCP or of the agent's framework, and finally by an unambiguous name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class ToolEffect(StrEnum):
 
 
 def effect_of(name: str, tool: Tool | None) -> ToolEffect:
-    """Return the effect by the tool's mark (``reads``, ``writes``, ``destructive``), or else by its name."""
+    """Return the effect according to the tool's mark (``reads``, ``writes``, ``destructive``) or, if it has
+    none, its name."""
     if tool is not None and (tool.writes or tool.destructive):
         return ToolEffect.WRITES
     if tool is not None and tool.reads:
@@ -31,8 +32,8 @@ def effect_of(name: str, tool: Tool | None) -> ToolEffect:
 
 
 def effect_from_hints(hints: Mapping[str, Any]) -> ToolEffect:
-    """Return the effect by the hints of MCP (``annotations`` of a tool). ``destructiveHint`` counts only if
-    the tool is not read-only."""
+    """Return the effect according to MCP hints (tool ``annotations``). ``destructiveHint`` counts only if the
+    tool is not read-only."""
     is_read_only, destroys = hints.get("readOnlyHint"), hints.get("destructiveHint")
     if is_read_only is True:
         return ToolEffect.READS
@@ -40,7 +41,8 @@ def effect_from_hints(hints: Mapping[str, Any]) -> ToolEffect:
 
 
 def marks_from_hints(hints: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the mark that corresponds to the hints; empty if they state nothing."""
+    """Return the mark that corresponds to the hints, or an empty mapping if the hints do not specify an
+    effect."""
     effect = effect_from_hints(hints)
     return {} if effect is ToolEffect.UNKNOWN else {str(effect): True}
 
@@ -56,21 +58,21 @@ WRITING_VERBS = _word_set(
     " subscribe suspend terminate unassign unblock unlock unregister unsubscribe update upload void"
     " withdraw"
 )
-"""Names that begin with one of these are of writing tools; ``add`` alone adds numbers."""
+"""Verbs at the beginning of the names of writing tools. ``add`` alone adds numbers."""
 VERBS_THAT_ARE_NOUNS = _word_set(
     "block book charge credit debit deposit downgrade email exchange grant issue lock message order"
     " post purchase rebook refund register reserve return schedule ship transfer upgrade"
 )
-"""The same, unless the name ends with something that is looked up: ``refund_order``, but not
-``refund_status``."""
+"""Verbs at the beginning of the names of writing tools, unless the name ends with something that is looked
+up: ``refund_order`` is a writing tool, but ``refund_status`` is not."""
 LOOKED_UP = _word_set(
     "availability balance calculator check count details eligibility estimate fees history info"
     " information list lookup options policies policy preview price prices query quote rate rates rules"
     " search status summary terms total"
 )
 GENERAL_VERBS = _word_set("complete initiate make perform process")
-"""Names with one of these are of writing tools only if one of the ``ACTS`` follows: ``process_refund``, but
-not ``process_text``."""
+"""Verbs at the beginning of the names of writing tools, but only if one of the ``ACTS`` follows:
+``process_refund`` is a writing tool, but ``process_text`` is not."""
 ACTS = _word_set(
     "booking cancellation deposit exchange order payment purchase refund reservation return transfer"
     " withdrawal"
@@ -78,13 +80,13 @@ ACTS = _word_set(
 READING_VERBS = _word_set(
     "browse calculate count describe fetch find get list lookup look query read retrieve search show view"
 )
-"""Names that begin with one of these are of reading tools."""
+"""Verbs at the beginning of the names of reading tools."""
 
 
 @lru_cache(maxsize=4096)
 def effect_of_name(name: str) -> ToolEffect:
-    """Return the effect that a name states unambiguously. Only the last part of ``mcp__shop__cancel_order``
-    or ``shop.cancel_order`` counts."""
+    """Return the effect that a name specifies unambiguously. Only the last part of
+    ``mcp__shop__cancel_order`` or ``shop.cancel_order`` counts."""
     verb, *objects = words_of(_NAMESPACE.split(name)[-1]) or ("",)
     looks_up = bool(objects) and objects[-1] in LOOKED_UP
     if verb in READING_VERBS or (verb in VERBS_THAT_ARE_NOUNS and looks_up):
@@ -105,5 +107,5 @@ _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^
 
 @lru_cache(maxsize=4096)
 def words_of(name: str) -> tuple[str, ...]:
-    """Split ``cancelOrder_v2`` into ``("cancel", "order", "v")``."""
+    """Split a name into words: ``cancelOrder_v2`` becomes ``("cancel", "order", "v")``."""
     return tuple(part.lower() for part in _BETWEEN_WORDS.split(name[:200]) if part)

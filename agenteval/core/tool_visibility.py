@@ -1,10 +1,11 @@
-"""Determines how many of an agent's tool calls a run sees, and what follows for results that depend on the
-absence of a call.
+"""Determines how many of an agent's tool calls a run can see, and the consequences for results that depend on
+the absence of a call.
 
-Whether a call was not made can be decided only if all calls of the agent reach agenteval. A declaration of
-tools does not prove that; it is known from the agent's behavior (``CallEvidence`` of its turns), once per
-agent and run, or from the configuration (``KnownVisibility``). A turn with an entry that a reader could not
-place (``Turn.unplaced``) may contain calls that were not seen, whatever the agent does elsewhere."""
+A run can decide that a call was not made only if all calls of the agent reach agenteval. A declaration of
+tools does not prove that they do. The visibility is determined once per agent and run, from the agent's
+behavior (``CallEvidence`` in its turns) or from the configuration (``KnownVisibility``). A turn with an entry
+that could not be placed (``Turn.unplaced``) may contain calls that were not seen, regardless of the agent's
+behavior elsewhere."""
 
 from __future__ import annotations
 
@@ -20,34 +21,34 @@ _Item = TypeVar("_Item", bound=ScoreItem)
 
 
 class VisibilitySource(StrEnum):
-    """The source of what is known before the run."""
+    """The source of the knowledge about an agent's visibility before the run."""
 
     AUTHOR = "author"
-    """The configuration: ``agent: {calls: all | unseen}``."""
+    """The configuration, in which the author set ``agent: {calls: all | unseen}``."""
     ADAPTER = "adapter"
-    """The kind of agent, with its options."""
+    """The kind of agent and its options."""
     EARLIER_RUN = "earlier run"
-    """A run of which this one repeats a part."""
+    """An earlier run, part of which this run repeats."""
 
 
 class KnownVisibility(Value):
-    """What is known about one agent before it is played."""
+    """The visibility of an agent's tool calls as far as it is known before the agent runs."""
 
     calls: ToolVisibility
-    """How much of its tool calls a run sees."""
+    """The extent to which a run sees the agent's tool calls."""
     source: VisibilitySource = VisibilitySource.ADAPTER
     """The source of this knowledge."""
     why: str = ""
-    """For an adapter that does not see all calls, the reason with the remedy, as a sentence."""
+    """For an adapter that does not see all calls, the reason and the remedy, as a sentence."""
 
     @property
     def is_authors(self) -> bool:
-        """True if the configuration states it, which nothing overrules."""
+        """True if the visibility is set in the configuration, which takes precedence over all evidence."""
         return self.source is VisibilitySource.AUTHOR
 
 
 def declared_visibility(calls: Literal["all", "unseen"] | None) -> KnownVisibility | None:
-    """Return the visibility that ``agent: {calls: …}`` declares."""
+    """Return the visibility declared in ``agent: {calls: …}``."""
     if calls is None:
         return None
     found = ToolVisibility.ALL if calls == "all" else ToolVisibility.DECLARED_UNSEEN
@@ -57,9 +58,9 @@ def declared_visibility(calls: Literal["all", "unseen"] | None) -> KnownVisibili
 def visibility_of(
     known: KnownVisibility | None, evidence: Collection[CallEvidence], *, passthrough: bool
 ) -> ToolVisibility:
-    """Determine how many of an agent's calls are seen. ``evidence`` is everything that its turns have shown.
-    With ``passthrough``, or if only some of its calls are seen, the agent also has tools of its own: asking
-    agenteval for other tools proves nothing about those."""
+    """Determine the extent to which an agent's calls are seen. ``evidence`` is all evidence from the agent's
+    turns. With ``passthrough``, or if only some of its calls are seen, the agent also has tools of its own.
+    In this case, a request to agenteval for a tool proves nothing about the agent's own tools."""
     if known and (known.is_authors or known.calls is ToolVisibility.ALL):
         return known.calls
     has_other_ways = passthrough or (known is not None and known.calls is ToolVisibility.PARTLY)
@@ -73,7 +74,8 @@ def visibility_of(
 def conversation_visibility(
     known: KnownVisibility | None, turns: Iterable[Turn], *, passthrough: bool = False
 ) -> ToolVisibility:
-    """Determine it from one conversation alone, so that the result does not depend on what else is played."""
+    """Determine the visibility of tool calls from one conversation alone, so that the result does not depend
+    on other conversations in the run."""
     if known and known.source is VisibilitySource.EARLIER_RUN:
         known = None
     return visibility_of(known, evidence_in(turns), passthrough=passthrough)
@@ -90,7 +92,7 @@ NO_CALL_SEEN = (
 )
 NOT_OF_THE_LOG = (
     "neither a tool call nor the agent's tools are in the log — write agent: {calls: all} into the"
-    " configuration if the log would hold them"
+    " configuration if the log would contain them"
 )
 DECLARED_UNSEEN = "agent: {calls: unseen} says that calls may be made that agenteval does not see"
 OWN_TOOLS = (
@@ -100,18 +102,18 @@ OWN_TOOLS = (
 
 
 class OpenReasons(NamedTuple):
-    """Why a check of an agent's calls stays open, with the remedy."""
+    """The reasons why a check of an agent's calls remains open, with the remedies."""
 
     unseen: str = ""
-    """The reason if not all calls are seen."""
+    """The reason why not all calls are seen."""
     unplaced: str = ""
-    """What overrules an entry that could not be placed."""
+    """The setting that overrides an entry that could not be placed."""
 
 
 def explain_open(
     visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool = False
 ) -> OpenReasons:
-    """Return why the absence of a call decides nothing for this agent, with the remedy."""
+    """Return the reason why the absence of a call proves nothing about this agent, with the remedy."""
     overrules = "score --no-calls-in KEY" if recorded else "agent: {calls: all}"
     unplaced = f"{overrules} overrules it, if no call is there"
     return OpenReasons(_why_unseen(visibility, known, recorded=recorded), unplaced)
@@ -128,7 +130,8 @@ def _why_unseen(visibility: ToolVisibility | None, known: KnownVisibility | None
 
 
 def unplaced_text(turns: Sequence[Turn]) -> str:
-    """Describe what was not read in the first of ``turns`` that is not fully seen; empty if all are."""
+    """Describe the content that was not read in the first of ``turns`` that is not fully seen. Return an
+    empty string if all turns are fully seen."""
     for turn in turns:
         if turn.unplaced:
             more = len(turn.unplaced) - 1
@@ -140,14 +143,14 @@ def unplaced_text(turns: Sequence[Turn]) -> str:
 
 
 def mark_absence_based(check: Check) -> Check:
-    """Leave open a check that holds, or fails, only because no (further) call was seen."""
+    """Leave a check open if it passes or fails only because no (further) call was seen."""
     return check if check.passed is None else copy_with(check, {"passed": None, "if_all_seen": check.passed})
 
 
 def settle_absence_checks(
     items: Sequence[_Item], visibility: ToolVisibility | None, turns: Sequence[Turn], why: OpenReasons
 ) -> Sequence[_Item]:
-    """Decide the results that depend on the absence of a call in ``turns`` (one, or those of a whole
+    """Decide the results that depend on the absence of a call in ``turns`` (a single turn, or all turns of a
     conversation), given the ``visibility`` of the agent. Other results are unchanged."""
     if not any(map(_is_open, items)):
         return items
@@ -199,5 +202,5 @@ def _leave_open(item: _Item, reason: str) -> _Item:
 
 
 def evidence_in(turns: Iterable[Turn]) -> frozenset[CallEvidence]:
-    """Return the evidence that the turns of an agent have shown."""
+    """Return the evidence about call visibility in the turns of an agent."""
     return frozenset(turn.evidence for turn in turns if turn.evidence)

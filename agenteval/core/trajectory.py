@@ -1,6 +1,6 @@
-"""The content of a conversation: messages, tool calls, steps, turns.
+"""The content (transcript) of a conversation: messages, tool calls, steps and turns.
 
-Values only, without identity (see ``SampleKey``), storage or display."""
+The module contains only values, without identity (see ``SampleKey``), storage or display."""
 
 from __future__ import annotations
 
@@ -28,34 +28,35 @@ def _is_empty(value: Sized) -> bool:
 
 
 class Usage(Value):
-    """Tokens and calls."""
+    """Token usage, cost and number of model calls."""
 
     calls: int = 0
-    """Requests to a model."""
+    """The number of requests to a model."""
     input_tokens: int = 0
-    """Input tokens, including those from the provider's cache."""
+    """Input tokens, including tokens from the provider's cache."""
     output_tokens: int = 0
-    """Output tokens, including those of reasoning."""
+    """Output tokens, including reasoning tokens."""
     cached_tokens: int = 0
     """The part of ``input_tokens`` that came from the provider's cache."""
     estimated: bool = False
     """True if any part was not reported by a provider."""
     cost: float | None = None
-    """US dollars; ``None`` if the price is unknown."""
+    """The cost in US dollars, or ``None`` if the price is unknown."""
     cached_calls: int = 0
-    """Requests that agenteval's own cache answered. They do not count as ``calls`` and cost nothing."""
+    """The number of requests that were answered from agenteval's own cache. They are not counted in ``calls``
+    and cost nothing."""
     unsplit: Annotated[bool, Field(exclude_if=lambda unsplit: not unsplit)] = False
-    """True if the provider reported only the sum of some tokens. They are counted as ``output_tokens``; how
-    many of them are input, and thus their cost, is unknown."""
+    """True if the provider reported only the sum for some tokens. Such tokens are counted as
+    ``output_tokens``. The number of input tokens among them, and thus their cost, is unknown."""
 
     @property
     def tokens(self) -> int:
-        """Input and output tokens together."""
+        """The sum of input and output tokens."""
         return self.input_tokens + self.output_tokens
 
     @property
     def is_spent(self) -> bool:
-        """True if anything was requested, other than from the cache."""
+        """True if at least one request was made that was not answered from the cache."""
         return bool(self.calls or self.input_tokens or self.output_tokens)
 
     def __add__(self, other: Usage) -> Usage:
@@ -78,7 +79,8 @@ class Usage(Value):
 
 
 def sum_usage(usages: Iterable[Usage]) -> Usage:
-    """Return the sum. Most parts of most conversations have no usage, so objects are made only if needed."""
+    """Return the sum of several usages. Most parts of most conversations have no usage, so objects are
+    created only if needed."""
     total: Usage | None = None
     for usage in usages:
         if usage.is_spent or usage.cached_calls:
@@ -93,125 +95,129 @@ class ToolResult(Value):
     """The result of a tool call."""
 
     value: Any = None
-    """Any JSON value; an error is ``{"error": message}``."""
+    """The result, which may be any JSON value. An error is ``{"error": message}``."""
     is_error: bool = False
     refused: bool = False
-    """True if the call was not carried out, because there is no such tool, or its arguments are unreadable or
-    violate the tool's schema."""
+    """True if the call was not carried out, because the tool does not exist (hallucinated tool), or because
+    the arguments are unreadable or violate the tool's schema."""
 
     @property
     def text(self) -> str:
-        """The text that reaches the agent: a string as it is, anything else as JSON."""
+        """The text that the agent receives: a string unchanged, and any other value as JSON."""
         return as_text(self.value)
 
 
 class ToolCall(Value):
-    """One call of a tool by the agent."""
+    """A tool call made by the agent."""
 
     name: str
     args: dict[str, Any] | None
-    """The arguments; ``None`` if they could not be read as a JSON object."""
+    """The arguments, or ``None`` if they could not be parsed as a JSON object."""
     id: str = ""
     raw_args: str | None = None
-    """The arguments as the agent sent them, if they could not be read."""
+    """The arguments as the agent sent them, if they could not be parsed."""
     observed: bool = False
-    """True if the agent ran the tool itself and reported it."""
+    """True if the agent executed the tool itself and reported the call."""
     given_up: bool = False
-    """True if the agent did not wait for the result; there is none then."""
+    """True if the agent did not wait for the result. In this case there is no result."""
     result: ToolResult | None = None
     extra: dict[str, Any] = Field(default_factory=dict)  # faster than copying a default
-    """Unknown fields, because some providers require them to be sent back."""
+    """Unknown fields, which some providers require to be sent back."""
     agent: str = ""
-    """The agent of a multi-agent system that made it; empty if unknown."""
+    """The agent in a multi-agent system that made the call, or an empty string if it is unknown."""
     known: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
-    """True if the agent certainly has such a tool, whatever the scenario declares."""
+    """True if the agent certainly has this tool, regardless of the tools that the scenario declares."""
     attempted: Annotated[bool, Field(exclude_if=lambda attempted: not attempted)] = False
-    """True if a person or the agent's own guard denied it before any tool ran, or it waits for an approval.
-    """
+    """True if a person or the agent's own guardrail denied the call before any tool ran, or if the call is
+    waiting for approval."""
     approved: Annotated[bool, Field(exclude_if=lambda approved: not approved)] = False
-    """True if, according to the record, a person was asked and approved it."""
+    """True if, according to the record, a person was asked to approve the call and did so."""
     of_unknown_turn: Annotated[bool, Field(exclude_if=lambda unknown: not unknown)] = False
-    """True if it may have been made in another turn than the one it is in; it still counts in the
-    conversation."""
+    """True if the call may have been made in a different turn. It still counts for the conversation."""
 
     @property
     def is_refused(self) -> bool:
-        """True if the call was attempted but not made."""
+        """True if the call was attempted but not carried out."""
         return self.attempted or (self.result is not None and self.result.refused)
 
     @property
     def was_made(self) -> bool:
-        """True if it counts for expected calls; one that was only attempted does not."""
+        """True if the call counts for expected calls. A call that was only attempted does not count."""
         return not self.is_refused
 
 
 class Step(Value):
-    """One reply of the agent: its text, the tools that it called at the same time, and the cost."""
+    """One reply of the agent: its text, the parallel tool calls in it, and its cost."""
 
     text: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     latency_ms: float = 0.0
     usage: Usage = Usage()
     unread_usage: str = ""
-    """What it reported about its tokens that could not be parsed; ``usage`` is then an estimate."""
+    """Token usage that the agent reported but that could not be parsed. In this case, ``usage`` is an
+    estimate."""
     extra: dict[str, Any] = Field(default_factory=dict)
     agent: str = ""
-    """The agent of a multi-agent system; empty if unknown."""
+    """The agent in a multi-agent system, or an empty string if it is unknown."""
     handed_by: Annotated[tuple[str, ...], Field(exclude_if=lambda handed_by: not handed_by)] = ()
-    """The agents that handed the conversation over just before it and did nothing else."""
+    """The agents that handed over the conversation immediately before this step and did nothing else
+    (handoff)."""
 
 
 class CallEvidence(StrEnum):
-    """What a turn shows about how the agent's tool calls reach agenteval."""
+    """Evidence in a turn about how the agent's tool calls reach agenteval."""
 
     ASKED = "asked"
-    """The agent asked agenteval for a tool or for the list of tools."""
+    """The agent requested a tool call, or the list of tools, from agenteval."""
     REPORTED = "reported"
-    """Its messages, its spans or a log contain a call."""
+    """The agent's messages, its spans or a log contain a call."""
     RECORDED = "recorded"
-    """Its model client offered tools in a request, and the responses were recorded."""
+    """The agent's model client offered tools in a request, and the responses were recorded."""
     LISTED = "listed"
-    """The adapter of its framework, or the record of a log, lists all of its tools."""
+    """The adapter for the agent's framework, or a log record, lists all of the agent's tools."""
 
 
 class ToolVisibility(StrEnum):
-    """How much of an agent's tool calls a run sees; see ``agenteval.core.tool_visibility``."""
+    """The extent to which a run sees an agent's tool calls. See ``agenteval.core.tool_visibility``."""
 
     ALL = "all"
-    """Every call: one that was not seen was not made."""
+    """All calls are seen: a call that was not seen was not made."""
     PARTLY = "partly"
-    """Some calls; the agent has other ways to call its tools."""
+    """Some calls are seen, but the agent has other ways to call its tools."""
     UNSEEN = "unseen"
-    """No calls."""
+    """No calls are seen."""
     DECLARED_UNSEEN = "declared unseen"
-    """No calls, and the author trusts the agent's word for what it did (``calls: unseen``)."""
+    """No calls are seen, and the author trusts the agent's statements about its own actions (``calls:
+    unseen``)."""
 
 
 class Turn(Value):
-    """One user message and everything that the agent did until its final text."""
+    """A user message and everything that the agent does up to its final text."""
 
     user: str
     steps: tuple[Step, ...] = ()
     latency_ms: float = 0.0
-    """The time from the user's message to the final text, including tools. Waiting for a free slot, for a
-    retry or for the agent's turn on its thread does not count."""
+    """The time from the user's message to the final text in milliseconds, including tools. It excludes
+    waiting for a free slot, for a retry, or until the agent's thread was available."""
     error: str | None = None
-    """Why the agent or the network broke off the turn; ``None`` if it did not break."""
+    """The reason why the turn was interrupted by the agent or the network, or ``None`` if it was not
+    interrupted."""
     script: int | None = None
-    """The index of the message in the scenario's ``turns``; ``None`` if the simulated user wrote it."""
+    """The index of the message in the scenario's ``turns``, or ``None`` if the simulated user wrote it."""
     user_model: str = ""
-    """The model of the simulated user; ``user_usage`` is its usage."""
+    """The model of the simulated user. ``user_usage`` is the token usage of this model."""
     user_usage: Usage = Usage()
     user_fault: str = ""
-    """What was wrong with the simulated user's first attempt; empty if nothing was."""
+    """A description of the fault in the simulated user's first attempt, or an empty string if there was none.
+    """
     evidence: Annotated[CallEvidence | None, Field(exclude_if=_is_none)] = None
-    """What it shows about how the agent's calls are seen."""
+    """Evidence in this turn about how the agent's calls are seen."""
     unplaced: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
-    """Content of its record that could not be placed, as phrases: it may contain calls that were not seen."""
+    """Content of the record that could not be placed, as phrases. It may contain calls that were not seen."""
 
     @property
     def answer(self) -> str:
-        """The text of the last step; empty if there is none."""
+        """The text of the last step, or an empty string if there are no steps."""
         return (self.steps[-1].text or "") if self.steps else ""
 
     @property
@@ -220,7 +226,7 @@ class Turn(Value):
 
     @property
     def without_uncertain_calls(self) -> Turn:
-        """The turn with only those calls that certainly belong to it."""
+        """The turn with only the calls that certainly belong to it."""
         if not any(call.of_unknown_turn for call in self.tool_calls):
             return self
         steps = [
@@ -233,15 +239,15 @@ class Turn(Value):
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """The names of the agents that wrote, called a tool or handed over, in order, without consecutive
-        repetitions; an empty name is an unknown agent."""
+        """The names of the agents that wrote text, called a tool or handed over, in order, without
+        consecutive duplicates. An empty name represents an unknown agent."""
         steps = (step for step in self.steps if step.agent or step.text or step.tool_calls)
         names = (name for step in steps for name in (*step.handed_by, step.agent))
         return tuple(name for name, _ in groupby(names))
 
     @property
     def agents(self) -> frozenset[str]:
-        """The names of the known agents."""
+        """The names of the agents that are known to have replied in this turn."""
         return frozenset(filter(None, self.spoken))
 
     @property
@@ -250,77 +256,79 @@ class Turn(Value):
 
     @property
     def unread_usage(self) -> str:
-        """The ``unread_usage`` of the first step that has one."""
+        """The ``unread_usage`` of the first step in which it is set."""
         return next((step.unread_usage for step in self.steps if step.unread_usage), "")
 
 
 class StopReason(StrEnum):
-    """Why a conversation ended."""
+    """The reason why a conversation ended."""
 
     SCRIPT_DONE = "script_done"
-    """Every scripted turn was answered."""
+    """All scripted turns were answered."""
     USER_DONE = "user_done"
     """The simulated user declared that it was done."""
     MAX_TURNS = "max_turns"
     AGENT_ERROR = "agent_error"
-    """The agent raised an exception or returned an error status or something unreadable."""
+    """The agent raised an exception, or returned an error status or an unreadable response."""
     AGENT_TIMEOUT = "agent_timeout"
     TOOL_LOOP = "tool_loop"
     INFRASTRUCTURE = "infrastructure"
-    """A fault that is not the agent's."""
+    """A failure occurred that is not the agent's fault."""
     SIMULATOR = "simulator"
-    """The simulated user did not act as a user."""
+    """The simulated user failed to act as a user."""
     AUTHOR_ERROR = "author_error"
-    """A mock failed, or an undeclared tool was called although no tool is declared."""
+    """A mock failed, or a tool was called although the scenario declares no tools."""
     BUDGET = "budget"
     INTERRUPTED = "interrupted"
     RECORDED = "recorded"
-    """The end of a recorded conversation; the detail is its place."""
+    """A recorded conversation ended. The detail is the place of the record."""
     UNREADABLE = "unreadable"
-    """A record that could not be read as a conversation."""
+    """A record could not be read as a conversation."""
 
 
 _NAMED = re.compile(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
-"""The class of an exception, or the status of a response, in a sentence about it."""
+"""Matches the class of an exception or the status of a response in a sentence."""
 
 
 class Stop(Value):
-    """Why a conversation ended: the reason and, for faults, a sentence."""
+    """The end of a conversation: the reason and, for failures, a sentence."""
 
     reason: StopReason
     detail: str = ""
     user_usage: Usage = Usage()
-    """The usage of a call to the simulated user that ended the conversation without a message."""
+    """The token usage of a call to the simulated user that ended the conversation without a message."""
     turn: Annotated[int | None, Field(exclude_if=lambda turn: turn is None)] = None
-    """The finished turn (from 0) that a fault is charged to; ``None``: the turn that broke off."""
+    """The finished turn (from 0) to which a failure is attributed, or ``None`` for the turn that was
+    interrupted."""
     is_final: Annotated[bool, Field(exclude_if=lambda is_final: not is_final)] = False
-    """True for a fault after which the conversation is not repeated, although neither agent nor author caused
-    it."""
+    """True for a failure after which the conversation is not repeated, although neither the agent nor the
+    author caused it."""
     hides_rest: Annotated[bool, Field(exclude_if=lambda hides_rest: not hides_rest)] = False
-    """True for an unreadable record if the file ends or breaks there, so that it is unknown how many more
-    records it held."""
+    """True for an unreadable record if the file ends or is damaged there, so that the number of remaining
+    records is unknown."""
 
     @property
     def cause(self) -> str:
-        """The reason, and the exception or response in the detail: ``agent_error ValueError``. It is the same
-        whenever the same thing happens."""
+        """The reason, followed by the exception or response in the detail: ``agent_error ValueError``. The
+        same failure always has the same cause."""
         match = _NAMED.search(self.detail)
         return f"{self.reason} {match[0]}" if match else str(self.reason)
 
     @property
     def is_cut_short(self) -> bool:
-        """True if the run rather than the conversation ended it; a resumed run repeats it."""
+        """True if the conversation was ended by the run rather than on its own. A resumed run repeats it."""
         return self.reason in (StopReason.INTERRUPTED, StopReason.BUDGET)
 
     @property
     def is_loss(self) -> bool:
-        """True if it was lost to a fault that is neither the agent's nor the author's."""
+        """True if the conversation was lost to a failure that is neither the agent's nor the
+        author's fault."""
         return self.reason in (StopReason.INFRASTRUCTURE, StopReason.SIMULATOR)
 
     @property
     def fault(self) -> str | None:
-        """Whose fault ended it: ``agent``, ``infrastructure``, ``simulator``, ``author``, ``recording``,
-        ``budget``, ``interrupted``, or ``None``."""
+        """The party at fault for the end of the conversation: ``agent``, ``infrastructure``, ``simulator``,
+        ``author``, ``recording``, ``budget``, ``interrupted``, or ``None``."""
         match self.reason:
             case StopReason.AGENT_ERROR | StopReason.AGENT_TIMEOUT | StopReason.TOOL_LOOP:
                 return "agent"
@@ -343,35 +351,36 @@ class Stop(Value):
 
 
 class Trajectory(Value):
-    """The turns so far. A *prefix* has no ``stop`` yet."""
+    """The turns of a conversation so far. A *prefix* of the conversation has no ``stop`` yet."""
 
     turns: tuple[Turn, ...] = ()
     stop: Stop | None = None
     unfinished: Turn | None = None
-    """The turn that broke."""
+    """The turn that was interrupted by a failure."""
     visibility: ToolVisibility | None = None
-    """How many of the agent's calls are seen; ``None`` until the run has found out."""
+    """The extent to which the agent's calls are seen, or ``None`` until the run has determined it."""
 
     @property
     def all_calls_seen(self) -> bool:
-        """True if every call that is not here was not made."""
+        """True if all calls are known to be seen, so that a call that is not in this trajectory
+        was not made."""
         return self.visibility is ToolVisibility.ALL and not any(turn.unplaced for turn in self.all_turns)
 
     @property
     def all_turns(self) -> tuple[Turn, ...]:
-        """The finished turns and, last, the one that broke."""
+        """The finished turns, followed by the interrupted turn if there is one."""
         return (*self.turns, self.unfinished) if self.unfinished else self.turns
 
     @property
     def ends_with_call(self) -> bool:
-        """True for a record that ends with a call and without an answer, as it does at a hand-over."""
+        """True for a record that ends with a call and without an answer, as it does at a handoff."""
         last = self.unfinished
         is_recorded = self.stop is not None and self.stop.reason is StopReason.RECORDED
         return is_recorded and last is not None and bool(last.steps) and bool(last.steps[-1].tool_calls)
 
     @property
     def broken_turn(self) -> int:
-        """The turn (from 0) that is charged with the fault that ended it."""
+        """The turn (from 0) to which the failure that ended the conversation is attributed."""
         charged = self.stop.turn if self.stop else None
         return len(self.turns) if charged is None else charged
 
@@ -381,7 +390,7 @@ class Trajectory(Value):
 
     @property
     def agents(self) -> frozenset[str]:
-        """The names of all agents that are known to have spoken."""
+        """The names of all agents that are known to have replied."""
         return frozenset().union(*(turn.agents for turn in self.all_turns))
 
     @property

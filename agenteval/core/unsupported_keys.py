@@ -1,6 +1,6 @@
-"""Keys and values of files that are documented but not implemented, each with an alternative. They are
-rejected as "not supported yet", never as unknown, and never ignored. Implementing one removes its line here.
-"""
+"""Keys and values that are documented but not implemented yet, each with an alternative. They are rejected as
+"not supported yet", never as unknown, and are never ignored. When one of them is implemented, its line here
+must be removed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         "history": "write the earlier messages as turns of their own",
         "note": "write it as a comment, # …",
         "user_prompt": "write what the user is like into profile, and what it wants into goal",
-        "user_tools": "let the user state in a turn what it did",
+        "user_tools": "let the user describe in a turn what happened",
         "min_turns": "write the first messages as turns",
         "skip": "leave it out by a tag (--tag), or with exclude",
         "unreviewed": "remove it once you have read the scenario",

@@ -7,14 +7,16 @@ from pydantic_core import PydanticCustomError
 
 
 class Value(BaseModel):
-    """A frozen record. An unknown field is an error, so that nothing an author writes is ignored."""
+    """A frozen (immutable) value. An unknown field is an error, so that nothing that an author writes is
+    ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
-    """Models are built on first use, because most commands use few of them."""
+    """Pydantic models are built on first use, because most commands use only a few of them."""
 
 
 class AlternativeSchema:
-    """The JSON Schema of what an author may write instead, if a validator accepts more than the type."""
+    """The JSON Schema of an alternative form that an author may write, for a field whose validator accepts
+    more than its type."""
 
     def __init__(self, **short: Any) -> None:
         self.short = short
@@ -30,8 +32,9 @@ _set = object.__setattr__
 
 
 def copy_with(blank: ValueT, fields: dict[str, Any]) -> ValueT:
-    """Return a copy of ``blank`` with other ``fields``, whose types must be right. It is like ``model_copy``
-    but takes half the time: both share the remaining values, and the fields set are those of ``blank``."""
+    """Return a copy of ``blank`` with different ``fields``, whose types are not validated. It is like
+    ``model_copy`` but takes half the time: both instances share the remaining values, and the fields recorded
+    as set are those of ``blank``."""
     made = object.__new__(type(blank))
     _set(made, "__dict__", blank.__dict__ | fields)
     _set(made, "__pydantic_fields_set__", blank.__pydantic_fields_set__)
@@ -41,8 +44,8 @@ def copy_with(blank: ValueT, fields: dict[str, Any]) -> ValueT:
 
 
 def reject_duplicate_numbers(value: Any) -> Any:
-    """Check that no two keys of a mapping are the same number (``5`` and ``5.0``), because only one would be
-    kept. Raises ``ValueError``. Keys that are not numbers are reported elsewhere."""
+    """Check that no two keys of a mapping are the same number (``5`` and ``5.0``), because only one of them
+    would be kept. Raises ``ValueError``. Keys that are not numbers are reported elsewhere."""
     first: dict[float, Any] = {}
     for key in value if isinstance(value, dict) else ():
         try:
@@ -55,8 +58,8 @@ def reject_duplicate_numbers(value: Any) -> Any:
 
 
 def _to_text(value: Any) -> Any:
-    """Convert a scalar to text: YAML reads ``25`` as a number and ``true`` as a boolean, but if a text is
-    required, the author meant the text."""
+    """Convert a scalar to a string. YAML reads ``25`` as a number and ``true`` as a boolean, but where a
+    string is required, the author meant the string."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -65,7 +68,7 @@ def _to_text(value: Any) -> Any:
 
 
 def _to_texts(value: Any) -> Any:
-    """Expand one text to a list of one."""
+    """Expand a single string to a list."""
     value = _to_text(value)
     if isinstance(value, str):
         return (value,)
@@ -86,6 +89,6 @@ _ONE = AlternativeSchema(type=["string", "number", "boolean"])
 Text: TypeAlias = Annotated[str, BeforeValidator(_to_text), _SCALAR]
 Texts: TypeAlias = Annotated[tuple[Annotated[str, _SCALAR], ...], BeforeValidator(_to_texts), _ONE]
 ListOf: TypeAlias = Annotated[tuple[Annotated[Item, _SCALAR], ...], BeforeValidator(_to_texts), _ONE]
-"""A list of texts of a kind; a single text stands for a list of one."""
+"""A list of strings of one type. A single string is expanded to a list with one element."""
 Count: TypeAlias = Annotated[int, BeforeValidator(_number)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]

@@ -1,4 +1,4 @@
-"""Converts logs to conversations by the ids in them, and reports what they omit.
+"""Imports logs: groups their records into conversations by id, and reports content that could not be read.
 
 Other packages use two modules: ``logs`` (recorded conversations in files) and ``live_traces`` (the spans that
-an agent exports while a run plays it). All other modules are internal."""
+an agent exports during a run). All other modules are internal."""

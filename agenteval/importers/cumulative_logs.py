@@ -1,5 +1,5 @@
-"""Detects logs of one growing conversation, in which each request repeats everything that came before it.
-Pure."""
+"""Detects cumulative logs, in which each request repeats all earlier messages of the same
+conversation. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from agenteval.messages.message_parser import parse_messages
 from agenteval.messages.parsed_message import UNPLACED, ParsedMessage
 
 INTERACTIONS = "interactions"
-"""The key under which a cassette (written by a test recorder) keeps its requests and responses."""
+"""The key under which a cassette (written by an HTTP recorder such as VCR) stores its requests and responses.
+"""
 
 
 class ComparableMessage(NamedTuple):
-    """A message without what differs between two logs of it, such as ids and costs."""
+    """A message without the fields that may differ between two logs of the same message, such as ids and
+    costs."""
 
     role: str
     text: str
@@ -29,7 +31,8 @@ ComparableMessages: TypeAlias = Sequence[ComparableMessage]
 
 
 def comparable_messages(messages: Iterable[Any], *, results: bool = True) -> list[ComparableMessage]:
-    """Return the messages in a form that can be compared. Without ``results``, tool messages are omitted."""
+    """Return the messages in a form that can be compared. If ``results`` is false, tool messages
+    are omitted."""
     parsed = parse_messages(messages)
     left_out = {UNPLACED} if results else {UNPLACED, "tool"}
     return [_to_comparable(each) for each in parsed if each.role not in left_out]
@@ -41,8 +44,8 @@ def _to_comparable(message: ParsedMessage) -> ComparableMessage:
 
 
 def is_continued_by(one: ComparableMessages, other: ComparableMessages) -> bool:
-    """Check whether ``other`` starts with all of ``one`` and goes on. The last text may have grown, because
-    some frameworks append the result of a tool to the agent's text."""
+    """Check whether ``other`` starts with all messages of ``one`` and adds to them. The last text may have
+    grown, because some frameworks append the result of a tool to the agent's text."""
     if not one or len(one) >= len(other) or list(one[:-1]) != list(other[: len(one) - 1]):
         return False
     last, same = one[-1], other[len(one) - 1]
@@ -50,7 +53,7 @@ def is_continued_by(one: ComparableMessages, other: ComparableMessages) -> bool:
 
 
 def is_cassette(value: Any) -> bool:
-    """Check whether a document consists of requests with their responses."""
+    """Check whether a document is a list of recorded requests and responses (a VCR cassette)."""
     inside = list_of(object_of(value).get(INTERACTIONS))
     return bool(inside) and all(map(_is_interaction, inside))
 
@@ -61,7 +64,7 @@ def _is_interaction(value: Any) -> bool:
 
 def latest_interactions(interactions: Sequence[Any]) -> Iterator[int]:
     """Yield the positions of the requests that no later request continues. A request that failed or cannot be
-    read is never continued."""
+    read is treated as having no continuation."""
     conversations = [_answered_messages(each) for each in interactions]
     for at, each in enumerate(conversations):
         if not any(is_continued_by(each, later) for later in conversations[at + 1 :]):

@@ -1,4 +1,4 @@
-"""Reads rows of a data set, in which the question and the answer are separate fields. Pure."""
+"""Reads rows of a data set in which the question and the answer are separate fields. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 QUESTION_KEYS = ("input", "prompt", "query", "question")
 ANSWER_KEYS = ("output", "completion", "response", "answer")
 _RUN_KEYS = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
-"""The keys under which traced runs keep question and answer, each as an object."""
+"""The pairs of keys under which traced runs store the question and the answer, each as an object."""
 _MORE_ANSWER_KEYS = ("content", "text", "result")
-"""Further keys that may hold the answer within an object of outputs."""
+"""Additional keys that may contain the answer within an object of outputs."""
 
 
 class DatasetRow(NamedTuple):
-    """A row of a data set as a conversation."""
+    """A row of a data set, parsed as a conversation."""
 
     messages: list[Any]
-    """The question, or the messages up to the answer."""
+    """The question, or all messages before the answer."""
     reply: ParsedResponse
     """The answer."""
     unplaced: tuple[Unplaced, ...]
@@ -30,8 +30,8 @@ class DatasetRow(NamedTuple):
 
 
 def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
-    """Return the question and the answer of a record, or ``None`` if it is not a row. Raises ``AuthorError``
-    (without a place) if the response cannot be assembled."""
+    """Return the question and the answer in a record, or ``None`` if the record is not a row of a data set.
+    Raises ``AuthorError`` (without a place) if the response cannot be assembled."""
     if (found := _parse_plain_row(record)) is not None:
         return found
     rows = (_parse_run(record, asked, answered) for asked, answered in _RUN_KEYS)
@@ -55,7 +55,7 @@ def _parse_run(record: Mapping[str, Any], question_key: str, answer_key: str) ->
 
 
 def is_row(record: Mapping[str, Any]) -> bool:
-    """Check whether an object in a list is a row rather than a message of a conversation."""
+    """Check whether an object in a list is a row of a data set rather than a message in a conversation."""
     if "role" in record:
         return False
     question = record.get(_question_key(record))
@@ -78,18 +78,19 @@ def _without(fields: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _question_key(record: Mapping[str, Any]) -> str:
-    """Return the key of the record's question; empty if it has none."""
+    """Return the key that contains the record's question, or an empty string if there is none."""
     return next((key for key in QUESTION_KEYS if record.get(key) not in (None, "")), "")
 
 
 def parse_question(inputs: Mapping[str, Any]) -> list[Any] | None:
-    """Return the question in the inputs of a run: the value under a known key, or else the only text."""
+    """Return the question in the inputs of a run: the value under a known key or, if there is none, the only
+    string."""
     return _question_messages(_find_question(inputs))
 
 
 def parse_answer(messages: list[Any], outputs: Any) -> ParsedResponse:
-    """Return the answer in the outputs of a run. Its ``is_known`` is false if it is an object of unknown
-    meaning."""
+    """Return the answer in the outputs of a run. ``is_known`` is false if the answer is an object whose
+    meaning is unknown."""
     answer, _ = _find_answer(messages, outputs)
     is_object = isinstance(answer, dict) and not parse_response(messages, answer).is_known
     return _parse_reply(messages, answer)._replace(is_known=not is_object)
@@ -100,7 +101,7 @@ def _find_question(inputs: Mapping[str, Any]) -> Any:
 
 
 def _question_messages(value: Any) -> list[Any] | None:
-    """Return a text, a number or a list of messages as the messages up to the answer."""
+    """Convert a string, a number or a list of messages to the messages before the answer."""
     match value:
         case bool():
             return None
@@ -117,14 +118,14 @@ def _are_messages(value: Any) -> bool:
 
 
 def _only_text(inputs: Mapping[str, Any]) -> Any:
-    """Return the only text of an object; ``None`` if it has none or several."""
+    """Return the only string in an object, or ``None`` if the object contains no string or several."""
     texts = [value for value in inputs.values() if isinstance(value, str) and value.strip()]
     return texts[0] if len(texts) == 1 else None
 
 
 def _find_answer(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
-    """Return the answer of a run and the rest of its outputs. A model's answer is its response; a chain's is
-    a text under a known key, or the only output."""
+    """Return the answer of a run and the rest of its outputs. The answer of a model is its response. The
+    answer of a chain is a string under a known key or, if there is none, the only output."""
     if not isinstance(outputs, dict) or not outputs or parse_response(messages, outputs).is_known:
         return outputs, {}
     keys = [
@@ -137,8 +138,8 @@ def _find_answer(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, A
 
 
 def _parse_reply(messages: list[Any], answer: Any) -> ParsedResponse:
-    """Parse a text, a list of messages or a model's response; any other JSON value (a number, an object)
-    becomes a text with its JSON."""
+    """Parse a string, a list of messages or a model's response. Any other JSON value (a number, an object)
+    becomes a string that contains its JSON."""
     match answer:
         case None:
             return ParsedResponse([], failure=_NO_ANSWER)
@@ -159,8 +160,8 @@ _NO_ANSWER = "the row has no answer"
 
 
 def _find_unplaced(record: Mapping[str, Any]) -> Iterator[Unplaced]:
-    """Yield the remaining content that may hold messages: lists of objects, and lists of lists (pairs of
-    texts from an earlier conversation)."""
+    """Yield the remaining values that may contain messages: lists of objects, and lists of lists (such as
+    pairs of strings from an earlier conversation)."""
     found = {each.names[0]: each for each in unplaced_in_record(record, ()) if each.names}
     for key, value in record.items():
         is_named = key == "child_run_ids" and bool(value)  # LangSmith's nested runs

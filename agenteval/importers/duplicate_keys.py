@@ -1,7 +1,7 @@
-"""Finds keys that occur twice in one object: JSON readers keep the last value, so the first is lost. Pure.
+"""Detects duplicate keys in a JSON object: JSON parsers keep the last value, so the first is lost. Pure.
 
-Checking every key would double the reading time. Only records that have their messages twice are looked for:
-the text contains the key more often than the parsed value does."""
+Checking every key would double the reading time. The check covers only records that contain their messages
+twice: the key occurs more often in the JSON text than in the parsed value."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _WATCHED = frozenset((*_RECORD_KEYS, "content", "role", "tool_calls", "tools", "
 
 
 def repeated_key(value: Any, data: bytes) -> str:
-    """Return the first key of messages, answers or their containers that occurs twice in one object of
-    ``data``; empty if there is none. ``value`` is the parsed ``data``."""
+    """Return the first duplicate key in ``data``, or an empty string if there is none. Only the keys of
+    messages, answers and their containers are checked. ``value`` is the parsed ``data``."""
     records = value if isinstance(value, list) else (value,)
     objects = [record for record in records if isinstance(record, dict)]
     objects += [inner for record in objects for inner in record.values() if isinstance(inner, dict)]

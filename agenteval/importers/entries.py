@@ -1,8 +1,8 @@
-"""Yields the records of a file: JSON Lines, or JSON spread over many lines (one document, or consecutive
-objects).
+"""Yields the records of a log file: JSON Lines (JSONL, NDJSON), or JSON that spans several lines (one
+document, or consecutive objects).
 
-A record that cannot be read is reported with its line, and reading continues. If values span many lines, only
-one of them is in memory at a time."""
+A record that cannot be parsed is reported with its line, and reading continues. If values span several lines,
+only one value is in memory at a time."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from agenteval.messages.roles import is_message
 from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _LOOK_AHEAD = 5
-"""The number of lines that are tried before a file whose first line is not JSON is read as JSON over many
-lines."""
+"""The number of lines that are tried before a file whose first line is not JSON is read as multi-line JSON.
+"""
 _LIST_KEYS_OF_MESSAGES = tuple(key for key in MESSAGE_KEYS if key not in ("contents", "items"))
-"""The keys of message lists without those that some libraries use for the parts of one message."""
+"""The keys of message lists, excluding keys that some libraries use for the parts of a single message."""
 _LISTS = ("conversations", "data", "records", "rows", "runs", "samples", "results", "eval_cases")
-"""Keys under which a document may hold several conversations."""
+"""Keys under which a document may contain several conversations."""
 _CONTINUATIONS = (b",", b"[", b"{", b":")
-"""Line endings after which the value continues on the next line."""
+"""Line endings that indicate that the value continues on the next line."""
 
 
 def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[LogEntry]:
-    """Yield the records of a file in order, the items of a document as if each had a line of its own.
-    ``traces`` are those of earlier files; the traces of this file are added to it."""
+    """Yield the records of a log file in order. The items of a document are treated as if each were on its
+    own line. ``traces`` are the traces of earlier files; the traces of this file are added to them."""
     read = rows_of if is_table(source) else _read_document if is_document(source) else _read_lines
     yield from group_traces(import_entries(read(source)), traces)
 
@@ -72,8 +72,8 @@ def _read_document(source: Source) -> Iterator[LogEntry]:
 
 
 def is_document(source: Source) -> bool:
-    """Check whether the values of a file span many lines: its brackets have lines of their own, or none of
-    its first lines is a record. A single line that holds several records also counts."""
+    """Check whether the values of a file span several lines: its brackets are on separate lines, or none of
+    its first lines is a record. A single line that contains several records also counts."""
     ahead = [line for line, _ in zip(lines_of(source), range(_LOOK_AHEAD), strict=False)]
     lines = [line.data for line in ahead if isinstance(line, NumberedLine)]
     if not lines or lines[0][:1] not in (b"[", b"{"):
@@ -88,13 +88,14 @@ def is_document(source: Source) -> bool:
 
 
 def _is_broken_log(lines: Sequence[bytes]) -> bool:
-    """Check whether every line begins like an object and not all of them continue on the next line."""
+    """Check whether every line begins like an object and at least one of them does not continue on the next
+    line."""
     goes_on = all(line.endswith(_CONTINUATIONS) for line in lines[:-1])
     return not goes_on and all(line.startswith(b"{") for line in lines)
 
 
 def _is_record(value: Any) -> bool:
-    """Check whether a value is a record, of a known form or not, rather than a message on its own line."""
+    """Check whether a value is a record, in a known form or not, rather than a message on its own line."""
     return isinstance(value, list | dict) and (_is_conversation(value) or not is_message(value))
 
 
@@ -133,7 +134,7 @@ def _describe_json_error(error: ValueError) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return what to do about a text that does not even begin like a record."""
+    """Return the remedy for text that does not even begin like a record."""
     return "" if _BEGINS.match(text) else f"; {IMPORTER_REMEDY}"
 
 
@@ -149,9 +150,9 @@ _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
 def _pieces(lines: Iterable[NumberedLine | UnreadableRecord]) -> Iterator[NumberedLine | UnreadableRecord]:
-    """Join lines until all brackets are closed; each piece has the number of its first line. A value without
-    an end does not swallow the next one: an opening bracket after a line with only a closing bracket starts a
-    new piece."""
+    """Join lines until all brackets are closed. Each piece has the number of its first line. A value that is
+    never closed does not consume the next value: an opening bracket after a line that contains only a closing
+    bracket starts a new piece."""
     buffer, number, depth, last = bytearray(), 0, 0, b""
     for line in lines:
         if isinstance(line, UnreadableRecord):
@@ -175,12 +176,13 @@ def _pieces(lines: Iterable[NumberedLine | UnreadableRecord]) -> Iterator[Number
 
 
 def _is_debris(piece: NumberedLine) -> bool:
-    """Check whether a piece is the rest of an unreadable value before it."""
+    """Check whether a piece is the remainder of an unreadable value that precedes it."""
     return not piece.data.lstrip().startswith((b"{", b"["))
 
 
 def _bracket_balance(line: bytes) -> int:
-    """Return how many more brackets a line opens than it closes. A JSON string never spans lines."""
+    """Return the number of opening brackets in a line minus the number of closing brackets. A JSON string
+    never spans lines."""
     if not _BRACKET.search(line):
         return 0
     bare = _TEXT.sub(b"", line) if b'"' in line else line
@@ -188,7 +190,7 @@ def _bracket_balance(line: bytes) -> int:
 
 
 def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
-    """Yield the records of a piece, usually one."""
+    """Yield the records in a piece, which usually contains one."""
     data = piece.data.removeprefix(BYTE_ORDER_MARK)
     try:
         value = parse(data)
@@ -202,7 +204,7 @@ def _entries_in(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
 
 
 def _parse_one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]:
-    """Yield the records up to the first that cannot be read, which is reported with its line."""
+    """Yield the records before the first unreadable record, which is reported with its line."""
     try:
         text = replace_json_surrogates(piece.data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -234,7 +236,7 @@ def _parse_one_by_one(piece: NumberedLine, source: Source) -> Iterator[LogEntry]
 def _conversations_before(
     error: json.JSONDecodeError, text: str, at: int, number: int, source: Source
 ) -> Iterator[Record]:
-    """Yield the conversations of a list that precede its unreadable part."""
+    """Yield the conversations that precede the unreadable part of a list."""
     if text[at] != "[":
         return
     at = _skip_gap(text, at + 1)
@@ -256,7 +258,8 @@ def _skip_gap(text: str, at: int) -> int:
 
 
 def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[Record]:
-    """Yield the conversations in a value that begins on ``line``, or the value itself if it is one record."""
+    """Yield the conversations in a value that begins on ``line``, or the value itself if it is a single
+    record."""
     if is_cassette(value):
         yield from _interactions_in(value, data.decode("utf-8", "surrogatepass"), line, source)
         return
@@ -292,7 +295,7 @@ def _latest_in(cassette: Any) -> Iterator[int]:
 
 
 def conversations_in(value: Any) -> list[Any] | None:
-    """Return the conversations of a document that holds several; ``None`` if it is a single record."""
+    """Return the conversations in a document, or ``None`` if the document is a single record."""
     if find_importer(value) or (isinstance(value, dict) and is_tracer_record(value)):
         return None
     if isinstance(value, list):
@@ -306,8 +309,8 @@ def conversations_in(value: Any) -> list[Any] | None:
 
 
 def _are_conversations(values: list[Any]) -> bool:
-    """Check whether a list holds conversations rather than the messages of one. Entries that are neither
-    count as conversations, so that they are reported as unreadable."""
+    """Check whether a list contains conversations rather than the messages of one conversation. Entries that
+    are neither are treated as conversations, so that they are reported as unreadable."""
     found = sum(map(_is_conversation, values))
     if found == len(values):
         return True
@@ -330,7 +333,7 @@ def _is_conversation(value: Any) -> bool:
 
 
 def _lines_of_items(text: str) -> list[int]:
-    """Return the line of each item of a list, relative to the beginning of the text."""
+    """Return the line number of each item in a list, relative to the beginning of the text."""
     at = text.index("[") + 1
     lines: list[int] = []
     counted, line = 0, 0

@@ -1,7 +1,7 @@
-"""Finds the messages of a record: its own list, or a logged request with its response. Pure.
+"""Finds the messages in a record: a list of messages, or a logged request and its response. Pure.
 
-Supported are the requests and responses of OpenAI (both APIs), Anthropic, Google and Bedrock as proxies and
-tracers log them: as objects or JSON text, with or without a body around them."""
+Supported are the requests and responses of OpenAI (both APIs), Anthropic, Google and Bedrock, as proxies and
+tracers log them: as objects or JSON text, with or without an enclosing body."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 MESSAGE_KEYS = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
             "transcript", "items", "contents", "input")  # fmt: skip
-"""Keys under which a record may keep its messages; the first that holds a list counts."""
+"""Keys under which a record may store its messages. The first key that contains a list is used."""
 _REQUEST_RESPONSE_KEYS = (
     ("request", "response"),
     ("request_body", "response_body"),
@@ -34,36 +34,36 @@ _REQUEST_RESPONSE_KEYS = (
     ("inputs", "output"),
     ("kwargs", "response_obj"),
 )
-"""The keys of a request and of its response."""
+"""Pairs of keys that contain a request and its response."""
 _ANSWER_KEYS = ("response", "output", "completion", "answer")
-"""Keys of an answer that is separate from the messages of a record."""
+"""Keys that may contain an answer that is separate from the messages in a record."""
 _REPLY_KEYS = frozenset((*_ANSWER_KEYS, "choices", "error"))
 _SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
-"""Keys under which tracers keep other parts of a request, such as its tools."""
+"""Keys under which tracers store other parts of a request, such as its tools."""
 _FURTHER = _REPLY_KEYS.union(_SETTINGS)
 
 
 class LoggedMessages(NamedTuple):
-    """The messages of a record, including the answer."""
+    """The messages in a record, including the answer."""
 
     messages: list[Any]
     requests: tuple[Mapping[str, Any], ...] = ()
-    """Objects other than the record that may hold tools or instructions: the request and its settings."""
+    """Objects other than the record that may contain tools or instructions: the request and its settings."""
     response: Mapping[str, Any] = {}
-    """The body of the response; empty if there is none."""
+    """The body of the response, or an empty mapping if there is none."""
     lost: str = ""
-    """Why the last request got no answer, if its response says so."""
+    """The reason why the last request was not answered, if its response states one."""
     notes: tuple[str, ...] = ()
-    """Warnings about content that was not read as written."""
+    """Warnings about content that was not imported exactly as written."""
     unplaced: tuple[Unplaced, ...] = ()
     """Content other than the messages that could not be placed."""
     of_unknown_turn: frozenset[str] = frozenset()
-    """The ids of calls that may belong to another turn than the one they are in."""
+    """The ids of calls that may belong to a different turn."""
 
 
 def find_logged_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
-    """Return the messages of a record, or ``None`` if it has none. Raises ``AuthorError`` (without a place)
-    if a response cannot be read."""
+    """Return the messages in a record, or ``None`` if the record contains none. Raises ``AuthorError``
+    (without a place) if a response cannot be read."""
     if lists := {key: found for key in MESSAGE_KEYS if (found := _find_list(record.get(key))) is not None}:
         # A trajectory may list what a program did: the list whose entries have roles is the conversation.
         key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
@@ -76,7 +76,7 @@ def _has_role(message: Any) -> bool:
 
 
 def _question_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
-    """Return the question that a row keeps separate from its history, as a list of one message."""
+    """Return the question that a row stores separately from its history, as a list of one message."""
     question = first_text(record, *QUESTION_KEYS)
     if key != "history" or not question or (history and _is_question(history[-1], question)):
         return []
@@ -88,7 +88,7 @@ def _is_question(message: Any, text: str) -> bool:
 
 
 def request_messages(inputs: Mapping[str, Any]) -> list[Any] | None:
-    """Return the messages of a request, with or without a body around it; ``None`` if it has none."""
+    """Return the messages in a request, with or without an enclosing body, or ``None`` if there are none."""
     return _messages_in_request(_body(inputs))
 
 
@@ -98,7 +98,7 @@ def _with_unplaced(logged: LoggedMessages, record: Mapping[str, Any], *read_keys
 
 
 def is_exchange(record: Mapping[str, Any]) -> bool:
-    """Check whether an object is a request with its response rather than a container of them."""
+    """Check whether an object is a request with its response rather than a container of such objects."""
     return any(
         _messages_in_request(_body(record.get(request_key))) is not None
         for request_key, _ in _REQUEST_RESPONSE_KEYS
@@ -109,8 +109,8 @@ def is_exchange(record: Mapping[str, Any]) -> bool:
 
 
 def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> LoggedMessages:
-    """Add the answer that is separate from the logged messages: ``output`` of responses, ``choices`` of
-    completions."""
+    """Add an answer that is separate from the logged messages: ``output`` (responses) or ``choices`` (chat
+    completions)."""
     if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
         return _with_unplaced(LoggedMessages(messages), record, key)
     inner = _parse_object(record[key])
@@ -148,8 +148,8 @@ def _separate_answers(record: Mapping[str, Any], key: str) -> Iterator[tuple[str
 
 
 def _separate_reply(messages: list[Any], response: Any, *, is_response: bool) -> ParsedResponse:
-    """Parse an answer that is separate from the messages. ``is_response`` means that the field cannot be
-    anything else. Any other field may be a column of a data set and is the answer only if the messages have
+    """Parse an answer that is separate from the messages. ``is_response`` means that the field can only be a
+    response. Any other field may be a column of a data set, and is the answer only if the messages contain
     none."""
     if not response and not is_response:
         return ParsedResponse([])
@@ -195,7 +195,7 @@ def _read_exchange(
     if not (reply.is_known or is_answered or lost):
         keys = ", ".join(map(str, list(_parse_object(response))[:8]))
         what = f"the response contains no known message{keys and f' (it has {keys})'}"
-        raise AuthorError(Problem(what, f"log the complete response; else {IMPORTER_REMEDY}"))
+        raise AuthorError(Problem(what, f"log the complete response; otherwise, {IMPORTER_REMEDY}"))
     lost = reply.failure or ("" if reply.messages else lost)
     return LoggedMessages(messages + reply.messages, requests, reply.body, lost, reply.notes)
 
@@ -225,7 +225,8 @@ def _messages_in_request(request: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _find_list(value: Any) -> list[Any] | None:
-    """Return a list, also one in JSON text or in an object of its own. A batch of one is unwrapped."""
+    """Return a list, which may also be written as JSON text or nested in an object. A batch of one is
+    unwrapped."""
     value = read_json(value)
     if isinstance(value, dict):
         value = value.get(_list_key(value))
@@ -235,7 +236,7 @@ def _find_list(value: Any) -> list[Any] | None:
 
 
 def _list_key(fields: Mapping[str, Any]) -> str:
-    """Return the key of the first list that may hold messages; empty if there is none."""
+    """Return the key of the first list that may contain messages, or an empty string if there is none."""
     return next((key for key in MESSAGE_KEYS if isinstance(fields.get(key), list)), "")
 
 
@@ -244,7 +245,7 @@ def _parse_object(value: Any) -> Mapping[str, Any]:
 
 
 def _body(value: Any) -> Mapping[str, Any]:
-    """Return a request or a response without its wrapper, which may be two levels deep."""
+    """Return a request or a response without its wrappers, of which there may be two."""
     found = _parse_object(value)
     for _ in range(2):
         if any(key in found for key in MESSAGE_KEYS):

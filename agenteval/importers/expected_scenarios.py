@@ -1,4 +1,5 @@
-"""Joins the scenarios of a file (what the author expects) to recorded conversations by their ids."""
+"""Matches recorded conversations by id with the scenarios in a file, which contain the author's
+expectations."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _MOST_NAMED = 5
 
 
 class ExpectedScenarios:
-    """Scenarios by id, with a record of which ones a conversation matched."""
+    """Scenarios by id. Keeps track of the scenarios that matched a conversation."""
 
     def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
         self._scenarios = {scenario.id: scenario for scenario in scenarios}
@@ -31,7 +32,7 @@ class ExpectedScenarios:
         return len(self._scenarios)
 
     def join_scenario(self, recorded: RecordedConversation) -> RecordedConversation:
-        """Add the expectations, facts and tool marks of its scenario to the conversation."""
+        """Add the expectations, facts and tool marks of the matching scenario to the conversation."""
         if not self._scenarios or not recorded.is_readable:
             return recorded
         expected = self._scenarios.get(recorded.key.scenario)
@@ -58,17 +59,17 @@ class ExpectedScenarios:
 
     @property
     def is_unmatched(self) -> bool:
-        """True if there are scenarios and none of them matched a conversation."""
+        """True if there are scenarios and none of them has matched a conversation."""
         return bool(self._scenarios) and not self._met
 
     @property
     def unmatched(self) -> dict[str, str]:
-        """The places of the scenarios without a conversation, by id."""
+        """The places of the scenarios that matched no conversation, keyed by id."""
         return {name: each.source for name, each in self._scenarios.items() if name not in self._met}
 
     @property
     def source(self) -> str:
-        """The place of the first scenario; empty if there is none."""
+        """The place of the first scenario, or an empty string if there is none."""
         return next((scenario.source for scenario in self._scenarios.values()), "")
 
     @property
@@ -76,7 +77,8 @@ class ExpectedScenarios:
         return frozenset(self._scenarios)
 
     def unmatched_warnings(self) -> Iterable[str]:
-        """Yield warnings about scenarios without a conversation and conversations without a scenario."""
+        """Yield warnings about scenarios that matched no conversation, and about conversations that matched
+        no scenario."""
         if self.unmatched:
             unmatched = _count_with_names(list(self.unmatched), "scenario")
             yield f"{unmatched} of --scenarios matched no conversation"
@@ -94,8 +96,9 @@ class ExpectedScenarios:
 
 
 def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
-    """Combine the tools. The recorded description and schema take precedence over the author's, the author's
-    marks over the recorded hints. Mocks are dropped, because nothing is executed."""
+    """Combine the recorded tools with the author's tools. Recorded descriptions and schemas take precedence
+    over the author's; the author's marks take precedence over recorded hints. Mocks are dropped, because no
+    tool is executed."""
     joined = {}
     for name in dict.fromkeys((*recorded, *expected)):
         recorded_tool, expected_tool = recorded.get(name, Tool()), expected.get(name, Tool())
@@ -111,8 +114,8 @@ def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> d
 
 
 def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory, list[int]]:
-    """Return the trajectory with each turn linked to the entry of ``turns`` that its message comes from, in
-    order, and the indexes of entries with expectations that were not played."""
+    """Link each turn to the entry of ``turns`` that its message comes from, preserving the order. Also return
+    the indexes of the entries that have expectations but do not occur in the conversation."""
     entries = [
         (index, entry) for index, entry in enumerate(expected.turns or ()) if isinstance(entry, ScriptedTurn)
     ]

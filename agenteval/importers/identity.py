@@ -1,4 +1,4 @@
-"""Gives each recorded conversation its key: scenario, agent, epoch and variant. Also reads its outcome."""
+"""Assigns each recorded conversation its key: scenario, agent, epoch and variant. Also reads its outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agenteval.messages.log_entry import UnreadableRecord
 from agenteval.messages.record_paths import MISSING, find_value, is_success
 
 AGENT = "recorded"
-"""The agent's name if the record has none."""
+"""The agent's name if the record contains none."""
 
 
 _SCENARIO = Scenario(id="", name="", tools={}, facts=(), policy="", source="")
@@ -26,7 +26,7 @@ _PARTIAL = _SCENARIO.model_copy(update={"expect": Expectation(allow_empty=True)}
 
 @dataclass(frozen=True, slots=True)
 class FieldPaths:
-    """The dotted paths of fields in a record; ``None`` if the field is not to be read."""
+    """The dotted paths of fields in a record, or ``None`` for a field that is not read."""
 
     scenario: str | None = None
     epoch: str | None = None
@@ -34,7 +34,7 @@ class FieldPaths:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The paths that were set, by command-line option."""
+        """The paths that were set, keyed by command-line option."""
         paths = {
             "--scenario-from": self.scenario,
             "--epoch-from": self.epoch,
@@ -45,20 +45,20 @@ class FieldPaths:
 
 @dataclass
 class Naming:
-    """Gives each conversation a unique key. Only names are kept in memory."""
+    """Assigns each conversation a unique key. Only the names are kept in memory."""
 
     paths: FieldPaths = field(default_factory=FieldPaths)
     policy: str = ""
-    """The agent's instructions for records that do not contain them."""
+    """The agent's instructions, used for records that do not contain any."""
     scenarios: frozenset[str] = frozenset()
-    """Ids that several conversations may share, as epochs of one scenario."""
+    """Ids that several conversations may share, as epochs of the same scenario."""
     _ids: dict[tuple[str, str], int] = field(default_factory=dict)
     _epochs: dict[tuple[str, str], int] = field(default_factory=dict)
     _keys: set[tuple[str, str, int, str]] = field(default_factory=set)
     _agent: str = AGENT
 
     def name_conversation(self, imported: ImportedConversation, where: str) -> RecordedConversation:
-        """Return the conversation with its key, outcome and warnings."""
+        """Return the conversation together with its key, its outcome and any warnings."""
         notes = list(imported.notes)
         self._agent = imported.agent or AGENT
         name = self._unique_name(imported.id or where, notes)
@@ -81,7 +81,7 @@ class Naming:
         )
 
     def name_unreadable(self, entry: UnreadableRecord) -> RecordedConversation:
-        """Return a conversation that stands for an unreadable record, so that reports list it."""
+        """Return a placeholder conversation for an unreadable record, so that reports list it."""
         key = SampleKey(scenario=self._unique_name(entry.where, []), agent=self._agent)
         stop = Stop(
             reason=StopReason.UNREADABLE,
@@ -92,7 +92,8 @@ class Naming:
         return RecordedConversation(key, scenario, Trajectory(stop=stop), entry.where)
 
     def name_replayed(self, recorded: RecordedConversation) -> RecordedConversation:
-        """Keep the key of a replayed sample; if another run already has it, add the id of this one's run."""
+        """Keep the key of a replayed sample. If a sample of a different run already has this key, append the
+        id of the replayed run."""
         key = recorded.key
         if _identity(key) in self._keys and recorded.run:
             variant = " ".join(filter(None, (key.variant, recorded.run.run_id)))
@@ -147,7 +148,8 @@ class Naming:
         return epoch
 
     def _outcome(self, imported: ImportedConversation, where: str, notes: list[str]) -> tuple[Check, ...]:
-        """Return the check of the outcome, from the configured path or else from the importer."""
+        """Return the check for the outcome, which is read from the configured path or, by default, from the
+        importer."""
         path, value = self.paths.outcome, imported.outcome
         if path is not None:
             value = find_value(imported.record, path)
@@ -166,7 +168,7 @@ def _identity(key: SampleKey) -> tuple[str, str, int, str]:
 
 
 def _parse_count(value: Any) -> int | None:
-    """Parse a whole number from 0, also from text; ``None`` for anything else."""
+    """Parse a non-negative integer, which may be written as a string. Return ``None`` for any other value."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != value // 1:

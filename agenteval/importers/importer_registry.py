@@ -1,8 +1,10 @@
-"""Loads the importers of dialects, chooses one for each record and reports those that fail.
+"""Loads the importers of log dialects (plugins), selects one for each record, and reports importers that
+fail.
 
-They are registered under one group of entry points, the built-in ones too. Importers of other packages come
-first, so that users can replace a built-in one; within both kinds they are sorted by name. The first that
-matches reads the record. A record that none matches must be in a built-in form."""
+All importers, including the built-in ones, are registered under the same group of entry points. Importers of
+other packages are tried first, so that users can replace built-in importers; within both groups the order is
+alphabetical. The first importer that matches a record reads it. A record that no importer matches must be in
+a built-in form."""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ _INSTALL_AGAIN = "reinstall agenteval: this importer was registered by another v
 
 @cache
 def importers() -> tuple[Importer, ...]:
-    """Return all installed importers in the order in which they are tried. Raises ``AuthorError`` if one
-    cannot be loaded, because it is unknown which records it would have read."""
+    """Return all installed importers in the order in which they are tried. Raises ``AuthorError`` if an
+    importer cannot be loaded, because there is no way to know which records it would have read."""
     found = sorted(entry_points(group=GROUP), key=lambda entry: (_is_builtin(entry), entry.name))
     return tuple(_load(entry) for entry in found)
 
@@ -45,13 +47,13 @@ def _load(entry: EntryPoint) -> Importer:
 
 
 class _ImporterFailure(NamedTuple):
-    """The failure of an importer, as text."""
+    """A description of how an importer failed."""
 
     why: str
 
 
 def find_importer(record: Any) -> Importer | _ImporterFailure | None:
-    """Return the importer that reads a record; ``None`` if it is in no dialect."""
+    """Return the importer that reads a record, or ``None`` if no importer matches."""
     return _find_match(record, importers())
 
 
@@ -77,21 +79,21 @@ def _describe_error(error: Exception) -> str:
 
 
 def import_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """Convert records of a dialect to OpenAI's format, joining those that make up one conversation. Other
-    records pass through unchanged."""
+    """Convert records to OpenAI's format with the importers of their dialects, joining records that belong to
+    the same conversation. Records that no importer matches pass through unchanged."""
     return _import(entries, importers())
 
 
 class _RecordBatch(NamedTuple):
-    """The records of one conversation, read so far."""
+    """The records of one conversation that have been read so far."""
 
     importer: LineImporter
     records: list[Record]
     values: list[Any]
 
     def try_append(self, entry: LogEntry) -> bool:
-        """Append the record if it belongs to the conversation and return whether it does. An importer that
-        fails here ends the batch."""
+        """Append the record if it belongs to the conversation. Return True if it was appended. An importer
+        that fails here ends the batch."""
         if isinstance(entry, UnreadableRecord):
             return False
         try:
@@ -132,8 +134,8 @@ def _import(entries: Iterable[LogEntry], candidates: Sequence[Importer]) -> Iter
 def _read_batch(
     batch: _RecordBatch, candidates: Sequence[Importer], seen_ids: set[tuple[str, str]]
 ) -> Iterator[LogEntry]:
-    """Convert a finished batch. If records of another conversation interrupted it, an error is reported,
-    because only parts would be checked."""
+    """Convert a finished batch. If records of another conversation interrupted the batch, an error is
+    reported, because only parts of the conversation would be checked."""
     for entry in _read_records(batch.importer, batch.records, tuple(batch.values), candidates):
         is_left = isinstance(entry, UnreadableRecord) or any(entry is record for record in batch.records)
         identity = "" if isinstance(entry, UnreadableRecord) or is_left else entry.value.get("id")
@@ -149,8 +151,8 @@ def _read_batch(
 def _read_records(
     importer: Importer, records: Sequence[Record], value: Any, candidates: Sequence[Importer]
 ) -> Iterator[LogEntry]:
-    """Yield the conversations in ``value``, the content of the records. If there are none, try the other
-    importers."""
+    """Yield the conversations in ``value``, which is the content of the records. If there are none, the other
+    importers are tried."""
     where = records[0].where
     try:
         found = [_to_record(each) for each in importer.read(value)]
@@ -167,7 +169,8 @@ def _read_records(
 
 
 def _to_record(found: Any) -> Record:
-    """Convert what an importer returned to a record. Raises ``TypeError`` if it is not a conversation."""
+    """Convert the return value of an importer to a record. Raises ``TypeError`` if the value is not a
+    conversation."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
         raise TypeError(f"it returned {type(found).__name__}, expected an object with a list of messages")
     notes = found.get("notes") or ()

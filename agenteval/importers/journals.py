@@ -1,4 +1,4 @@
-"""Reads conversations from a journal of agenteval, so that a run can be scored again."""
+"""Replays the conversations in a journal of agenteval, so that a run can be rescored."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ from agenteval.importers.sources import Source, lines_of, parse
 from agenteval.messages.log_entry import UnreadableRecord
 
 PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
-"""Returns the policy of a named agent under the configuration of a run."""
+"""Returns the policy of a named agent under the configuration of a given run."""
 
 
 class _Order:
-    """Yields samples in the order in which they were planned, whichever finished first.
+    """Yields samples in the order in which they were planned, regardless of the order in which they finished.
 
-    A sample that waits for another is kept in memory; samples that were not planned (further epochs) come
-    last. Without a plan (recorded conversations) the order is that of the journal."""
+    Samples that must wait for an earlier one are kept in memory. Samples that were not planned (additional
+    epochs) are yielded last. If there is no plan (recorded conversations), the order of the journal is used.
+    """
 
     def __init__(self, planned: Sequence[SampleKey]) -> None:
         self._planned = planned
@@ -54,7 +55,7 @@ class _Order:
         self._waiting: dict[SampleKey, RecordedConversation] = {}
 
     def ready(self, recorded: RecordedConversation) -> Iterator[RecordedConversation]:
-        """Yield the samples that can be handed out now that ``recorded`` is complete."""
+        """Yield the samples that can be yielded in order now that ``recorded`` is complete."""
         if not self._planned:
             yield recorded
             return
@@ -64,7 +65,7 @@ class _Order:
             self._next += 1
 
     def rest(self, lost: Iterable[RecordedConversation]) -> Iterator[RecordedConversation]:
-        """Yield all remaining samples and those that were never completed."""
+        """Yield all remaining samples, including samples that were never completed."""
         left = {**self._waiting, **{recorded.key: recorded for recorded in lost}}
         yield from (left[key] for key in sorted(left, key=self._place))
 
@@ -75,7 +76,7 @@ class _Order:
 
 
 class _JournalReplay:
-    """The state of reading a journal."""
+    """The state of replaying a journal."""
 
     def __init__(self, started: RunStarted, policy_of: PolicyOf) -> None:
         self.started = started
@@ -92,7 +93,7 @@ class _JournalReplay:
         self.has_ended = False
 
     def read(self, event: Event, where: str) -> Iterator[RecordedConversation | UnreadableRecord]:
-        """Yield the samples that are complete after an event."""
+        """Process an event, and yield the samples that are complete after it."""
         match event:
             case SampleStarted():
                 if not self._begin(event, where):
@@ -141,9 +142,10 @@ class _JournalReplay:
                 self._cut_short[event.key] = recorded
 
     def rest(self, end: str) -> Iterator[RecordedConversation | UnreadableRecord]:
-        """Yield samples that were cut short and never repeated, those that the end of the journal cut off,
-        and those that were planned and never ran. ``end`` is the place of the last event; if the run was
-        killed, it is unknown what else it would have found."""
+        """Yield the remaining samples: those that were cut short and never repeated, those that were still
+        running at the end of the journal, and those that were planned but never ran. ``end`` is the place of
+        the last event. If the run was cut off without losing a known sample, an unreadable record is yielded
+        instead, because any further results of the run are unknown."""
         # Not lost, but a judge was not asked:
         unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
         lost = [each for each in self._cut_short.values() if _is_cut_short(each)]
@@ -193,8 +195,8 @@ _CALL_EVENT_MARKS = (b'"type":"run_started"', b'"type":"calls_seen"')
 
 
 def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
-    """Return what a run knew or found out about the visibility of its agents' calls. ``lines`` are those of
-    its journal."""
+    """Return the visibility of each agent's tool calls, as a run knew it in advance or determined it.
+    ``lines`` are the lines of the run's journal."""
     started: RunStarted | None = None
     evidence: dict[str, set[CallEvidence]] = {}
     for line in lines:
@@ -212,7 +214,8 @@ def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
 
 
 def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
-    """Return the placeholders of each agent's secrets in a run. ``lines`` are those of its journal."""
+    """Return the placeholders for each agent's secrets in a run. ``lines`` are the lines of the run's
+    journal."""
     for line in lines:
         if _CALL_EVENT_MARKS[0] in line:
             with suppress(ValidationError):
@@ -238,8 +241,8 @@ def _final_visibility(
 
 
 def replay_journal(source: Source, policy_of: PolicyOf) -> Iterator[RecordedConversation | UnreadableRecord]:
-    """Yield the samples of a journal in the order in which they were planned. A torn last line is ignored if
-    the run had not ended by then."""
+    """Yield the samples of a journal in the order in which they were planned. An incomplete last line is
+    ignored if the run had not ended."""
     run: _JournalReplay | None = None
     torn: UnreadableRecord | None = None
     where = source.display_name
@@ -273,7 +276,7 @@ def replay_journal(source: Source, policy_of: PolicyOf) -> Iterator[RecordedConv
 
 
 def _is_whole(data: bytes) -> bool:
-    """Check whether a line is JSON, which a torn line is not."""
+    """Check whether a line is valid JSON, which an incomplete line is not."""
     try:
         parse(data)
     except (ValueError, RecursionError):

@@ -1,8 +1,9 @@
-"""Converts the traces and observations of Langfuse, from its API or its exports, to spans. Pure.
+"""Converts Langfuse traces and observations, from the API or from exports, to OpenTelemetry spans. Pure.
 
-A trace becomes a span around its observations; its input and output are the request and the answer. Older
-clients have no type for tools: a ``SPAN`` or ``EVENT`` is a tool if it has the name of a call that a model
-requested, a step if it contains other observations, and otherwise of unknown kind."""
+A trace becomes a span around its observations. The input and the output of the trace are the request and the
+answer. Older clients have no observation type for tools: a ``SPAN`` or ``EVENT`` is treated as a tool call if
+its name is that of a call that a model requested, as a step if it contains other observations, and otherwise
+as a span of unknown kind."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ _KINDS = frozenset((
 ))  # fmt: skip
 _TRACE_FIELDS = frozenset((_PLACE, "scores", "metadata", "input", "output", "tags", "observationIds"))
 _LISTED_TRACE_FIELDS = frozenset(("htmlPath", "bookmarked"))
-"""Fields that only traces of Langfuse have."""
+"""Fields that occur only in Langfuse traces."""
 _OBSERVATION_FIELDS = frozenset((
     "input", "output", "modelParameters", "model_parameters", "usage", "usageDetails", "usage_details",
     "costDetails", "cost_details", "providedUsageDetails", "providedCostDetails", "provided_usage_details",
@@ -47,14 +48,14 @@ _OBSERVATION_FIELDS = frozenset((
 
 
 def is_langfuse_record(value: Any) -> bool:
-    """Check whether a value is a trace, an observation or a list of observations."""
+    """Check whether a value is a Langfuse trace, an observation or a list of observations."""
     if isinstance(value, list):
         return bool(value) and all(map(_is_observation, value))
     return is_trace(value) or _is_observation(value)
 
 
 def parse_langfuse_spans(value: Any) -> list[dict[str, Any]]:
-    """Convert a trace, an observation or a list of observations to spans."""
+    """Convert a Langfuse trace, an observation or a list of observations to spans."""
     if is_trace(value):
         return [*_trace_spans(value)]
     return [_observation_span(each) for each in (value if isinstance(value, list) else [value])]
@@ -75,7 +76,8 @@ def fields_of(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_listed(trace: Mapping[str, Any]) -> bool:
-    """Check whether a trace comes from a list of traces, which omits its observations and thus its calls."""
+    """Check whether a trace comes from a list of traces, in which observations, and thus calls,
+    are omitted."""
     if (
         not {"input", "output"} <= trace.keys()
         or _LISTED_TRACE_FIELDS.isdisjoint(trace)
@@ -132,8 +134,8 @@ def _root_id(trace: str) -> str:
 def _observation_span(
     value: Mapping[str, Any], trace: str = "", others: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Convert an observation to a span. ``others`` are the ids of all observations of its ``trace``; if its
-    parent is none of them, the observation becomes a child of the trace."""
+    """Convert an observation to a span. ``others`` are the ids of all observations in its ``trace``. If the
+    parent is not among them, the observation becomes a child of the trace."""
     trace, kind = _trace_of(value) or trace, _kind(value)
     parent = first_text(value, "parentObservationId", "parent_observation_id")
     if others is not None and parent not in others:
@@ -172,8 +174,8 @@ def _with_model_messages(step: TracerStep, value: Mapping[str, Any], inputs: Any
 
 
 def complete_spans(spans: Sequence[Any]) -> list[Any]:
-    """Return the spans of a record. Those of Langfuse are completed from the others of their trace: the kind
-    of untyped ones, and the messages of the outermost one."""
+    """Return the spans in a record. Langfuse spans are completed with information from the other spans in
+    their trace: untyped spans are given a kind, and the outermost span is given messages."""
     traces: dict[str, list[Mapping[str, Any]]] = {}
     for span in filter(_is_langfuse_span, spans):
         traces.setdefault(trace_of(span), []).append(span)
@@ -187,7 +189,7 @@ def _is_langfuse_span(span: Mapping[str, Any]) -> bool:
 
 
 def _completed_spans(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the completed spans of a trace, each with the ``id()`` of the original."""
+    """Yield the completed spans of a trace, each with the ``id()`` of the original span."""
     ids, parents = set(map(id_of, spans)), set(map(parent_of, spans))
     called, root = {*_called_names(spans)}, _root_id(trace)
     has_messages = any(id_of(span) == root and INPUT_MESSAGES in span["attributes"] for span in spans)
@@ -202,7 +204,7 @@ def _completed_spans(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator
 
 
 def _with_messages(span: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the user's request and the answer to an outermost step, if its input and output contain them."""
+    """Add the user's request and the answer to an outermost step, if they are in its input and output."""
     attributes = span["attributes"]
     messages = parse_step_messages(attributes.get(_INPUT), attributes.get(_OUTPUT))
     if not messages.whole_request:

@@ -1,7 +1,7 @@
-"""Converts the runs of LangSmith, from its API or its tracers, to the spans of a trace. Pure.
+"""Converts LangSmith runs, from the API or from tracers, to the OpenTelemetry spans of a trace. Pure.
 
-Runs may come one by one, in lists or nested (``child_runs``). The messages of chains are read only from the
-outermost one: inner chains pass on the messages of models and tools."""
+Runs may be logged one by one, in lists or nested (``child_runs``). For chains, messages are read only from
+the outermost chain, because inner chains pass on the messages of models and tools."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from agenteval.messages.json_fields import first_nonempty, first_text, list_at, 
 _KIND = "run_type"
 _NESTED = "child_runs"
 _TRACE_KEYS = ("trace_id", "dotted_order", "parent_run_id", "parent_run_ids")
-"""Keys that identify a run as part of a trace; a row of a data set may have all other keys of a run."""
+"""Keys that identify a run as part of a trace. A row of a data set may contain all other keys of a run."""
 _THREADS = ("thread_id", "session_id", "conversation_id")
-"""Keys in the metadata of a run that may hold the id of its thread."""
+"""Keys in the metadata of a run that may contain the id of its thread."""
 _WITHIN = ("child_run_ids", "direct_child_run_ids")
 _EVENTS = frozenset(("start", "end", "new_token", "error"))
 _READ_FIELDS = frozenset((
@@ -35,22 +35,22 @@ _READ_FIELDS = frozenset((
     *_WITHIN, "feedback_stats",
 ))  # fmt: skip
 _NO_RUN = ""
-"""An id that no run has."""
+"""An id that no run uses."""
 _TRACEBACK = "Traceback (most recent call last)"
 
 
 def is_langsmith_run(value: Any) -> bool:
-    """Check whether a value is a run or a list of runs."""
+    """Check whether a value is a LangSmith run or a list of runs."""
     return bool(value) and all(map(_is_run, value)) if isinstance(value, list) else _is_run(value)
 
 
 def parse_langsmith_spans(value: Any) -> list[dict[str, Any]]:
-    """Convert a run or a list of runs to spans."""
+    """Convert a LangSmith run or a list of runs to spans."""
     return [span for run in (value if isinstance(value, list) else [value]) for span in _run_spans(run, {})]
 
 
 def outermost_in(value: Any) -> dict[str, Any]:
-    """Return the outermost runs that are present, by the id of their trace."""
+    """Return the outermost runs that are present, keyed by the id of their trace."""
     runs = value if isinstance(value, list) else [value]
     return {_trace_of(run): run for run in runs if len(_ids_of(run)) < 2 and not run.get("parent_run_id")}
 
@@ -62,8 +62,8 @@ def _is_run(value: Any) -> bool:
 
 
 def _run_spans(run: Mapping[str, Any], outer: Mapping[str, Any], at: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the spans of a run and of the runs nested in it. ``outer`` is the span around it, ``at`` its
-    position there."""
+    """Yield the spans for a run and for the runs nested in it. ``outer`` is the enclosing span, and ``at`` is
+    the position of the run within it."""
     trace = first_text(run, "trace_id") or str(outer.get("trace_id") or _trace_of(run))
     span = _run_span(run, trace, str(outer.get("span_id") or ""), at)
     yield span
@@ -81,8 +81,8 @@ def _trace_of(run: Mapping[str, Any]) -> str:
 
 
 def _ids_of(run: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the runs around this one, then its own, from its ``dotted_order``: pairs of a time
-    and an id."""
+    """Return the ids of the enclosing runs, followed by the id of this run. They are read from
+    ``dotted_order``, which consists of pairs of a time and an id."""
     return [each.rpartition("Z")[2] for each in first_text(run, "dotted_order").split(".")]
 
 
@@ -122,7 +122,7 @@ def _with_model_messages(step: TracerStep, inputs: Any, outputs: Any, extra: Map
 
 
 def _with_request(step: TracerStep, run: Mapping[str, Any]) -> TracerStep:
-    """Add the user's request and the answer, which the outermost run has."""
+    """Add the user's request and the answer, which are stored in the outermost run."""
     messages = parse_step_messages(run.get("inputs"), run.get("outputs")).for_request()
     unseen = [*step.unseen, *_unseen_within(run, messages)]
     return step._replace(
@@ -143,18 +143,19 @@ def _with_tool_call(step: TracerStep, run: Mapping[str, Any], call_id: str) -> T
 
 
 def _thread_of(extra: Mapping[str, Any]) -> str:
-    """Return the id of the run's thread, from its metadata: elsewhere, ``session_id`` means a project."""
+    """Return the id of the run's thread, which is read only from the metadata: elsewhere, ``session_id``
+    identifies a project."""
     found = map(object_at(extra, "metadata").get, _THREADS)
     return next((str(each) for each in found if isinstance(each, str | int) and str(each)), "")
 
 
 def _events(run: Mapping[str, Any]) -> list[Any]:
-    """Return the events that report more than the beginning, progress or end of a run."""
+    """Return the events that report more than the beginning, the progress or the end of a run."""
     return [each for each in list_at(run, "events") if object_of(each).get("name") not in _EVENTS]
 
 
 def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
-    """Return the absent runs that the run refers to: its parent and its children."""
+    """Return the absent runs that this run refers to: its parent and its children."""
     name = first_text(run, "name")[:40]
     children = [str(each) for key in _WITHIN for each in run.get(key) or ()]
     missing = [unseen_steps(f"the parent run of '{name}', which is missing", [parent])] if parent else []
@@ -164,8 +165,8 @@ def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
 
 
 def _unseen_within(run: Mapping[str, Any], messages: StepMessages) -> list[dict[str, Any]]:
-    """Return the absent runs within the outermost one. A list of runs may contain only the outermost, whose
-    messages may hold the calls."""
+    """Return the absent runs within the outermost run. A list of runs may contain only the outermost run,
+    whose messages may contain the calls."""
     is_alone = any(run.get(key) == [] for key in _WITHIN)
     has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in messages.output_messages)
     what = f"the runs within '{first_text(run, 'name')[:40]}', which are missing"

@@ -1,5 +1,5 @@
-"""The public interface for agents that are observed through their spans: parses exports into spans, and the
-spans of a reply into a turn."""
+"""The public interface for agents that are observed through their OpenTelemetry spans: parses exports (OTLP)
+into spans, and the spans of a reply into a turn."""
 
 from agenteval.importers.otlp import NotOtlpError, spans_of_json, spans_of_protobuf
 from agenteval.importers.span_calls import TracedTurn, has_served, is_complete, turn_of

@@ -1,5 +1,6 @@
-"""The public interface for recorded conversations: finds sources, reads them with a ``Reader``, joins what
-the author expects (``ExpectedScenarios``), and reads further facts from journals of agenteval."""
+"""The public interface for recorded conversations. It finds log files, reads them with a ``Reader``, matches
+conversations with the author's expectations (``ExpectedScenarios``), and reads additional facts from
+agenteval's journals."""
 
 from agenteval.importers.expected_scenarios import ExpectedScenarios
 from agenteval.importers.identity import FieldPaths, Naming

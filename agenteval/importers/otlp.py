@@ -1,8 +1,8 @@
-"""Parses a request of OpenTelemetry's protocol into spans, from JSON or from protobuf, which most exporters
-send. Pure.
+"""Parses an OpenTelemetry export request (OTLP over HTTP) into spans. The request may be JSON or protobuf,
+which most exporters send. Pure.
 
-Of protobuf only the fields of spans are read (opentelemetry/proto/trace/v1/trace.proto); unknown fields are
-skipped, as protobuf requires. The spans have the form of the protocol's JSON."""
+In protobuf, only the fields of spans are read (opentelemetry/proto/trace/v1/trace.proto). Unknown fields are
+skipped, as protobuf requires. The resulting spans have the form of OTLP's JSON encoding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEEPEST = 50
 
 
 class NotOtlpError(ValueError):
-    """The body is not an export of spans."""
+    """Raised when a request body is not an OTLP export of spans."""
 
 
 def spans_of_json(data: bytes) -> list[dict[str, Any]]:
@@ -84,8 +84,8 @@ _SPAN_FIELDS: Mapping[int, _Reader] = {
 
 
 def _read_fields(data: bytes, known: Mapping[int, _Reader]) -> dict[str, Any]:
-    """Return the fields in ``known`` of a message by name, each parsed by its reader. A value of another wire
-    type than the reader expects is skipped."""
+    """Return the ``known`` fields of a protobuf message by name, each parsed by its reader. A value is
+    skipped if its wire type differs from the type that the reader expects."""
     found = {}
     for field, value in _fields(data):
         name, read = known.get(field, ("", int))
@@ -134,7 +134,7 @@ _VALUE_READERS: Mapping[int, Callable[[bytes, int], Any]] = {
     6: _parse_object,
     7: lambda data, _: data.hex(),
 }
-"""The readers of values that are not numbers, by field number."""
+"""The readers for values that are not numbers, keyed by field number."""
 
 
 # ── the wire ─────────────────────────────────────────────────────────────────────────────────────
@@ -145,7 +145,8 @@ def _submessages(data: bytes, wanted: int) -> Iterator[bytes]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the field numbers of a message with their values: integers, or bytes for fields with a length."""
+    """Yield the field numbers and values in a protobuf message. Values are integers, or bytes for
+    length-delimited fields."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

@@ -1,4 +1,5 @@
-"""Reads conversations from files one after another; those that were yielded are not kept in memory."""
+"""Reads conversations from one file after another. Conversations are not kept in memory after
+being yielded."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ from agenteval.messages.unplaced_entries import CallFreeNames
 
 @dataclass
 class ImportWarnings:
-    """Warnings about content that was not read as written: each text once, with its number of occurrences and
-    its first place."""
+    """Warnings about content that was not imported exactly as written: each distinct text, with its number of
+    occurrences and the place of the first."""
 
     _counts: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -43,12 +44,13 @@ _WORST = 3
 
 @dataclass
 class CoverageTally:
-    """The number of messages in the readable records, and how many of them were read."""
+    """The number of messages in the readable records, and the number of messages that were read."""
 
     _messages: int = 0
     _read: int = 0
     _partly: list[tuple[float, str]] = field(default_factory=list)
-    """The share that was read of the records with the lowest shares, with their places."""
+    """The share of messages that was read in the records with the lowest shares, with the places of these
+    records."""
 
     def add(self, coverage: Coverage, where: str) -> None:
         self._messages += coverage.messages
@@ -62,7 +64,8 @@ class CoverageTally:
 
     @property
     def text(self) -> str:
-        """The share of messages that was read, as a sentence; empty if there were none."""
+        """The share of messages that was read, as a sentence, or an empty string if there were no
+        messages."""
         if self.is_whole:
             return f"all {self._messages:,} messages were read" if self._messages else ""
         share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
@@ -72,19 +75,19 @@ class CoverageTally:
 
 @dataclass
 class Reader:
-    """Yields the conversations of ``sources`` in order. To iterate again, give it a new ``naming``."""
+    """Yields the conversations in ``sources`` in order. To iterate again, pass it a new ``naming``."""
 
     sources: Sequence[Source]
     naming: Naming
     policy_of: PolicyOf
     expected: ExpectedScenarios = field(default_factory=ExpectedScenarios)
     search_texts: tuple[str, ...] = ()
-    """If not empty, only conversations are yielded whose id or scenario is or contains one of these texts."""
+    """If not empty, a conversation is yielded only if its id or scenario contains one of these strings."""
     exact_texts: frozenset[str] = frozenset()
-    """The search texts that are an id or a scenario; they are not searched for as parts."""
+    """The search strings that are a complete id or scenario. They are not matched as substrings."""
     warnings: ImportWarnings = field(default_factory=ImportWarnings)
     no_calls_in: CallFreeNames = field(default_factory=CallFreeNames)
-    """Passed on to ``turns.parse_conversation``."""
+    """The value that is passed to ``turns.parse_conversation``."""
     coverage: CoverageTally = field(default_factory=CoverageTally)
     _met: set[str] = field(default_factory=set)
 
@@ -139,8 +142,8 @@ class Reader:
         return bool(found)
 
     def with_exact(self, naming: Naming) -> Reader:
-        """Return a reader that knows which of its search texts are ids; all records may have to be read for
-        that. ``naming`` is used up by it."""
+        """Return a reader that knows which of its search strings are complete ids. This may require reading
+        all records. ``naming`` must not be used afterwards."""
         first = replace(self, naming=naming, warnings=ImportWarnings(), coverage=CoverageTally())
         found: set[str] = set()
         for recorded in first._read_all():
@@ -151,14 +154,15 @@ class Reader:
 
     @property
     def unmatched_texts(self) -> tuple[str, ...]:
-        """The search texts that matched no conversation so far."""
+        """The search strings that have matched no conversation so far."""
         return tuple(text for text in dict.fromkeys(self.search_texts) if text not in self._met)
 
 
 def conversation_of(
     entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
 ) -> ImportedConversation:
-    """Parse a record with its importer's notes and outcome. Raises ``AuthorError`` (without a place)."""
+    """Parse a record, including the notes and the outcome from its importer. Raises ``AuthorError`` (without
+    a place)."""
     imported = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
         return imported
@@ -167,9 +171,9 @@ def conversation_of(
 
 
 def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:
-    """Raise ``AuthorError`` if the path of an option is in no record or leads to a list or an object. It is
-    called before anything is scored, because a wrong path would falsify every number. Usually the first
-    record suffices."""
+    """Raise ``AuthorError`` if the path of an option does not exist in any record, or leads to a list or an
+    object. This is called before anything is scored, because a wrong path would falsify every number.
+    Usually, only the first record needs to be read."""
     missing = dict(options)
     first: Record | None = None
     for record in _records_in(sources) if options else ():
@@ -190,8 +194,8 @@ def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
 
 
 def _has_value(record: Record, option: str, path: str) -> bool:
-    """Check whether a record has a plain value at the path. Raises ``AuthorError`` if it is a list or an
-    object there."""
+    """Check whether a record contains a scalar value at the path. Raises ``AuthorError`` if the value is a
+    list or an object."""
     found = find_value(record.as_logged, path)
     if isinstance(found, dict | list):
         kind = "an object" if isinstance(found, dict) else "a list"

@@ -1,4 +1,4 @@
-"""Parses one record of a log as a conversation with its tools and its name. Pure."""
+"""Parses one record of a log as a conversation, including its tools and its name. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _POLICY_KEYS = (
     "system", "system_prompt", "instructions", "policy", "systemInstruction", "system_instruction",
 )  # fmt: skip
 _SETTINGS_KEYS = ("config", "toolConfig", "tool_config")
-"""Keys under which requests of Google's client and of Bedrock keep instructions and tools."""
+"""Keys under which requests of Google's client and of Bedrock store instructions and tools."""
 _DEEPEST_TEXT = 4
 _ID_LIMIT = 200
 _MOST_SETS = 8
@@ -45,28 +45,29 @@ _MOST_SETS = 8
 
 @dataclass(frozen=True, slots=True)
 class ImportedConversation:
-    """A record that could be read."""
+    """A conversation that was parsed from a record."""
 
     id: str
-    """The record's own id; empty if it has none."""
+    """The record's own id, or an empty string if the record contains none."""
     agent: str
-    """The agent's name; empty if the record has none."""
+    """The agent's name, or an empty string if the record does not contain it."""
     parsed: ParsedConversation
     tools: Mapping[str, Tool]
     policy: str
     record: Any
-    """The whole record, for dotted paths."""
+    """The complete record, in which dotted paths are looked up."""
     notes: tuple[str, ...] = ()
-    """Warnings about content that was not read as written."""
+    """Warnings about content that was not imported exactly as written."""
     lost: str = ""
-    """Why the last request got no answer, which is not the agent's fault; empty if it got one."""
+    """The reason why the last request was not answered, which is not the agent's fault, or an empty string if
+    it was answered."""
     outcome: Any = MISSING
-    """Whether the conversation succeeded, according to an importer."""
+    """True if the conversation succeeded, according to an importer."""
 
 
 class ToolSets:
-    """A cache of tools by their declarations, because logs repeat them with each conversation. It holds those
-    of the last few agents."""
+    """A cache of parsed tools, keyed by their declarations, because logs repeat the declarations in each
+    conversation. It contains the tools of the most recent agents."""
 
     def __init__(self) -> None:
         self._read: list[_ToolSet] = []
@@ -102,7 +103,7 @@ def read_conversation(
     """Parse a record in a built-in form: an object with messages, a bare array of messages, a logged request
     with its response, or a trace.
 
-    ``around`` is content around the record that could not be placed. For ``no_calls_in`` see
+    ``around`` is content around the record that could not be placed. For ``no_calls_in``, see
     ``parse_conversation``. Raises ``AuthorError`` (without a place) if the record has none of these forms."""
     logged = _find_messages(record)
     require_one_conversation(logged.messages)
@@ -140,12 +141,15 @@ def _several_users_warnings(messages: Sequence[Any]) -> Iterator[str]:
 
 
 def _find_messages(record: Any) -> LoggedMessages:
-    """Return the messages of a record, wherever it keeps them. Raises ``AuthorError`` if it has none."""
+    """Return the messages in a record, wherever the record stores them. Raises ``AuthorError`` if there are
+    none."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
             keys = ", ".join(_shown_keys(next(iter(objects_of(record)), {})))
             what = f"a list without any message{keys and f' (its first object has {keys})'}"
-            raise AuthorError(Problem(what, f"each message needs a role and content; else {IMPORTER_REMEDY}"))
+            raise AuthorError(
+                Problem(what, f"each message needs a role and content; otherwise, {IMPORTER_REMEDY}")
+            )
         return LoggedMessages(record)
     if not isinstance(record, dict):
         what = f"expected a conversation, got {json.dumps(record)[:60]}"
@@ -157,7 +161,7 @@ def _find_messages(record: Any) -> LoggedMessages:
 
 
 def _text(value: Any, depth: int = _DEEPEST_TEXT) -> str:
-    """Return the text of a value that is a text or consists of blocks, parts or contents."""
+    """Return the text of a value, which may be a string or consist of blocks, parts or contents."""
     if isinstance(value, str) or not depth:
         return value if isinstance(value, str) else ""
     if isinstance(value, list):
@@ -177,7 +181,7 @@ def _remedy(record: Mapping[str, Any]) -> str:
         others = ", ".join(key for key in _shown_keys(record) if key != found)
         other_keys = f", next to {others}" if others else ""
         there = f"there is {describe_json_type(record[found])}{other_keys}"
-        return f"expected a list of them in '{found}', {there}; else {IMPORTER_REMEDY}"
+        return f"expected a list of them in '{found}', {there}; otherwise, {IMPORTER_REMEDY}"
     keys = _shown_keys(record)
     lists = [key for key in keys if isinstance(record.get(key), list)]
     near = next((near for key in lists if (near := did_you_mean(key, MESSAGE_KEYS)).startswith("did")), "")
@@ -234,8 +238,8 @@ _UNREAD_TOOL = "a tool declaration could not be read and was left out"
 
 
 def _schemas(declared: Any) -> list[Any]:
-    """Unwrap a declaration: OpenAI nests it under ``function`` or ``custom``, Google keeps a list under a key
-    of its own."""
+    """Unwrap a tool declaration: OpenAI nests it under ``function`` or ``custom``, and Google stores a list
+    under a separate key."""
     if isinstance(declared, dict):
         for key in ("functionDeclarations", "function_declarations"):
             if isinstance(declared.get(key), list):

@@ -1,6 +1,6 @@
-"""Finds files with records, gzipped or not, and reads their lines and the JSON in them.
+"""Finds log files, compressed with gzip or not, and reads the lines and the JSON in them.
 
-A file that cannot be opened is an author's error; unreadable content is reported with its line."""
+A file that cannot be opened is an author's error. Unreadable content is reported with its line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Source(NamedTuple):
-    """A file to read, and its name in messages."""
+    """A file to read, and the name that messages use for it."""
 
     path: Path
     display_name: str
@@ -40,9 +40,9 @@ class Source(NamedTuple):
 def find_sources(
     names: Iterable[str], cwd: Path, *, warn: Callable[[str], None] = lambda _: None
 ) -> list[Source]:
-    """Return the files that the command line names: files as given, and the files with records in a folder
-    (only the journal if it is the folder of a run). ``warn`` is called for what is left out. Raises
-    ``AuthorError`` if a name does not exist or a file cannot be opened."""
+    """Return the log files that are specified on the command line. For a folder, these are the files with
+    records in it; for the folder of a run, only the journal. ``warn`` is called for everything that is
+    skipped. Raises ``AuthorError`` if a path does not exist or a file cannot be opened."""
     found: list[Source] = []
     problems: list[Problem] = []
     for name in names:
@@ -75,8 +75,8 @@ def _record_files(folder: Path) -> list[Path]:
 
 
 def _skipped_folders(folder: Path) -> str:
-    """Describe the subfolders of a folder, which are not read; empty if there are none or it is the folder of
-    a run."""
+    """Describe the subfolders of a folder, which are not read. Return an empty string if there are none or if
+    the folder is that of a run."""
     if (folder / JOURNAL).is_file():
         return ""
     count = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
@@ -84,8 +84,8 @@ def _skipped_folders(folder: Path) -> str:
 
 
 def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) -> list[Source]:
-    """Return the sources without those that are the same file under another name or were named twice;
-    ``warn`` is called for each."""
+    """Remove duplicate sources: the same file under a different name, or a file that was specified twice.
+    ``warn`` is called for each duplicate."""
     known: dict[str, Source] = {}
     for source in sources:
         first = known.setdefault(os.path.realpath(source.path), source)
@@ -150,7 +150,7 @@ class NumberedLine(NamedTuple):
 
 
 def lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
-    """Yield the lines that are not blank, stripped of white space and byte order marks."""
+    """Yield the lines that are not empty, without surrounding white space and byte order marks."""
     for line in raw_lines_of(source):
         if isinstance(line, UnreadableRecord):
             yield line
@@ -159,8 +159,8 @@ def lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
 
 
 def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
-    """Yield the lines as they are. If compressed data are damaged, the lines before the damage are yielded,
-    then the error."""
+    """Yield the lines unchanged. If compressed data is damaged, yield the lines before the damage, followed
+    by the error."""
     number = 0
     try:
         with _open(source.path) as file:
@@ -180,8 +180,8 @@ def _open(path: Path) -> IO[bytes]:
 
 
 class _UnpackedGzip(RawIOBase):
-    """The content of a gzip file. ``GzipFile`` fills a whole buffer at a time, and if the data end too early,
-    it loses what it had unpacked by then; this class returns that first."""
+    """The content of a gzip file. ``GzipFile`` fills a complete buffer at a time and, if the data ends
+    prematurely, discards what it has decompressed so far. This class returns that data first."""
 
     def __init__(self, path: Path) -> None:
         self._file = gzip.GzipFile(path, "rb")
@@ -200,13 +200,13 @@ class _UnpackedGzip(RawIOBase):
 
 
 def is_journal(source: Source) -> bool:
-    """Check by its first line whether a file is the journal of a run of agenteval."""
+    """Check whether a file is the journal of an agenteval run, by reading its first line."""
     first = next(lines_of(source), None)
     return isinstance(first, NumberedLine) and b'"run_started"' in first.data[:200]
 
 
 def check_journals(sources: Iterable[Source]) -> None:
-    """Raise ``AuthorError`` if a journal was written by another version of agenteval."""
+    """Raise ``AuthorError`` if a journal was written by an incompatible version of agenteval."""
     for source in filter(is_journal, sources):
         first = next(lines_of(source))
         try:
@@ -218,8 +218,8 @@ def check_journals(sources: Iterable[Source]) -> None:
 
 
 def parse(data: bytes) -> Any:
-    """Parse JSON in UTF-8. Values that strict JSON does not have (NaN) become null, half a surrogate pair
-    becomes U+FFFD. Raises ``ValueError`` or ``RecursionError``."""
+    """Parse JSON encoded in UTF-8. Values that strict JSON does not allow (NaN) become null. An unpaired
+    surrogate becomes U+FFFD. Raises ``ValueError`` or ``RecursionError``."""
     try:
         return from_json(data, allow_inf_nan=False)  # takes half the time, but accepts only strict JSON
     except ValueError:
@@ -227,20 +227,21 @@ def parse(data: bytes) -> Any:
 
 
 def no_constant(_: str) -> None:
-    """Replace NaN and the infinities by ``None``."""
+    """Replace NaN and infinite numbers with ``None``."""
 
 
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_stream(path: Path) -> bool:
-    """Check whether a path can be read only once: a pipe, a terminal, or a shell's process substitution."""
+    """Check whether a path can be read only once, because it is a pipe, a terminal, or a shell's process
+    substitution."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
-    """Copy a stream to a file of its own, because records are read more than once. Raises ``AuthorError`` if
-    its compression or encoding is not supported."""
+    """Copy a stream (such as stdin) to a temporary file, because records are read more than once. Raises
+    ``AuthorError`` if the compression or the encoding is not supported."""
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
         shutil.copyfileobj(stream, file, 1 << 20)
     source = Source(Path(file.name), shown)
@@ -250,7 +251,8 @@ def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
 
 
 def spool_path(path: Path, folder: Path, shown: str) -> Source:
-    """Copy a stream that has a path, opening it only once; see ``spool_stream``. Raises ``AuthorError``."""
+    """Copy a stream that has a path, opening the path only once. See ``spool_stream``. Raises
+    ``AuthorError``."""
     with wrap_read_errors("the stream", Place(shown)):
         if is_device(path):
             raise AuthorError(Problem("it is a device, not a file", "", Place(shown)))

@@ -1,8 +1,9 @@
-"""Extracts tool calls, tokens and agents from the spans of one turn. Pure.
+"""Extracts tool calls, token usage and agents from the OpenTelemetry spans of one turn. Pure.
 
-A call may appear in the span of the tool, in the model's answer that requested it, or in both, and a
-framework and the client below it may both write spans of it. Each call counts once: calls are matched by id,
-or else by tool and arguments. Of nested model spans, the innermost count."""
+A call may appear in the span of the tool, in the model's answer that requested it, or in both. Moreover, a
+framework and its underlying client may each write a span for the same call. Each call is counted once: calls
+are matched by id or, if there is none, by tool and arguments. In nested model spans, only the innermost
+count."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ _USAGE = {
         "ai.usage.reasoningTokens",
     ),
 }  # fmt: skip
-"""Counts by the names that ``read_usage`` knows, with the attributes that hold them."""
+"""Token counts by the names that ``read_usage`` accepts, with the attributes that contain them."""
 
 
 @dataclass
@@ -64,40 +65,40 @@ class _TracedCall:
 
     @property
     def start(self) -> float:
-        """When the call was made; 0 if that is unknown."""
+        """The start time of the call, or 0 if it is unknown."""
         return self.span.start or 0
 
 
 @dataclass(frozen=True)
 class TracedTurn:
-    """The calls and the usage that the spans of a turn show."""
+    """The calls and the usage found in the spans of a turn."""
 
     messages: tuple[Message, ...]
-    """The calls with their results, as an agent would list them."""
+    """The calls with their results, in the form in which an agent would report them."""
     usage: Usage | None
-    """The usage of all models; ``None`` if one of their spans does not report it."""
+    """The total usage of all models, or ``None`` if one of the model spans does not report it."""
     unclear: tuple[str, ...]
-    """Tools that were called with arguments that no span contains."""
+    """The names of tools whose arguments are missing from all spans."""
     unplaced: tuple[str, ...] = ()
     """Content of the spans that could not be placed."""
 
 
 def is_complete(spans: Sequence[RawSpan], root: str) -> bool:
-    """Check whether every span is connected to ``root``, the span that the trace began with. An exporter
-    sends a span after those that ended before it, so if all are connected, none is missing."""
+    """Check whether every span is connected to ``root``, the span that started the trace. An exporter sends a
+    span after the spans that ended before it, so no span is missing if all are connected."""
     known = {id_of(span) for span in spans} | {root}
     return bool(spans) and all(not parent_of(span) or parent_of(span) in known for span in spans)
 
 
 def has_served(spans: Iterable[RawSpan], root: str) -> bool:
-    """Check whether the span of the server that got the request is present, so that everything it waited for
-    has ended."""
+    """Check whether the span of the server that received the request is present. If so, everything that this
+    span waited for has ended."""
     return any(parent_of(span) == root and span.get("kind") in (2, "SPAN_KIND_SERVER") for span in spans)
 
 
 def turn_of(spans: Sequence[RawSpan], known: Iterable[ToolCall] = ()) -> TracedTurn:
-    """Return the turn that the spans show. ``known`` are calls that are known otherwise, each of which is
-    left out once."""
+    """Return the turn recorded in the spans. ``known`` are calls that are known from elsewhere; each of them
+    is omitted once."""
     tree, known = SpanTree(spans), list(known)
     calls, unread = _collect_calls(tree)
     for span in tree.models():
@@ -114,26 +115,26 @@ def turn_of(spans: Sequence[RawSpan], known: Iterable[ToolCall] = ()) -> TracedT
 
 
 class SpanCall(NamedTuple):
-    """A call that a span shows and the messages do not contain."""
+    """A call that is in a span but not in the messages."""
 
     span: Span
     name: str
     id: str
     messages: tuple[Message, ...]
     later: tuple[int, ...]
-    """The positions of calls in the messages that were made after this one."""
+    """The positions of those calls in the messages that were made after this call."""
 
 
 class SpanOnlyContent(NamedTuple):
-    """Content that only spans show, not the messages."""
+    """Content that is in the spans but not in the messages."""
 
     calls: list[SpanCall]
     results: dict[int, Message]
-    """Results by the positions of their calls in the messages."""
+    """Results, keyed by the positions of their calls in the messages."""
     unplaced: list[tuple[Span, Unplaced]]
     """Content that could not be placed, with its span."""
     earlier: list[tuple[Span, Unplaced]]
-    """The same, of turns before that of the span."""
+    """Unplaced content that belongs to turns before the turn of its span."""
 
 
 def find_span_only_content(
@@ -142,11 +143,11 @@ def find_span_only_content(
     known_before: Sequence[ToolCall],
     separate_spans: Sequence[Span],
 ) -> SpanOnlyContent:
-    """Return what spans show in addition to the calls that are ``known`` from the messages of a trace, in
-    chronological order.
+    """Return the content that the spans contain in addition to the ``known`` calls from the messages of a
+    trace, in chronological order.
 
-    ``known_before`` are the calls of messages before the first span. ``separate_spans`` are the spans whose
-    messages are not among those of the trace."""
+    ``known_before`` are the calls in messages before the first span. ``separate_spans`` are the spans whose
+    messages are not among the messages of the trace."""
     calls, unread = _collect_calls(tree)
     matched = _match_known(calls, known)
     results = {
@@ -169,8 +170,8 @@ def find_span_only_content(
 def _find_unread(
     tree: SpanTree, known: Iterable[CallLike], separate_spans: Sequence[Span] = ()
 ) -> list[tuple[Span, UnreadCall]]:
-    """Return for each span the first unread calls of its own turn and of earlier turns that are not known.
-    The input of a separate span is searched, too."""
+    """Return the first unread calls in each span that are not in ``known``: one of the span's own turn, and
+    one of earlier turns. In separate spans, the input is searched as well."""
     known = list(known)
     read, ids = ReadCalls(known), {call.id for call in known if call.id}
     found = []
@@ -191,14 +192,14 @@ def _find_unread(
 
 
 def _calls_in_inputs(tree: SpanTree, spans: Iterable[Span]) -> Iterator[ToolCall]:
-    """Yield the calls in the input of models."""
+    """Yield the calls in the input of model spans."""
     for span in spans:
         for step in chat.parse_steps(to_openai_messages_lenient(tree.contents_of(span).input_messages or ())):
             yield from step.tool_calls
 
 
 def _collect_calls(tree: SpanTree) -> tuple[list[_TracedCall], list[tuple[Span, Unplaced]]]:
-    """Return the calls of the spans, and the content of model answers that could not be placed."""
+    """Return the calls in the spans, and the content of model answers that could not be placed."""
     calls: list[_TracedCall] = []
     unread: list[tuple[Span, Unplaced]] = []
     for span in tree.ordered:
@@ -237,7 +238,7 @@ def _add_unless_known(call: _TracedCall, calls: list[_TracedCall]) -> None:
 
 
 def _merge_model_call(call: _TracedCall, calls: list[_TracedCall]) -> None:
-    """Merge a call that a model requested into the call that ran, or add it."""
+    """Merge a call that a model requested into the call that was executed, or add it if there is none."""
     ran = next((each for each in calls if call.id and each.id == call.id), None) or _find_unclaimed(
         call, calls
     )
@@ -250,8 +251,8 @@ def _merge_model_call(call: _TracedCall, calls: list[_TracedCall]) -> None:
 
 
 def _find_unclaimed(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedCall | None:
-    """Return a call that ran and was not yet matched to a model's request, by tool and by arguments as far as
-    they are known."""
+    """Return an executed call that has not been matched to a model's request yet. The tool and, if known, the
+    arguments must be equal."""
     free = [each for each in calls if each.ran and not each.merged and each.name == call.name]
     free = [each for each in free if not (each.id and call.id)]
     same = (each for each in free if each.args is not None and json_key(each.args) == json_key(call.args))
@@ -259,7 +260,7 @@ def _find_unclaimed(call: _TracedCall, calls: Iterable[_TracedCall]) -> _TracedC
 
 
 def _add_results_from_input(read: SpanContents, calls: Iterable[_TracedCall]) -> None:
-    """Add the results that a model was sent, by the ids of their calls."""
+    """Add the results in a model's input to the calls with the same ids."""
     without_result = {call.id: call for call in calls if call.id and not call.has_result}
     if not without_result:
         return
@@ -272,10 +273,10 @@ def _add_results_from_input(read: SpanContents, calls: Iterable[_TracedCall]) ->
 
 
 class _MatchedCalls(NamedTuple):
-    """The calls of spans that match known ones."""
+    """The calls in spans, matched with known calls."""
 
     places: Mapping[int, _TracedCall]
-    """The matched calls by the positions of the known ones."""
+    """The matched calls, keyed by the positions of the known calls."""
     rest: list[_TracedCall]
     """The calls without a match."""
 
@@ -322,7 +323,8 @@ def _result_of(call: _TracedCall, identity: str) -> Message:
 
 
 def _parse_arguments(written: Any) -> dict[str, Any] | None:
-    """Parse arguments from JSON, or from a printed Python dict, which some instrumentations write."""
+    """Parse arguments that are written as JSON or, by some instrumentation libraries, as a printed Python
+    dict."""
     value = _parse_json(written)
     if isinstance(value, str):
         try:

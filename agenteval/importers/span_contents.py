@@ -1,8 +1,8 @@
-"""Reads the messages of one span: a model's input and output, or those of an agent. Pure.
+"""Reads the messages in one span: the input and output of a model or of an agent. Pure.
 
-Supported are OpenTelemetry's conventions for generative models (also as any-agent and OpenLLMetry write
-them), OpenInference's and the AI SDK's: messages as JSON text, as lists, spread over several attributes, or
-as events."""
+Supported are the GenAI semantic conventions of OpenTelemetry (including the variants of any-agent and
+OpenLLMetry), OpenInference and the AI SDK. Messages may be written as JSON text, as lists, as several
+attributes, or as events."""
 
 from __future__ import annotations
 
@@ -42,17 +42,18 @@ _OUTPUT_ATTRIBUTES = (
     _ADK_ATTRIBUTES[1],
 )
 _TEXT_ATTRIBUTES = ("gen_ai.completion", "gen_ai.output")
-"""Attributes that may hold an answer as plain text, which may be ``[]``."""
+"""Attributes that may contain an answer as plain text, even if the text is ``[]``."""
 _AI_SDK_OUTPUT = ("ai.response.text", "ai.response.toolCalls")
-"""An answer of the AI SDK: its text and its calls."""
+"""The attributes of an answer in the AI SDK: its text and its calls."""
 _BODIES = ("body", "event.body", "gen_ai.event.content")
-"""Keys under which an event has its message as one value, in log records and in Azure's libraries."""
+"""Keys under which an event stores its message as a single value, in log records and in Azure's libraries."""
 _EVENT_MESSAGE_FIELDS = frozenset(("role", "content", "message", "parts", "tool_calls"))
 _OBJECT = re.compile(r"\s*(?:\[\s*)?\{")
 _JSON_ATTRIBUTES = (*_INPUT_ATTRIBUTES[:2], *_OUTPUT_ATTRIBUTES[:2], *_AI_SDK_INPUT, *_ADK_ATTRIBUTES)
-"""Attributes that hold messages as JSON and never plain text."""
+"""Attributes that always contain messages as JSON, never as plain text."""
 _AGENT_IO = ("input.value", "output.value")
-"""A user's request to an agent and its answer, which OpenInference has as texts."""
+"""The attributes in which OpenInference stores a user's request to an agent and the answer, both as plain
+text."""
 _SYSTEM = ("gen_ai.system_instructions",)
 _TOOLS = ("gen_ai.tool.definitions", "llm.tools", "ai.prompt.tools")
 _MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
@@ -61,25 +62,26 @@ _MESSAGE_FIELDS = frozenset(("role", "message", "message.role", "message.content
 
 @dataclass(frozen=True, slots=True)
 class SpanContents:
-    """The messages of a span."""
+    """The messages in a span."""
 
     input_messages: list[Any] | None
-    """The input; ``None`` if it is not recorded, empty if there were no messages before."""
+    """The input. ``None`` means that it was not recorded; an empty list means that there were no earlier
+    messages."""
     output_messages: list[Any]
     request: Mapping[str, Any]
-    """Other parts of the request: model, instructions, tools."""
+    """Other parts of the request: the model, instructions and tools."""
     source_keys: frozenset[str] = frozenset()
-    """The attributes that hold these messages, or ``events``."""
+    """The attributes that contain these messages, or ``events``."""
     is_agent_io: bool = False
-    """True if these are the input and output of an agent, which may be worded differently from those of its
-    models."""
+    """True if the messages are the input and output of an agent, whose wording may differ from that of the
+    agent's models."""
 
 
 class _FoundMessages(NamedTuple):
-    """Messages and the attributes that hold them."""
+    """Messages, and the attributes that contain them."""
 
     messages: list[Any] | None
-    """The messages; ``None`` if they are not recorded."""
+    """The messages, or ``None`` if they are not recorded."""
     read: tuple[str, ...] = ()
 
 
@@ -106,7 +108,7 @@ def contents_of(span: Span) -> SpanContents:
 
 
 def _find_messages(span: Span, input_found: _FoundMessages) -> tuple[_FoundMessages, _FoundMessages]:
-    """Return the input and the output, from attributes or, if neither is there, from events."""
+    """Return the input and the output, which are read from attributes or, if there are none, from events."""
     output_found = _messages_in_attributes(span.attributes, _OUTPUT_ATTRIBUTES)
     if output_found.messages is None and input_found.read == _AI_SDK_INPUT:
         output_found = _ai_sdk_answer(span.attributes)
@@ -133,7 +135,7 @@ def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _find_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, Any]:
-    """Return the first of these attributes that is present, with its name."""
+    """Return the value and the name of the first of these attributes that is present."""
     for name in names:
         found = find_value(attributes, name)
         if found is not MISSING and found is not None:
@@ -144,13 +146,14 @@ def _find_attribute(attributes: Mapping[str, Any], names: tuple[str, ...]) -> tu
 
 
 def _spread_values(attributes: Mapping[str, Any], name: str) -> Any:
-    """Return a value that is spread over several attributes: ``name.0.role``, ``name.0.content``."""
+    """Return a value that is split into several attributes, such as ``name.0.role`` and
+    ``name.0.content``."""
     below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
     return unflatten(below) if any(key[:1].isdecimal() for key in below) else None
 
 
 def unflatten(fields: Mapping[str, Any]) -> Any:
-    """Convert fields with dotted names to nested objects; numbered ones become lists."""
+    """Convert fields with dotted names to nested objects. Numbered fields become lists."""
     groups: dict[str, Any] = {}
     for key, value in fields.items():
         head, dot, rest = str(key).partition(".")
@@ -187,7 +190,7 @@ def _messages_in_attributes(attributes: Mapping[str, Any], names: tuple[str, ...
 
 
 def _messages_in_object(found: Mapping[str, Any]) -> list[Any]:
-    """Return the messages of an object: a request, or a response in the form of Google's client."""
+    """Return the messages in an object, which is a request or a response in the form of Google's client."""
     for key in ("messages", "contents"):
         if isinstance(found.get(key), list):
             return list(found[key])
@@ -196,8 +199,8 @@ def _messages_in_object(found: Mapping[str, Any]) -> list[Any]:
 
 
 def _listed_messages(found: Any, role: str) -> list[Any]:
-    """Return the messages of a list; empty if it holds other things. ``role`` is used for messages without
-    one."""
+    """Return the messages in a list, or an empty list if it contains anything else. ``role`` is used for
+    messages that have no role."""
     if not isinstance(found, list) or not found:
         return []
     if all(map(_is_bare_call, found)):
@@ -230,8 +233,8 @@ def _messages_in_events(span: Span) -> tuple[_FoundMessages, _FoundMessages]:
 
 
 def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message of an event. An event that cannot be read is returned as it is, so that it is
-    reported as unplaced."""
+    """Return the message in an event. An event that cannot be read is returned unchanged, so that it is
+    reported as unplaced content."""
     found, role = dict(fields), ROLES_OF_EVENTS[name]
     is_cut = any(is_broken_json(fields.get(key), _OBJECT) for key in _BODIES)
     for key in (*_BODIES, "message"):
@@ -251,8 +254,8 @@ def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
-    """Return the fields of a message that is a single value or has its content in one. ``is_text`` means that
-    the value may be any text, even one that is JSON."""
+    """Return the fields of a message that is a single value or stores its content in one. ``is_text`` means
+    that the value may be any text, even if the text is valid JSON."""
     inner = read_json(value)
     if isinstance(inner, dict) and not _EVENT_MESSAGE_FIELDS.isdisjoint(inner):
         return inner
@@ -261,7 +264,7 @@ def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
 
 
 def _parse_content_blocks(value: Any, role: str) -> Any:
-    """Return a text, or the blocks of one that is written as JSON."""
+    """Return a string, or the content blocks if the string contains them as JSON."""
     found = list_of(read_json(value))
     blocks = {"toolResult"} if role == "tool" else {"type", "text", "toolUse", "toolResult"}
     is_in_blocks = not any(blocks.isdisjoint(object_of(each)) for each in found)
@@ -277,8 +280,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    """Check whether a value is an item of a reply that names its type, such as a ``function_call``, and is
-    not a text."""
+    """Check whether a value is a typed item of a reply, such as a ``function_call``, rather than a string."""
     return isinstance(value, dict) and isinstance(value.get("type"), str) and "text" not in value
 
 
@@ -305,7 +307,7 @@ def _normalize_message(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _openinference_call(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the single call that a message may have in fields of its own, as in OpenAI's older API."""
+    """Return the single call that a message may contain in separate fields, as in OpenAI's legacy API."""
     name, arguments = (message.get(f"function_call_{field}") for field in ("name", "arguments_json"))
     if (name is None and arguments is None) or message.get("function_call"):
         return {}
@@ -313,7 +315,7 @@ def _openinference_call(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _normalize_part(part: Any) -> Any:
-    """Convert a part of a message from OpenTelemetry's form to the common one."""
+    """Convert a part of a message from OpenTelemetry's form to the form used by all parsers."""
     kind = part.get("type") if isinstance(part, dict) else None
     if kind == "text" and "content" in part:
         return {"type": "text", "text": part["content"]}
@@ -338,7 +340,7 @@ _LISTS_OF_MESSAGES = (
     ("contents", "content", _unwrap_part),
     ("parts", "content", _normalize_part),
 )
-"""The key of a list in a message, its common key, and the function that reads its elements."""
+"""The key of a list in a message, the common key for this list, and the function that reads its elements."""
 
 
 def _request_fields(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -354,7 +356,7 @@ def _request_fields(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parse_declaration(declared: Any) -> Any:
-    """Return the declaration of a tool. OpenInference keeps the schema as text."""
+    """Return the declaration of a tool. OpenInference stores the schema as text."""
     if not isinstance(declared, dict):
         return declared
     fields = unflatten({key: value for key, value in declared.items() if key.partition(".")[0] == "tool"})

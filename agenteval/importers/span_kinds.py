@@ -1,7 +1,7 @@
-"""Classifies the spans of a trace: calls of tools, answers of models, and other steps. Pure.
+"""Classifies the spans of a trace: tool calls, model answers, and other steps. Pure.
 
-Many libraries write spans, each with its own names for their kinds. A span of an unknown kind may be a call,
-so it is unplaced (``agenteval.messages.unplaced_entries``)."""
+Many libraries write spans, each with different names for the kinds of spans. A span of an unknown kind may be
+a tool call, so it is reported as unplaced (``agenteval.messages.unplaced_entries``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = (
     "gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind",
     "langfuse.observation.type", "mlflow.spanType", "ai.operationId",
 )  # fmt: skip
-"""Attributes that hold the kind of a span."""
+"""Attributes that contain the kind of a span."""
 _UNKNOWN_KINDS = frozenset(("", "span", "event", "unknown"))
 _TOOLS = frozenset(("execute_tool", "tool", "ai.toolcall"))
 _MODELS = frozenset((
@@ -28,16 +28,18 @@ _AGENTS = frozenset(("agent", "invoke_agent"))
 _AUXILIARY = frozenset(
     ("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator")
 )
-"""Steps whose models are asked about a conversation rather than in it."""
+"""Steps in which models process a conversation from the outside rather than taking part in it."""
 _CYCLE = "execute_event_loop_cycle"
-"""The span that Strands writes around those of a model and its tools; some versions give it no kind."""
+"""The span that Strands writes around the spans of a model and its tools. Some versions do not set its kind.
+"""
 _KINDS_WITHOUT_CALLS = frozenset((
     *_AGENTS, *_AUXILIARY, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session",
     "prompt", "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext",
     "ai.generateobject", "ai.streamobject", "ai.embed", "ai.embedmany", "ai.embed.doembed",
     "ai.embedmany.doembed",
 ))  # fmt: skip
-"""Spans of a framework around those of its models and tools. Their content is still searched for calls."""
+"""The kinds of spans that a framework writes around the spans of its models and tools. Their content is still
+searched for calls."""
 _CONVENTIONS = (
     "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
     "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
@@ -46,7 +48,7 @@ _CONVENTIONS = (
 """
 _SERVER_KINDS = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
 _RUNNING_TOOLS = re.compile(r"running (?:\d+ )?tools?")
-"""The name of the span that Pydantic AI writes around those of its tools."""
+"""The name of the span that Pydantic AI writes around the spans of its tools."""
 _NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name",
           "tool_call.function.name")  # fmt: skip
 _NAMES_OF_TOOLS = ("traceloop.entity.name",)
@@ -61,7 +63,7 @@ ARGUMENTS = (*_OWN_ARGUMENTS, "traceloop.entity.input", "langfuse.observation.in
 RESULTS = (*_OWN_RESULTS, "traceloop.entity.output", "langfuse.observation.output", "mlflow.spanOutputs",
            "gen_ai.output", "output.value")  # fmt: skip
 TOOL_ATTRIBUTES = frozenset((*_NAMES, *CALL_IDS, *ARGUMENTS, *RESULTS))
-"""The attributes of a tool's span that describe its call."""
+"""The attributes in a tool's span that describe its call."""
 _TOOL_NAME_PREFIXES = ("execute_tool ", "tools/call ")
 _FINISH_ATTRIBUTES = (
     "gen_ai.response.finish_reasons",
@@ -71,17 +73,17 @@ _FINISH_ATTRIBUTES = (
 )
 _TOOL_FINISH_REASONS = ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call")
 _KNOWN_EVENT_PREFIXES = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
-"""Prefixes of known events, whose attributes are read like those of the span."""
+"""Name prefixes of known events, whose attributes are read in the same way as those of the span."""
 
 
 EVENT_LISTS = ("events", "span_events")
 UNSEEN = "unseen"
-"""The key under which a span converted from another library lists steps that are absent: ``what``, and
-``unless``, the ids of spans that make it obsolete if all are in the trace (``None``: any span within this one
-does)."""
+"""The key under which a converted span of another tracer lists absent steps. Each entry has ``what``, a
+description, and ``unless``, the ids of spans that make the entry obsolete if all of them are in the trace
+(``None``: the entry is obsolete if any span is nested in this span)."""
 WHOLE_REQUEST = "whole"
-"""The key that marks the outermost step of another library as a whole request: ``said``, or ``object`` if the
-output may be anything, such as a state."""
+"""The key that marks the outermost step of another tracer as a complete request. The value is ``said``, or
+``object`` if the output may be anything, such as a state."""
 _SPAN_FIELDS = frozenset((
     "attributes", *EVENT_LISTS, UNSEEN, "links", "status", "resource", "context", "parent", "scope",
     "instrumentationScope", "instrumentation_scope",
@@ -92,11 +94,11 @@ _CONVENTION_PREFIXES = frozenset((
     "openinference", "otel", "output", "pydantic_ai", "resource", "retrieval", "service", "session", "tag",
     "tags", "telemetry", "thread", "tool", "traceloop", "user",
 ))  # fmt: skip
-"""The first part of attributes whose objects belong to a convention."""
+"""First components of the names of attributes whose objects belong to a convention."""
 
 
 def kind_of(attributes: Mapping[str, Any]) -> str:
-    """Return the kind of a span in lower case; empty if it names none."""
+    """Return the kind of a span in lower case, or an empty string if the span does not specify one."""
     for key in _KINDS:
         kind = str(attributes.get(key) or "").strip('"').lower()
         if kind not in _UNKNOWN_KINDS:
@@ -105,8 +107,9 @@ def kind_of(attributes: Mapping[str, Any]) -> str:
 
 
 def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
-    """Return the tool that a span is a call of; empty if it is something else. A tool's name counts even if
-    the kind is unknown. ``name`` is the name of the span."""
+    """Return the name of the tool that a span calls, or an empty string if the span is not a tool call. An
+    attribute with a tool's name is sufficient even if the kind is unknown. ``name`` is the name of the span.
+    """
     kind = kind_of(attributes)
     if kind in _MODELS or kind in _KINDS_WITHOUT_CALLS:
         return ""
@@ -121,14 +124,14 @@ def tool_in(name: str, attributes: Mapping[str, Any]) -> str:
 
 
 def is_known_tool(attributes: Mapping[str, Any]) -> bool:
-    """Check whether the span of a tool proves that the tool exists, even if the call failed. Agent frameworks
-    also write one for a tool that does not exist."""
+    """Check whether the span of a tool call proves that the tool exists, even if the call failed. Agent
+    frameworks also write such spans for tools that do not exist (hallucinated tools)."""
     return any(attributes.get(key) for key in ("langsmith.span.kind", "langfuse.observation.type"))
 
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the calls that a span or event names although it is not of a tool: the attribute that names each,
-    its tool and its id. The tool, the id or both may be missing."""
+    """Yield the calls that a span or an event mentions although it is not a tool span: for each, the name of
+    the attribute, the tool and the id of the call. The tool, the id or both may be missing."""
     found = [
         key for key in (*_NAMES, *CALL_IDS, *_OWN_ARGUMENTS, *_OWN_RESULTS) if attributes.get(key) is not None
     ]
@@ -139,12 +142,12 @@ def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str,
 
 
 def is_model(kind: str) -> bool:
-    """Check whether spans of that kind are of a model."""
+    """Check whether spans of this kind are model requests."""
     return kind in _MODELS
 
 
 def is_agent(kind: str) -> bool:
-    """Check whether spans of that kind are of an agent's run."""
+    """Check whether spans of this kind are agent runs."""
     return kind in _AGENTS
 
 
@@ -153,7 +156,7 @@ def is_auxiliary(kind: str) -> bool:
 
 
 def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
-    """Check whether a model ended its answer to have a tool called."""
+    """Check whether a model ended its answer with a request to call a tool."""
     ends = str([attributes.get(key) for key in _FINISH_ATTRIBUTES])
     return any(word in ends for word in _TOOL_FINISH_REASONS)
 
@@ -161,9 +164,9 @@ def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
 def unplaced_span(
     span: Mapping[str, Any], attributes: Mapping[str, Any], *, is_known: bool
 ) -> Unplaced | None:
-    """Return why a span could not be placed; ``None`` if its kind and its events are known. ``is_known``
-    means that it is accounted for otherwise: its messages are read, or all other spans of its trace are
-    within it."""
+    """Return the reason why a span could not be placed, or ``None`` if its kind and its events are
+    known. ``is_known`` means that the span is accounted for in another way: its messages are read, or all
+    other spans of the trace are nested in it."""
     kind, name = kind_of(attributes), str(span.get("name") or "")
     if is_known or _is_known(span, attributes, kind):
         if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":

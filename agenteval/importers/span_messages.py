@@ -1,23 +1,23 @@
-"""Merges the messages of a trace, or of the traces of one session, so that each appears once and in its turn.
-Pure.
+"""Merges the messages in the spans of a trace, or of all traces in a session, so that each message appears
+once and in the correct turn. Pure.
 
-A model's span holds the messages before it and its answer; an agent's holds the user's request and the final
-answer. All of them form one tree of messages: a span whose input is known walks along the tree and adds what
-follows. So the order of spans does not matter, and a question that was asked twice has two answers in one
-turn.
+The span of a model contains all earlier messages and its answer; the span of an agent contains the user's
+request and the final answer. All messages form a tree. A span whose input is known follows the tree and adds
+the messages that come next. The order of spans is therefore irrelevant, and a question that was asked twice
+has two answers in one turn.
 
-- A message is recognized by the ids of its calls or, if it has none, by its role, text and calls.
-- The spans of the outermost agent hold the conversation. Those of an agent that a tool or another agent
-  called are separate from it, unless they begin with all messages so far: a handoff.
-- A span around others of its agent repeats their messages; its further messages are inserted among them.
-  An agent's answer that is only a text of its span counts if no span within holds an answer. If a span is a
-  whole request (``WHOLE_REQUEST``), its input is the user's message, and models with other inputs are
-  separate.
-- An empty answer is in no history: it is inserted before the next message of a user, or at the end. If no
-  span holds the answer there, the turn is not fully seen.
+- A message is recognized by the ids of its calls or, if there are no ids, by its role, text and calls.
+- The spans of the outermost agent contain the conversation. The spans of an agent that was called by a tool
+  or by another agent are separate, unless they begin with all messages so far (a handoff).
+- A span around other spans of its agent repeats their messages; its additional messages are inserted between
+  them. An agent's answer that is only a text attribute of its span counts only if no nested span contains an
+  answer. If a span is a complete request (``WHOLE_REQUEST``), its input is the user's message, and models
+  with different inputs are separate.
+- An empty answer does not appear in any later input. It is inserted before the next user message, or at the
+  end. If no span contains the answer there, the turn is not fully seen.
 - A span whose input does not begin with the messages so far is appended, and the gap before it is not fully
-  seen. It is known to be the next turn if it belongs to another invocation or another trace and names the
-  same conversation, or if a span around them holds all messages of the users."""
+  seen. The span is known to be the next turn in either of two cases: it belongs to another invocation or
+  another trace and names the same conversation, or a span around both contains all user messages."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from agenteval.messages.unplaced_entries import Unplaced
 
 
 class SpanMessages(NamedTuple):
-    """The conversation in the spans of a trace."""
+    """The conversation found in the spans of a trace."""
 
     messages: list[Any]
     turns: Mapping[Span, int]
-    """By span, how many user messages there were when it ended."""
+    """The number of user messages at the end of each span, keyed by span."""
     separate_spans: Sequence[Span]
     """The spans whose messages are not part of the user's conversation."""
     request: Mapping[str, Any]
-    """Other parts of the models' requests, such as tools."""
+    """Other parts of the requests to models, such as tools."""
     error: str
-    """Why the last span failed; empty if it did not."""
+    """The reason why the last span failed, or an empty string if it did not fail."""
 
 
 def messages_of(tree: SpanTree) -> SpanMessages | None:
-    """Return the messages of a trace; ``None`` if no span holds one."""
+    """Return the messages in a trace, or ``None`` if no span contains any."""
     with_messages = [span for span in tree.ordered if tree.holds_messages(span)]
     if not with_messages:
         return None
@@ -77,7 +77,8 @@ def messages_of(tree: SpanTree) -> SpanMessages | None:
 
 
 def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Span]]:
-    """Return the spans of the outermost agent, and those of other agents that no tool called."""
+    """Return the spans of the outermost agent, and the spans of other agents that were not called
+    by a tool."""
     depth = {span: tree.depth(span) for span in spans}
     outermost = min(depth.values())
     level = {span for span in spans if depth[span][0] == outermost[0]}
@@ -86,7 +87,7 @@ def _outermost(spans: Sequence[Span], tree: SpanTree) -> tuple[set[Span], set[Sp
 
 
 def _request_of(spans: Iterable[Span], tree: SpanTree) -> dict[str, Any]:
-    """Return other parts of the models' requests; later spans take precedence."""
+    """Return other parts of the requests to models. Later spans take precedence."""
     request: dict[str, Any] = {}
     for span in spans:
         request |= tree.contents_of(span).request
@@ -94,7 +95,7 @@ def _request_of(spans: Iterable[Span], tree: SpanTree) -> dict[str, Any]:
 
 
 def _tools_in(tree: SpanTree) -> list[Any]:
-    """Return the tools that any span declares and those that ran."""
+    """Return the tools that are declared in any span, and the tools that were executed."""
     tools: list[Any] = []
     for span in tree.ordered:
         tools += [each for each in list_at(tree.contents_of(span).request, "tools") if each not in tools]
@@ -106,10 +107,11 @@ def _tools_in(tree: SpanTree) -> list[Any]:
 def _outer_spans(
     with_messages: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader
 ) -> list[Span]:
-    """Return the spans around others that repeat their messages.
+    """Return the enclosing spans that repeat the messages of the spans nested in them.
 
-    Removed from ``own`` are the spans within an outer one that share no message with it, and an outer span
-    with only the texts of an agent whose models have answers of their own."""
+    Two kinds of spans are removed from ``own``: nested spans that share no message with the enclosing span,
+    and an enclosing span that contains only the request and the answer of an agent whose models have their
+    own answers."""
     ordered = [span for span in with_messages if span in own]
     inner = tree.nested_spans(ordered)
     units = {span: _user_units(reader.units(span, tree)) for span in ordered if inner}
@@ -136,7 +138,7 @@ def _shares(some: Sequence[_Unit], others: Sequence[_Unit]) -> bool:
 
 
 def _user_units(units: list[_Unit]) -> list[_Unit]:
-    """Return the messages of users or, if there are none, all."""
+    """Return the user messages or, if there are none, all messages."""
     return [each for each in units if each.role == "user"] or units
 
 
@@ -144,26 +146,27 @@ def _user_units(units: list[_Unit]) -> list[_Unit]:
 
 
 class _Unit(NamedTuple):
-    """One message of a user or an agent."""
+    """A single message of a user or an agent."""
 
     role: str
     text: str
     ids: frozenset[str]
-    """The ids of its calls."""
+    """The ids of the calls."""
     calls: tuple[Any, ...]
-    """The names and arguments of its calls."""
+    """The names and arguments of the calls."""
 
 
 class _Item(NamedTuple):
-    """A message as it was written, with its comparable content."""
+    """A message as it was written, together with its comparable content."""
 
     unit: _Unit | None
-    """The comparable content; ``None`` for instructions, results, content that could not be placed, and
-    answers that are empty or whose calls are not recorded, because no history contains those."""
+    """The comparable content. ``None`` for messages that do not appear in later inputs: instructions,
+    results, content that could not be placed, and answers that are empty or whose calls were not
+    recorded."""
     message: Any
     is_system: bool = False
     is_silent: bool = False
-    """True for an answer that is empty or whose calls are not recorded."""
+    """True for an answer that is empty or whose calls were not recorded."""
 
 
 def _parse_item(message: Any) -> _Item:
@@ -183,16 +186,17 @@ def _to_unit(spoken: Sequence[ParsedMessage]) -> _Unit:
 
 
 def _is_same(one: _Unit, other: _Unit, *, is_new: bool = False) -> bool:
-    """Compare two messages by the ids of their calls. A repeated message may have other ids and has the same
-    content at the same position; a new one (``is_new``) has ids of its own."""
+    """Check whether two messages are the same, by the ids of their calls. A repeated message may have
+    different ids if its content and position are the same. A new message (``is_new``) has ids that do not
+    occur elsewhere."""
     if one.ids and other.ids and (is_new or not one.ids.isdisjoint(other.ids)):
         return not one.ids.isdisjoint(other.ids)
     return (one.role, one.calls) == (other.role, other.calls) and one.text == other.text
 
 
 class _ItemReader:
-    """Parses messages. Because spans repeat earlier messages, those that begin exactly like the previous list
-    are not parsed again."""
+    """Parses messages. Spans repeat earlier messages, so messages at the beginning that are equal to those in
+    the previous list are not parsed again."""
 
     def __init__(self) -> None:
         self._last: list[_Item] = []
@@ -218,7 +222,7 @@ class _ItemReader:
 
 @dataclass(slots=True, eq=False)
 class _MessageNode:
-    """A message in the tree."""
+    """A message in the message tree."""
 
     unit: _Unit
     message: Any
@@ -226,19 +230,19 @@ class _MessageNode:
     turn: int
     next_nodes: list[_MessageNode] = field(default_factory=list)
     after: list[Any] = field(default_factory=list)
-    """The results of its calls, and content that could not be placed."""
+    """The results of the message's calls, and content that could not be placed."""
     silent: list[Any] = field(default_factory=list)
-    """An empty answer, or the mark of an answer that no span holds."""
+    """An empty answer, or a placeholder for an answer that no span contains."""
     is_end: bool = False
-    """True if the messages of a span end with it."""
+    """True if this message is the last message of a span."""
     is_open: bool = False
-    """True if its answer is not recorded."""
+    """True if the answer to this message was not recorded."""
     gap: Unplaced | None = None
-    """A note about messages that may be missing before it."""
+    """A note about messages that may be missing before this message."""
 
     def next(self, unit: _Unit, *, is_new: bool = False) -> _MessageNode | None:
-        """Return the node after this one with the same message. Some spans write the calls of one answer as
-        several messages."""
+        """Return the following node that contains the same message. Some spans write the calls of one answer
+        as several messages."""
         if unit.ids and unit.ids <= self.unit.ids:
             return self
         found = next(
@@ -263,7 +267,7 @@ class _MessageNode:
         return not is_silent and bool(self.unit.calls or self.unit.role == "user")
 
     def leave_unanswered(self, before: Span) -> None:
-        """Mark that the agent's answer here is missing, because a span continues without it."""
+        """Mark the agent's answer to this message as missing, because a span continues without the answer."""
         if self.is_unanswered:
             what = f"the answer before the span '{before.name[:40]}', which no span contains"
             self.silent = [mark_unplaced(Unplaced(what))]
@@ -272,8 +276,8 @@ class _MessageNode:
 class _ConversationTree:
     """The tree of messages, built span by span.
 
-    ``_start_nodes`` are the nodes after which spans began that do not repeat the earlier messages.
-    ``_last_node_in`` is the last node of the spans within another."""
+    ``_start_nodes`` are the nodes that are followed by spans that do not repeat the earlier messages.
+    ``_last_node_in`` is the last node added by the spans nested in another span."""
 
     def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
         self._tree = tree
@@ -309,8 +313,8 @@ class _ConversationTree:
         self._last_node_in.update(dict.fromkeys(self._tree.ancestors(span), end))
 
     def take_over(self, span: Span) -> bool:
-        """Check whether another agent answers after all messages so far, which its input rephrases: the
-        outermost agent called a tool and did not go on. If so, add its span."""
+        """Check whether another agent answers after all messages so far, which are rephrased in its input:
+        the outermost agent called a tool and did not continue. If so, add the span of the other agent."""
         is_open = bool(self._last_node.unit.calls) and not self._last_node.next_nodes
         goes_on = is_open and self._previous_span is not None and self._previous_span.is_before(span)
         if goes_on:
@@ -318,7 +322,8 @@ class _ConversationTree:
         return goes_on
 
     def hand_over(self, span: Span) -> bool:
-        """Check whether another agent goes on after all messages so far. If so, add its span."""
+        """Check whether another agent continues after all messages so far (a handoff). If so, add
+        its span."""
         units = [
             each.unit
             for each in self._reader.items(self._tree.contents_of(span).input_messages or ())
@@ -330,8 +335,8 @@ class _ConversationTree:
         return goes_on
 
     def _start_of(self, units: Sequence[_Unit], span: Span) -> tuple[_MessageNode, Unplaced | None]:
-        """Return the node where the messages of a span begin, and a note about what may be missing before
-        them."""
+        """Return the node where the messages of a span begin, and a note about messages that may be missing
+        before them."""
         if not self._nodes:
             return self._root, None
         if not units:
@@ -350,13 +355,15 @@ class _ConversationTree:
         return self._last_node, None if self._is_next(span) else _maybe_missing(span, _CONVERSATION_ID_HINT)
 
     def _is_continuous(self, node: _MessageNode, left: Sequence[_Unit], span: Span) -> bool:
-        """Check that nothing is missing between the last known message and the ``left`` ones of a span."""
+        """Check that no message is missing between the last known message and the ``left`` remaining messages
+        of a span."""
         if not left:
             return not self._is_invoked_again(span)
         return node.is_open or (node.is_end and all(each.role == "user" for each in left))
 
     def _reach(self, node: _MessageNode, units: Sequence[_Unit]) -> tuple[_MessageNode, int]:
-        """Follow the known messages from a node. Return the last of them and their number."""
+        """Follow the known messages, starting at a node. Return the last known message and the number of
+        known messages."""
         for known, unit in enumerate(units):
             found = node.next(unit)
             if found is None:
@@ -383,12 +390,11 @@ class _ConversationTree:
         return node
 
     def _add_instructions(self, items: Iterable[_Item]) -> None:
-        """Add the instructions, which models get with every request, once before everything else."""
+        """Add the instructions, which are repeated in every model request, once at the beginning."""
         self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
     def _is_invoked_again(self, span: Span) -> bool:
-        """Check whether an agent is invoked again with known messages, because users may write the same
-        twice."""
+        """Check whether an agent is invoked again with known messages, because users may repeat a message."""
         before, tree = self._previous_span, self._tree
         if before is None or tree.agent(before) != tree.agent(span):
             return False
@@ -413,7 +419,7 @@ class _ConversationTree:
         self._nodes.sort(key=lambda node: node.turn)
 
     def add_outer(self, span: Span) -> None:
-        """Add a span around others: each of its messages is known or is inserted at its position."""
+        """Add an enclosing span: each of its messages is either known or inserted at its position."""
         last = self._last_node_in.get(span, self._root)
         input_count, items = self._outer_items(span)
         self._add_instructions(items)
@@ -439,7 +445,7 @@ class _ConversationTree:
         self._close_gaps(known)
 
     def _outer_items(self, span: Span) -> tuple[int, list[_Item]]:
-        """Return the number of input messages of a span around others, and its input and output."""
+        """Return the number of input messages in an enclosing span, and all its input and output messages."""
         read = self._tree.contents_of(span)
         input_messages, output_messages = (
             read.input_messages or [],
@@ -448,27 +454,27 @@ class _ConversationTree:
         return len(input_messages), self._reader.items([*input_messages, *output_messages])
 
     def _close_gaps(self, known: Sequence[_MessageNode]) -> None:
-        """Remove the notes about gaps if one span holds all messages of the users."""
+        """Remove the notes about gaps if a single span contains all user messages."""
         if all(each in known for each in self._nodes if each.unit.role == "user"):
             for each in self._nodes:
                 each.gap = None
 
     def _place_of(self, unit: _Unit, at: int, ids: frozenset[str]) -> int | None:
-        """Return the position of a known message from ``at`` on. ``ids`` are those of all known calls; a
-        message with other ids is new."""
+        """Return the position of a known message, searching from ``at``. ``ids`` are the ids of all known
+        calls. A message with other ids is new."""
         left = range(at, len(self._nodes)) if unit.ids <= ids else ()
         return next((n for n in left if _is_same(self._nodes[n].unit, unit)), None)
 
     def _place_of_answer(self, at: int, last: _MessageNode, *, is_end: bool) -> int:
-        """Return the position of an answer that no other span holds. ``last`` is the last message of the
-        spans within."""
+        """Return the position for an answer that no other span contains. ``last`` is the last message in the
+        nested spans."""
         if last in self._nodes:
             return max(at, self._nodes.index(last) + 1)
         return self._end_of_turn(at) if is_end else at
 
     def _start_of_outer(self, units: Sequence[_Unit], last: _MessageNode) -> int:
-        """Return the position where the messages of a span around others begin, whose last message is
-        ``last``, because users may write the same in several turns."""
+        """Return the position at which the messages of an enclosing span begin. ``last`` is the last message
+        in the nested spans; it is required because users may repeat a message in several turns."""
         if last not in self._nodes or [each.role for each in units].count("user") != 1:
             return 0
         at = self._nodes.index(last)
@@ -477,7 +483,7 @@ class _ConversationTree:
         return at if _is_same(self._nodes[at].unit, units[0]) else 0
 
     def _end_of_turn(self, at: int) -> int:
-        """Return the position of the next user message, or the end."""
+        """Return the position of the next user message, or the end of the conversation."""
         left = range(at, len(self._nodes))
         return next((n for n in left if self._nodes[n].unit.role == "user"), len(self._nodes))
 
@@ -497,7 +503,7 @@ class _ConversationTree:
 
 
 def _path_to(node: _MessageNode) -> list[_MessageNode]:
-    """Return the nodes before ``node``, from the first on."""
+    """Return the nodes before ``node``, starting with the first."""
     path = []
     while node.parent:
         node = node.parent

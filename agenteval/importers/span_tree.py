@@ -1,4 +1,5 @@
-"""Arranges the spans of a trace as a tree and finds those of models, tools and agents. Pure."""
+"""Arranges the OpenTelemetry spans of a trace as a tree, and finds the spans of models, tools and agents.
+Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _INVOKES = "invoke_agent "
 
 
 class SpanTree:
-    """Spans, each id once, in chronological order (in the given order if one has no time). The content of
-    each span is parsed once."""
+    """Spans without duplicate ids, in chronological order (or in the given order if any time is missing). The
+    content of each span is parsed once."""
 
     def __init__(self, raw: Sequence[RawSpan]) -> None:
         spans = map(Span, raw)
@@ -47,7 +48,7 @@ class SpanTree:
         return self._contents[span]
 
     def ancestors(self, span: Span) -> Iterator[Span]:
-        """Yield the spans around a span, innermost first."""
+        """Yield the ancestors of a span, innermost first."""
         trace, seen = span.trace, {span.id}
         while (parent := span.parent) and parent not in seen and (trace, parent) in self._by_id:
             seen.add(parent)
@@ -55,12 +56,13 @@ class SpanTree:
             yield span
 
     def self_and_ancestors(self, span: Span) -> Iterator[Span]:
-        """Yield the span and the spans around it, innermost first."""
+        """Yield the span itself, then its ancestors, innermost first."""
         yield span
         yield from self.ancestors(span)
 
     def nested_spans(self, spans: Sequence[Span]) -> dict[Span, list[Span]]:
-        """Return those of the spans that contain others of them, with these others."""
+        """Return those of the given spans that contain other given spans, each with the spans
+        nested in it."""
         found: dict[Span, list[Span]] = {}
         members = set(spans)
         for span in spans:
@@ -69,15 +71,16 @@ class SpanTree:
         return found
 
     def is_within_tool(self, span: Span, name: str) -> bool:
-        """Check whether a span is within another call of the same tool, which it carries out."""
+        """Check whether a span is nested in another call of the same tool, because that call is carried out
+        by this span."""
         return any(each.tool == name for each in self.ancestors(span))
 
     def models(self) -> list[Span]:
-        """Return the innermost spans of models."""
+        """Return the innermost model spans."""
         return self._innermost([span for span in self.ordered if self._is_model(span)])
 
     def answers(self) -> list[Span]:
-        """Return the innermost spans that hold an answer."""
+        """Return the innermost spans that contain an answer."""
         return self._innermost([span for span in self.ordered if self.contents_of(span).output_messages])
 
     def _innermost(self, spans: Sequence[Span]) -> list[Span]:
@@ -94,8 +97,8 @@ class SpanTree:
         return bool(self.contents_of(span).output_messages) or span.first_attribute(INPUT_TOKENS) is not None
 
     def unplaced(self) -> Iterator[tuple[Span, Unplaced]]:
-        """Yield spans of unknown kind, absent spans that others refer to, and model answers that requested
-        tools but are not recorded, if no span of a tool is recorded either."""
+        """Yield spans of unknown kind, absent spans that other spans refer to, and unrecorded model answers
+        that requested tools. The latter are omitted if any tool span was recorded."""
         outermost = self._outermost()
         runs_tools = any(span.tool for span in self.ordered)
         parents = {(span.trace, span.parent) for span in self.ordered}
@@ -112,8 +115,8 @@ class SpanTree:
                 yield span, Unplaced(what)
 
     def _unseen(self, span: Span, parents: Collection[tuple[str, str]]) -> Iterator[str]:
-        """Yield the absent steps that a step of another library refers to. ``around`` are the spans that
-        contain others."""
+        """Yield the absent steps that a step of another tracer refers to. ``around`` are the spans that
+        contain other spans."""
         for unseen in span.raw.get(UNSEEN) or ():
             ids = unseen["unless"]
             seen = parents if ids is None else self._by_id
@@ -121,12 +124,13 @@ class SpanTree:
                 yield unseen["what"]
 
     def _outermost(self) -> Span | None:
-        """Return the span around all others; ``None`` if there is none."""
+        """Return the span that encloses all other spans, or ``None`` if there is none."""
         tops = [span for span in self.ordered if next(self.ancestors(span), None) is None]
         return tops[0] if len(tops) == 1 and len(self.ordered) > 1 else None
 
     def agent(self, span: Span) -> str:
-        """Return the innermost named agent that a span belongs to; empty if there is none."""
+        """Return the name of the innermost named agent that a span belongs to, or an empty string if there is
+        none."""
         return next(filter(None, map(self._own_agent, self.self_and_ancestors(span))), "")
 
     def _own_agent(self, span: Span) -> str:
@@ -136,11 +140,13 @@ class SpanTree:
         return span.name.removeprefix(_INVOKES) if is_agent(span.kind) else ""
 
     def invocation(self, span: Span) -> Span | None:
-        """Return the agent span that a span belongs to, which may be itself; ``None`` if there is none."""
+        """Return the agent span that a span belongs to. This may be the span itself. Return ``None`` if there
+        is none."""
         return next((each for each in self.self_and_ancestors(span) if is_agent(each.kind)), None)
 
     def depth(self, span: Span) -> tuple[int, int]:
-        """Return how many tools, guardrails and the like, and how many other agents a span works for."""
+        """Return the nesting depth of a span: the number of enclosing tools, guardrails and similar steps,
+        and the number of other enclosing agents."""
         names = [*filter(None, map(self._own_agent, self.self_and_ancestors(span)))]
         others = sum(one != other for one, other in pairwise(names))
         if (invocation := self.invocation(span)) and self._ran_within_another_agent(invocation):
@@ -149,7 +155,8 @@ class SpanTree:
         return steps + sum(bool(each.tool) for each in self.ancestors(span)), others
 
     def _ran_within_another_agent(self, invocation: Span) -> bool:
-        """Check whether another agent was running at the time, although its span is not an ancestor."""
+        """Check whether another agent was running at the same time, even though its span is not an
+        ancestor."""
         if invocation not in self._is_nested_by_time:
             above, name = {*self.ancestors(invocation)}, self._own_agent(invocation)
             self._is_nested_by_time[invocation] = any(
@@ -160,8 +167,8 @@ class SpanTree:
         return self._is_nested_by_time[invocation]
 
     def conversation(self, span: Span) -> str:
-        """Return the id of the conversation that a span belongs to; empty if there is none or its trace has
-        several."""
+        """Return the id of the conversation that a span belongs to. Return an empty string if there is none,
+        or if the trace contains several."""
         found = (each.first_attribute(_CONVERSATIONS) for each in self.self_and_ancestors(span))
         if identity := next((text for text in found if isinstance(text, str) and text), ""):
             return identity
@@ -170,6 +177,6 @@ class SpanTree:
 
 
 def conversations_in(attributes: Mapping[str, Any]) -> set[str]:
-    """Return the ids of conversations in the attributes of a span."""
+    """Return the conversation ids in the attributes of a span."""
     values = map(attributes.get, _CONVERSATIONS)
     return {value for value in values if isinstance(value, str) and value}

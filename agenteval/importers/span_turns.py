@@ -1,4 +1,5 @@
-"""Assigns spans to the turns of their conversation: by the spans around them, or else by time."""
+"""Assigns spans to the turns of their conversation, according to the enclosing spans or, if that is not
+possible, by time."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ from agenteval.importers.spans import Span
 
 
 class SpanTurns:
-    """The turns of the spans of a conversation, counted by the user messages up to and in them.
+    """The turns of the spans in a conversation. A turn is represented by the number of user messages up to
+    and including the turn.
 
-    ``known`` is the turn of each span that holds messages. ``last`` is the last turn of the conversation,
-    which is used if no span holds messages."""
+    ``known`` maps each span that contains messages to its turn. ``last`` is the last turn of the
+    conversation, which is used if no span contains messages."""
 
     def __init__(self, tree: SpanTree, known: Mapping[Span, int], last: int) -> None:
         self._tree = tree
@@ -34,7 +36,7 @@ class SpanTurns:
         return min(self._all)
 
     def turns_of(self, span: Span) -> list[int]:
-        """Return the turns that a span may belong to, in order: usually one."""
+        """Return the turns that a span may belong to, in order. Usually there is only one."""
         if within := self._within.get(span):
             return sorted(within)
         outer = next(filter(None, map(self._within.get, self._tree.ancestors(span))), None)

@@ -1,7 +1,7 @@
-"""Reads one span of a trace, whichever tracer wrote it. Pure.
+"""Reads one span of a trace, regardless of the tracer that wrote it. Pure.
 
-Exports differ in the names of ids and times, in the form of values, and in where they keep events; only this
-module knows these forms. For the messages of a span see ``span_contents``."""
+Exports differ in the names of ids and times, in the form of values, and in the place of events. Only this
+module knows these forms. For the messages in a span, see ``span_contents``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ ROLES_OF_EVENTS = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool", CHOICE: "assistant",
 }  # fmt: skip
-"""Events that are messages (an older convention of OpenTelemetry), with their roles."""
+"""The roles of events that are messages (an older convention of OpenTelemetry), keyed by the name of the
+event."""
 EVENTS = "events"
 _NAME = "event.name"
 _STARTS = ("start_time", "startTimeUnixNano", "start_time_unix_nano", "startTime")
@@ -49,15 +50,16 @@ def id_of(span: RawSpan) -> str:
 
 
 def parent_of(span: RawSpan) -> str:
-    """Return the id of the span around a span; empty if it names none."""
+    """Return the id of the parent span, or an empty string if the span has none."""
     return str(object_at(span, "parent").get("span_id") or first_nonempty(_PARENTS, span) or "")
 
 
 class Span:
-    """A span, parsed once.
+    """A parsed span.
 
-    ``start`` and ``end`` are in nanoseconds or in the unit of the trace; ``None`` if unknown. ``events`` are
-    pairs of name and fields. ``own`` are the attributes of the span without those of its events."""
+    ``start`` and ``end`` are in nanoseconds or in the time unit of the trace, or ``None`` if unknown.
+    ``events`` are pairs of a name and fields. ``own`` are the attributes of the span, excluding the
+    attributes of its events."""
 
     def __init__(self, raw: RawSpan) -> None:
         self.raw = raw
@@ -72,7 +74,7 @@ class Span:
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the span and of its events, because messages may be kept in either."""
+        """The attributes of the span and of its events, because messages may be stored in either."""
         found = dict(self.own)
         for name, fields in self.events:
             for key, value in fields.items():
@@ -86,12 +88,12 @@ class Span:
 
     @cached_property
     def tool(self) -> str:
-        """The tool that the span is a call of; empty if it is something else."""
+        """The name of the tool that the span calls, or an empty string if the span is not a tool call."""
         return tool_in(self.name, self.attributes)
 
     @cached_property
     def error(self) -> str:
-        """Why the span failed; empty if it did not."""
+        """The reason why the span failed, or an empty string if it did not fail."""
         status = self.raw.get("status")
         fields = status if isinstance(status, dict) else {"code": self.raw.get("status_code", status)}
         code = str(fields.get("status_code", fields.get("code", "")))
@@ -106,19 +108,20 @@ class Span:
         return first_present(names, self.attributes)
 
     def attributes_around(self) -> Iterator[dict[str, Any]]:
-        """Yield the attributes of its resources and scopes (service, library); it may have several."""
+        """Yield the attributes of the resources and scopes (service, library) of this span, of which there
+        may be several."""
         for value in (self.raw.get(key) for key in _CONTEXT_KEYS):
             for each in objects_of(value if isinstance(value, list) else [value]):
                 yield dict(_pairs(each.get("attributes")))
 
     def is_before(self, other: Span) -> bool:
-        """Check whether the span is known to have ended before another began."""
+        """Check whether the span is known to have ended before the other span began."""
         if other.start is None or self.start is None:
             return False
         return self.start < other.start and (self.end is None or self.end <= other.start)
 
     def is_during(self, other: Span) -> bool:
-        """Check whether the span is known to have begun and ended while another was running."""
+        """Check whether the span is known to have begun and ended while the other span was running."""
         if None in (other.start, self.start, self.end, other.end):
             return False
         return other.start < self.start and self.end < other.end  # type: ignore[operator]
@@ -136,8 +139,9 @@ def _parse_time(value: Any) -> float | None:
 
 
 def _events_of(span: RawSpan, attributes: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and attributes of each event, with the body that log records have. Some libraries keep
-    the events in an attribute, with the name among the attributes of each."""
+    """Yield the name and the attributes of each event, including the body that log records have. Some
+    libraries store the events in an attribute of the span, and the name of each event among its attributes.
+    """
     for event in (event for key in EVENT_LISTS for event in objects_of(span.get(key))):
         body = {"body": _parse_value(event["body"])} if event.get("body") else {}
         yield name_of_event(event), {**dict(_pairs(event.get("attributes"))), **body}
@@ -162,7 +166,7 @@ def _has_key(value: Any) -> bool:
 
 
 def _parse_value(written: Any) -> Any:
-    """Parse a value in OpenTelemetry's JSON: ``{"stringValue": …}``."""
+    """Parse an attribute value in OTLP JSON, such as ``{"stringValue": …}``."""
     if not isinstance(written, dict) or len(written) != 1:
         return written
     ((kind, value),) = written.items()

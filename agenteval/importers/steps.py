@@ -1,8 +1,8 @@
-"""Converts the steps of tracers other than OpenTelemetry to spans. Pure.
+"""Converts the steps of tracers other than OpenTelemetry to OpenTelemetry spans. Pure.
 
-Runs of LangSmith and observations of Langfuse are spans under other names. They get OpenTelemetry's names
-here, so that one reader (``agenteval.importers.traces``) decides for all of them which steps form a
-conversation, which calls were made, and what was not seen."""
+LangSmith runs and Langfuse observations are spans with different field names. They are converted to
+OpenTelemetry's names, so that a single module (``agenteval.importers.traces``) determines for all tracers
+which steps form a conversation, which calls were made, and what was not seen."""
 
 from __future__ import annotations
 
@@ -31,46 +31,46 @@ from agenteval.messages.truncated_json import is_truncated_json, is_truncated_me
 
 INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 _HISTORIES = ("chat_history", "history")
-"""Keys under which a chain gets the messages before its question."""
+"""Keys under which a chain receives the messages before its question."""
 _GENERATIONS = "generations"
 _SYSTEM_ROLES = ("system", "developer")
 _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "instructions")
 _FUNCTION_INPUTS = {"args", "kwargs"}
-"""The keys of a traced function's arguments."""
+"""The keys that contain the arguments of a traced function."""
 
 
 class TracerStep(NamedTuple):
-    """A step of another tracer."""
+    """A step recorded by a tracer other than OpenTelemetry."""
 
     trace: str
     id: str
     parent: str
     name: str
     kind: str
-    """A kind that ``span_kinds`` knows under the attribute ``kind_attribute``."""
+    """A kind of span known to ``span_kinds``. It is stored under the attribute ``kind_attribute``."""
     kind_attribute: str
     start: Any
     end: Any
     error: str = ""
     session: str = ""
     input_messages: list[Any] | None = None
-    """The input; ``None`` if it is not recorded."""
+    """The input messages, or ``None`` if they were not recorded."""
     output_messages: Sequence[Any] = ()
     request: Mapping[str, Any] = {}
     call: Mapping[str, Any] = {}
     unread: Mapping[str, Any] = {}
-    """Content that may hold calls, by attribute name."""
+    """Content that may contain calls, keyed by attribute name."""
     events: Sequence[Any] = ()
     unseen: Sequence[Mapping[str, Any]] = ()
-    """See ``unseen_steps``."""
+    """Descriptions of absent steps (see ``unseen_steps``)."""
     whole_request: str = ""
-    """See ``WHOLE_REQUEST``."""
+    """The value stored under ``WHOLE_REQUEST``."""
 
 
 def unseen_steps(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:
-    """Describe steps that are absent, unless all of ``steps`` are in the trace; ``None`` means unless any
-    step is within this one."""
+    """Describe absent steps. The description does not apply if all of ``steps`` are in the trace or, if
+    ``steps`` is ``None``, if any step is nested in this step."""
     return {"what": what, "unless": None if steps is None else list(steps)}
 
 
@@ -108,30 +108,30 @@ def to_span(step: TracerStep) -> dict[str, Any]:
 
 
 class StepMessages(NamedTuple):
-    """The input and output of a step."""
+    """The input and output messages of a step."""
 
     input_messages: list[Any] | None
-    """The input; ``None`` if it could not be determined."""
+    """The input messages, or ``None`` if they could not be determined."""
     output_messages: list[Any]
     is_known: bool
-    """True if the output is an answer rather than an object that may be anything."""
+    """True if the output is certainly an answer. Otherwise it may be an arbitrary object."""
 
     @property
     def whole_request(self) -> str:
-        """The value for ``WHOLE_REQUEST``; empty if input or output are missing."""
+        """The value for ``WHOLE_REQUEST``, or an empty string if the input or the output is missing."""
         return ("said" if self.is_known else "object") if self.input_messages and self.output_messages else ""
 
     def for_model(self) -> StepMessages:
-        """Drop an answer that may be anything."""
+        """Drop the output if it may be an arbitrary object."""
         return self if self.is_known else self._replace(output_messages=[])
 
     def for_request(self) -> StepMessages:
-        """Drop the messages if there is no input, because it is then unknown to whom the answer was given."""
+        """Drop all messages if there is no input, because the recipient of the answer is then unknown."""
         return self if self.input_messages else StepMessages(None, [], True)
 
 
 def parse_step_messages(inputs: Any, outputs: Any) -> StepMessages:
-    """Return the input and output of a step as messages."""
+    """Return the input and output messages of a step."""
     inputs, outputs = read_json(inputs), read_json(outputs)
     asked = _parse_messages(_find_input(inputs), role="user")
     known = asked or []
@@ -159,14 +159,14 @@ def parse_step_messages(inputs: Any, outputs: Any) -> StepMessages:
 
 
 def _is_object(messages: Sequence[Any], output: Any) -> bool:
-    """Check whether an answer is only the JSON of an object."""
+    """Check whether an answer is merely the JSON of an object."""
     texts = (first_text(object_of(each), "content") for each in messages)
     return not isinstance(output, str) and any(read_json(text) == output for text in texts)
 
 
 def _place_after(last: Sequence[Any], listed: Sequence[Any]) -> int | None:
-    """Return the index at which a list goes on after the last message; ``None`` if the list does not contain
-    it."""
+    """Return the index at which a list continues after the last message, or ``None`` if the list does not
+    contain that message."""
     for message in last:
         role_and_content = (message.get("role"), message.get("content"))
         for at in range(len(listed), 0, -1):
@@ -202,7 +202,7 @@ def _find_input_in_fields(inputs: Mapping[str, Any]) -> Any:
 
 
 def _find_output(output: Any) -> Any:
-    """Return the messages of a state, or the single message of an output."""
+    """Return the messages in a state, or the single message in an output."""
     if not isinstance(output, dict):
         return output if isinstance(output, list) else None
     generations = output.get(_GENERATIONS)
@@ -220,8 +220,8 @@ def _find_output(output: Any) -> Any:
 
 
 def _parse_messages(listed: Any, role: str = "") -> list[Any] | None:
-    """Parse a list of messages; ``None`` if it is something else. ``role`` is used for a bare text; if empty,
-    a text is not a message."""
+    """Parse a list of messages. Return ``None`` if the value is anything else. ``role`` is used for a bare
+    string; if ``role`` is empty, a bare string is not a message."""
     if not isinstance(listed, list):
         return None
     if len(listed) == 1 and isinstance(listed[0], list) and not _is_pair(listed[0]):
@@ -244,7 +244,7 @@ def _parse_message(value: Any, role: str) -> Any:
 
 
 def _is_pair(value: Any) -> bool:
-    """Check whether LangChain would accept a value as a message: a pair of role and content."""
+    """Check whether LangChain would accept a value as a message: a pair of a role and its content."""
     return (
         isinstance(value, list)
         and len(value) == 2
@@ -255,7 +255,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def request_in(inputs: Any, *more: Any) -> dict[str, Any]:
-    """Return the tools and instructions of a model's request as attributes."""
+    """Return the tools and instructions in a model's request as span attributes."""
     places = [place for place in (read_json(inputs), *more) if isinstance(place, dict)]
     tools = next((place[key] for place in places for key in _TOOLS if isinstance(place.get(key), list)), None)
     system = first_nonempty(_SYSTEM, *places)
@@ -272,7 +272,7 @@ class StepResult(NamedTuple):
 
 
 def result_in(output: Any) -> StepResult:
-    """Return the result of a tool, which LangChain wraps in a message."""
+    """Return the result of a tool call, which LangChain wraps in a message."""
     message = as_message(output) if isinstance(output, dict) and _is_wrapped(output) else {}
     if message.get("role") != "tool":
         return StepResult(output)
@@ -286,7 +286,7 @@ def _is_wrapped(output: Mapping[str, Any]) -> bool:
 
 
 def call_attributes(arguments: Any, result: StepResult, call_id: str = "") -> dict[str, Any]:
-    """Return a call as attributes of its span."""
+    """Return a tool call as attributes of its span."""
     return {
         "gen_ai.tool.call.id": call_id or result.call_id or None,
         "gen_ai.tool.call.arguments": arguments,
@@ -295,7 +295,7 @@ def call_attributes(arguments: Any, result: StepResult, call_id: str = "") -> di
 
 
 def call_arguments(inputs: Any) -> Any:
-    """Return the arguments of a call, parsing those that are a single text under ``input``."""
+    """Return the arguments of a call, parsing arguments that are a single string under ``input``."""
     if isinstance(inputs, dict) and inputs.keys() == {"input"} and isinstance(inputs["input"], str):
         read = read_arguments(inputs["input"], lenient=True)[0]
         return inputs if read is None else read
@@ -303,7 +303,7 @@ def call_arguments(inputs: Any) -> Any:
 
 
 def objects_in(fields: Mapping[str, Any], read: frozenset[str], within: str) -> dict[str, Any]:
-    """Return the other objects and lists of a step as attributes, because they may hold calls."""
+    """Return the remaining objects and lists of a step as attributes, because they may contain calls."""
     return {
         f"{within}.{key}": value
         for key, value in fields.items()

@@ -1,7 +1,8 @@
-"""Reads the rows of a CSV file as records: the first line names the columns, and each row is a conversation.
+"""Reads the rows of a CSV file as records: the first line contains the column names, and each row is a
+conversation.
 
-A row that cannot be read is reported with its line. Reading continues unless it is unknown where the next row
-begins."""
+A row that cannot be read is reported with its line. Reading continues unless the start of the next row is
+unknown."""
 
 from __future__ import annotations
 
@@ -61,7 +62,9 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
 def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
         why = f"the row has {len(cells)} cells, the first line names {len(header)} columns"
-        return UnreadableRecord(where, f"{why}: put texts with a comma or a line break in double quotes")
+        return UnreadableRecord(
+            where, f"{why}: put values that contain a comma or a line break in double quotes"
+        )
     found = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
     columns = (
         [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)]
@@ -76,7 +79,8 @@ def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogE
 
 
 def _header_problem(header: Sequence[str]) -> str:
-    """Return why nothing below a first line can be read; empty if it can."""
+    """Return the reason why the rows below a header cannot be read, or an empty string if they can
+    be read."""
     if twice := next((name for name in header if name and header.count(name) > 1), ""):
         return f"two columns are named '{twice}': it is unknown which one is meant"
     if _conversation_column(header):
@@ -103,7 +107,8 @@ def _column(header: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _conversation_column(header: Sequence[str]) -> str:
-    """Return the column that holds whole conversations as JSON; empty if there is none."""
+    """Return the name of the column that contains complete conversations as JSON, or an empty string if there
+    is none."""
     return next((name for name in MESSAGE_KEYS if name in header and name != "input"), "")
 
 
@@ -113,7 +118,8 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 class _Lines:
-    """The lines of a file as text, with their number. ``broken`` is why they end before the file does."""
+    """The decoded lines of a file, with their line numbers. ``broken`` is the reason why the lines end before
+    the end of the file."""
 
     def __init__(self, lines: Iterable[NumberedLine | UnreadableRecord]) -> None:
         self._lines = iter(lines)
@@ -139,7 +145,7 @@ class _Lines:
         return text.removeprefix(_MARK) if line.number == 1 else text
 
     def why_not_text(self, since: int) -> str:
-        """Return what is wrong with the encoding from line ``since`` on; empty if nothing is."""
+        """Describe the encoding error from line ``since`` onward. Return an empty string if there is none."""
         line, byte = self._not_text
         return f"not UTF-8 at byte {byte} of line {line}: save the file as UTF-8" if line >= since else ""
 

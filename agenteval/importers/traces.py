@@ -1,9 +1,10 @@
-"""Groups the spans of a log by trace and by session, and reads each group as one conversation. Pure.
+"""Groups the OpenTelemetry spans of a log by trace and by session, and reads each group as one conversation.
+Pure.
 
-A document or a line may hold the spans of one trace, of several, or a part of one (a batch). Spans are
-grouped by the ids of their traces, whatever is between them; traces that name the same session are joined.
-The conversation consists of the messages of the outermost agent (``span_messages``) and the calls that any
-span shows (``span_calls``), each in its turn (``span_turns``)."""
+A document or a line may contain the spans of one trace, of several traces, or of a part of a trace (a batch).
+Spans are grouped by trace id, even if other spans occur between them. Traces with the same session id are
+joined. The conversation consists of the messages of the outermost agent (``span_messages``) and of the calls
+in any span (``span_calls``), each assigned to its turn (``span_turns``)."""
 
 from __future__ import annotations
 
@@ -34,24 +35,24 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _SPANS = "spans"
 _PAGES = ("data", "runs")
-"""Keys under which the APIs of tracers keep a page of traces, observations or runs."""
+"""Keys under which tracer APIs return a page of traces, observations or runs."""
 _EXPORTED = ("resourceSpans", "resource_spans")
 _SCOPES = ("scopeSpans", "scope_spans")
 _SPAN_CONTEXT_KEYS = {"resource": "resource", "scope": "scope", "instrumentationLibrary": "scope"}
-"""Fields that an export has around spans, with the key of the same field in a span."""
+"""Fields that an export stores outside its spans, each with the key of the corresponding field in a span."""
 _MOST_BETWEEN = 1_000
-"""How many spans of others may lie between two of a trace or session; longer gaps would take too much memory.
-"""
+"""The maximum number of unrelated spans between two spans of the same trace or session. Longer gaps would
+require too much memory."""
 
 
 class _ExportedSpans(NamedTuple):
-    """Steps of other tracers as spans."""
+    """Steps of other tracers, converted to spans."""
 
     spans: list[Any]
     documents: Mapping[str, Any]
-    """Whole traces as they were written, by id."""
+    """Complete traces as they were written, keyed by id."""
     around: tuple[Unplaced, ...] = ()
-    """Other content of their page that could not be placed."""
+    """Other content of the page that could not be placed."""
 
 
 def _parse_other_tracers(value: Any) -> _ExportedSpans | None:
@@ -76,8 +77,8 @@ def is_tracer_record(value: Any) -> bool:
 
 
 def find_spans(value: Any) -> list[Any] | None:
-    """Return the spans of a document: a list of them, a single one, or an export of OpenTelemetry. ``None``
-    if it holds none."""
+    """Return the spans in a document, which is a list of spans, a single span, or an OpenTelemetry export
+    (OTLP). Return ``None`` if the document contains no spans."""
     if isinstance(value, dict):
         if is_span(value):
             return [value]
@@ -95,8 +96,8 @@ def _scopes_in(groups: list[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _with_context(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[dict[str, Any]]:
-    """Add to each span everything that the export has around spans, because it is unknown which span it
-    belongs to."""
+    """Add all content that the export stores outside its spans to each span, because it is unknown which span
+    the content belongs to."""
     context: dict[str, Any] = {}
     for group in (*objects_of(groups), *_scopes_in(groups)):
         for key, value in group.items():
@@ -112,12 +113,13 @@ def _with_context(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[di
 
 
 TracePlaces: TypeAlias = dict[tuple[str, str], str]
-"""The places of traces and sessions, by kind ("trace", "session") and id."""
+"""The places of traces and sessions, keyed by kind ("trace", "session") and id."""
 
 
 def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = None) -> Iterator[LogEntry]:
-    """Group spans by their trace or session; other entries pass through unchanged. ``elsewhere`` are the
-    traces of earlier files, to which these are added; spans are not grouped across files."""
+    """Group spans by their trace or session. Other entries pass through unchanged. ``elsewhere`` are the
+    traces of earlier files, to which the traces of this file are added. Spans are not grouped across files.
+    """
     groups = _SpanGroups({} if elsewhere is None else elsewhere)
     for entry in entries:
         if isinstance(entry, Record) and (others := _parse_other_tracers(entry.value)):
@@ -142,7 +144,7 @@ def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = No
 
 
 def _records_in_document(record: Record, spans: Sequence[Any]) -> Iterator[Record]:
-    """Split a document that has fields besides its spans into its traces."""
+    """Split a document into its traces if it has fields in addition to its spans."""
     groups = _SpanGroups({}, most_between=len(spans))
     found = [each for each in (*groups.add(record, spans), *groups.close()) if isinstance(each, Record)]
     for each in found if len(found) > 1 else ():
@@ -164,18 +166,18 @@ def _document_fields(value: Any) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class _SpanGroup:
-    """Spans of one trace or one session."""
+    """Spans of one trace or session."""
 
     record: Record
     """The record of the first span."""
     number: int
-    """How many spans preceded the first one."""
+    """The number of spans that preceded the first span of the group."""
     last: int
     """The number of the last span."""
     spans: list[Any] = field(default_factory=list)
     keys: set[tuple[str, str]] = field(default_factory=set)
     documents: dict[str, Any] = field(default_factory=dict)
-    """The documents of whole traces, by id."""
+    """The documents of complete traces, keyed by id."""
 
     def to_record(self) -> Record:
         if len(self.spans) == 1 and self.record.value is self.spans[0]:
@@ -186,14 +188,14 @@ class _SpanGroup:
         return self.record._replace(value={**fields, _SPANS: self.spans}, logged=document)
 
     def add_context(self, record: Record) -> None:
-        """Add the unplaced content around the document of some of its spans."""
+        """Add the unplaced content of the document that contains some of the group's spans."""
         if record.around != self.record.around:
             unplaced = {each.phrase: each for each in (*self.record.around, *record.around)}
             self.record = self.record._replace(around=(*unplaced.values(),))
 
 
 class _SpanGroups:
-    """The groups that may still get spans, the most recently extended last."""
+    """The groups that may still receive spans, ordered by the time of their last addition."""
 
     def __init__(self, elsewhere: TracePlaces, most_between: int = _MOST_BETWEEN) -> None:
         self._earlier_files = elsewhere
@@ -275,8 +277,8 @@ class _SpanGroups:
 
 
 def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
-    """Return the conversation of the traces in a record; ``None`` if it has none. Raises ``AuthorError``
-    (without a place) if no span holds a message."""
+    """Return the conversation in the traces of a record, or ``None`` if the record contains no traces. Raises
+    ``AuthorError`` (without a place) if no span contains a message."""
     spans = find_spans(record)
     if spans is None:
         return None
@@ -303,9 +305,9 @@ def _without_messages(tree: SpanTree) -> Problem:
 
 
 def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree: SpanTree) -> LoggedMessages:
-    """Add the calls that only spans show, and the content that could not be placed, each in its turn. A call
-    that may belong to one of several turns is added to the last of them and marked; those turns are not fully
-    seen."""
+    """Add the calls that are only in spans, and the content that could not be placed, each in its turn.
+    A call that may belong to one of several turns is added to the last of these turns and marked, and these
+    turns are not fully seen."""
     conversation = _TraceMessages(trace_messages.messages)
     turns = SpanTurns(tree, trace_messages.turns, conversation.counts[-1])
     begin = next((at for at, count in enumerate(conversation.counts) if count >= turns.first), 0)
@@ -333,10 +335,10 @@ def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree:
 
 
 class _TraceMessages:
-    """The messages of a trace.
+    """The messages in a trace.
 
-    ``parsed`` is the content of each message. ``counts`` is the number of user messages up to each. ``added``
-    is the content of spans to be inserted, by the position before which it belongs."""
+    ``parsed`` is the content of each message. ``counts`` is the number of user messages up to each message.
+    ``added`` is the content of spans to be inserted, keyed by the position before which it is inserted."""
 
     def __init__(self, messages: Sequence[Any]) -> None:
         self.messages = messages
@@ -349,7 +351,7 @@ class _TraceMessages:
             self.added[self.end_of(turn)].append(message)
 
     def end_of(self, turn: int) -> int:
-        """Return the position before the answer of a turn or, if it has none, the end of the turn."""
+        """Return the position before the answer in a turn or, if there is no answer, the end of the turn."""
         end = bisect_right(self.counts, turn)
         spoken = (
             at for at in reversed(range(end)) if any(each.role in _SPEAKERS for each in self.parsed[at])
@@ -370,8 +372,8 @@ def _add_unplaced(conversation: _TraceMessages, shown: SpanOnlyContent, turns: S
 def _with_results(
     conversation: _TraceMessages, places: Sequence[int], results: Mapping[int, Message]
 ) -> list[Any]:
-    """Return the messages with the additions. A result that no message contains is added after its call, by
-    id; a call without an id gets that of the span."""
+    """Return the messages with missing results added. A result that no message contains is inserted after the
+    call with the same id. A call without an id is given the id from its span."""
     parsed = conversation.parsed
     answered_ids = {each.id for some in parsed for each in some if each.role == "tool" and each.id}
     written = [[message] for message in conversation.messages]
@@ -394,13 +396,13 @@ def _with_results(
 
 
 def _results_without_id(following_messages: Iterable[Sequence[ParsedMessage]]) -> int:
-    """Count the results that follow and do not name their calls."""
+    """Count the immediately following results that do not specify the id of a call."""
     following = takewhile(lambda some: some and all(each.role == "tool" for each in some), following_messages)
     return sum(not each.id for some in following for each in some)
 
 
 def _with_id(message: Any, number: int, identity: str) -> list[Any]:
-    """Convert a message to OpenAI's format and set the id of one of its calls."""
+    """Convert a message to OpenAI's format and set the id of the given call."""
     *before, last = to_openai_messages_lenient([message])
     calls = [dict(call) for call in last.get("tool_calls") or ()]
     if number < len(calls):

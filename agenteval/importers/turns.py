@@ -1,4 +1,5 @@
-"""Assembles recorded messages into turns and steps, pairs calls with results, and collects the policy."""
+"""Assembles recorded messages into turns and steps, pairs tool calls with results, and collects the agent's
+policy (system prompt)."""
 
 from __future__ import annotations
 
@@ -34,23 +35,23 @@ _MOST_KEYS = 8
 
 
 class ParsedConversation(NamedTuple):
-    """A conversation that has no name yet."""
+    """A conversation that has not been named yet."""
 
     trajectory: Trajectory
     policy: str
-    """The system's and the developer's messages."""
+    """The system and developer messages."""
     orphans: tuple[str, ...]
-    """Results whose calls are not in the record, as sentences."""
+    """Descriptions of orphaned results, whose calls are not in the record."""
     is_partial: bool
-    """True if a turn in the middle ends in tool calls, so that it is unknown whether the agent said nothing
-    or the log omits it."""
+    """True if a turn other than the last ends with tool calls, so that it is unknown whether the agent wrote
+    nothing or the log omits its answer."""
     coverage: Coverage
     provider_tools: frozenset[str] = frozenset()
-    """The names of tools that the provider ran."""
+    """The names of tools that were executed by the provider (hosted tools)."""
 
 
 class Coverage(NamedTuple):
-    """How many messages there are, and how many of them were read."""
+    """The number of messages, and the number of messages that were read."""
 
     messages: int
     read: int
@@ -63,11 +64,12 @@ def parse_conversation(
     tools: Mapping[str, Tool] = _NO_TOOLS,
     no_calls_in: CallFreeNames = _NO_NAMES,
 ) -> ParsedConversation:
-    """Parse recorded messages in any known form into turns. ``warn`` is called for whatever was skipped.
+    """Parse recorded messages in any known form into turns. ``warn`` is called for all content that is
+    skipped.
 
-    ``tools`` are the declared tools. ``no_calls_in`` names content that holds no calls although it cannot be
-    placed. Raises ``AuthorError`` (without a place) if most messages, or all of an agent's, could not be
-    read."""
+    ``tools`` are the declared tools. ``no_calls_in`` specifies content that contains no calls although it
+    cannot be placed. Raises ``AuthorError`` (without a place) if most messages, or all messages of an
+    agent, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _ConversationDraft(no_calls_in)
     for message in mark_text_calls(parse_messages(messages, warn), tools):
@@ -125,7 +127,7 @@ class _StepDraft:
 
     message: ParsedMessage
     results: dict[int, ToolResult] = field(default_factory=dict)
-    """The results of its calls, by the position of the call."""
+    """The results of the step's calls, keyed by the position of the call."""
 
     def to_step(self) -> Step:
         message = self.message
@@ -159,32 +161,33 @@ class _TurnDraft:
 
     @property
     def ends_in_calls(self) -> bool:
-        """True if no text follows the last calls: a widget may have answered for the agent, or the log is
+        """True if no text follows the last calls: a widget may have displayed the answer, or the log is
         incomplete."""
         last = self.steps[-1].message if self.steps else None
         return last is not None and bool(last.calls) and not blank_reasoning(last.text or "").strip()
 
     @property
     def is_open(self) -> bool:
-        """True if the agent has yet to answer."""
+        """True if the agent has not answered yet."""
         return not self.steps or self.ends_in_calls
 
     @property
     def is_unread(self) -> bool:
-        """True if none of the agent's texts could be read."""
+        """True if the agent wrote texts but none of them could be read."""
         spoken = [step.message for step in self.steps if (step.message.text or "").strip()]
         return bool(spoken) and all(message.is_unread for message in spoken)
 
     @property
     def has_answer(self) -> bool:
-        """True if the agent did anything other than call tools, even if its answer was empty."""
+        """True if the agent did anything other than calling tools, even if its answer was empty."""
         return any(step.message.text or not step.message.calls for step in self.steps)
 
     def to_turn(
         self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
     ) -> Turn:
-        """Return the finished turn. ``sees_all`` means that the record declares tools, so that it would
-        contain calls of them. ``of_unknown_turn`` are the ids of calls that may belong to another turn."""
+        """Return the finished turn. ``sees_all`` means that the record declares its tools, so it would
+        contain any calls of these tools. ``of_unknown_turn`` are the ids of calls that may belong to a
+        different turn."""
         steps = apply_handoffs([step.to_step() for step in self.steps])
         evidence = CallEvidence.LISTED if sees_all else None
         if any(step.tool_calls for step in steps):
@@ -211,9 +214,9 @@ def _with_unknown_turn(step: Step, ids: Collection[str]) -> Step:
 class _ConversationDraft:
     """A conversation being assembled.
 
-    ``notes`` counts, by kind, the content that could not be placed; ``remarks`` are the same with what to do
-    about it. ``unread`` is the number of messages that could not be read at all, ``unread_keys`` are the keys
-    of those."""
+    ``notes`` counts the content that could not be placed, by kind. ``remarks`` describes the same
+    content, with a remedy. ``unread`` is the number of messages that could not be read at all, and
+    ``unread_keys`` are the keys of these messages."""
 
     def __init__(self, no_calls_in: CallFreeNames) -> None:
         self.turns: list[_TurnDraft] = []
@@ -243,8 +246,8 @@ class _ConversationDraft:
                 self._unplaced(message.value, is_whole_message=message.is_unread)
 
     def close(self, around: Sequence[Unplaced]) -> None:
-        """Assign unplaced content: what precedes all turns to the first, what is ``around`` the messages to
-        every turn."""
+        """Assign unplaced content to turns: content before all turns belongs to the first turn, and
+        content ``around`` the messages belongs to every turn."""
         for turn in self.turns[:1]:
             turn.unplaced |= dict.fromkeys(self._unplaced_before)
         read = ReadCallIndex(
@@ -279,7 +282,7 @@ class _ConversationDraft:
             self._unplaced_before.append(unplaced.phrase)
 
     def _user(self, text: str) -> None:
-        """Add a user message. Consecutive messages before the agent answers are one turn."""
+        """Add a user message. Consecutive messages before the agent's answer form one turn."""
         if self.turns and not self.turns[-1].steps:
             self.turns[-1].user.append(text)
         else:
@@ -309,8 +312,9 @@ class _ConversationDraft:
 
 
 def _without_call(result: ParsedMessage) -> Unplaced:
-    """Return the unplaced call of a result. The result shows that a call was made that is not in the record.
-    If it names the tool, the call is certain, so the author cannot declare that there was none."""
+    """Return the unplaced call that a result belongs to. The result shows that a call was made that is not in
+    the record. If the result names the tool, the call is certain, so the author cannot declare that there was
+    none."""
     of = f" of '{result.name[:40]}'" if result.name else ""
     return Unplaced(f"the call of a tool's result{of}", () if result.name else ("tool",), result.value)
 

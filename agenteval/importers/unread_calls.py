@@ -1,8 +1,8 @@
-"""Finds calls in the unread content of spans. Pure.
+"""Finds tool calls in the unread content of spans. Pure.
 
-Spans hold the same messages many times, each library under names of its own. All attributes and events that
-are not read otherwise are searched for calls in a known form and for tool results. A call that is found there
-and not among those that were read was made without being seen."""
+Spans contain the same messages many times, and each library uses different names for them. All attributes and
+events that are not otherwise read are searched for calls in a known form and for tool results. A call that is
+found only there was made but not seen."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.unplaced_entries import Unplaced
 
 _CALL_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
-"""Every JSON text that holds a call contains one of these."""
+"""Every JSON text that contains a call contains at least one of these strings."""
 _MOST_TEXTS = 3
-"""How many JSON texts nested in one another are parsed."""
+"""The maximum number of nested JSON texts that are parsed."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")
 _RESULT_KINDS = frozenset((
     "tool_result", "tool-result", "tool_call_response", "function_call_output", "tool-return",
@@ -36,7 +36,7 @@ _RESULT_KINDS = frozenset((
 _PROSE_KEYS = frozenset(
     ("content", "text", "thinking", "reasoning", "reasoning_content", "description", "summary")
 )
-"""Keys of texts by people and models in a message; calls quoted there were not made."""
+"""Keys of text in a message that was written by people or models. Calls quoted in such text were not made."""
 
 
 class CallLike(Protocol):
@@ -49,26 +49,26 @@ class CallLike(Protocol):
 
 
 class UnreadCall(NamedTuple):
-    """A call in the unread content of a span, or the result of one."""
+    """A call, or the result of a call, in the unread content of a span."""
 
     name: str
-    """The tool; empty if it is not given."""
+    """The name of the tool, or an empty string if it is not given."""
     args: Mapping[str, Any] | None
-    """The arguments; ``None`` if they are unknown."""
+    """The arguments, or ``None`` if they are unknown."""
     id: str
-    """The id of the call; empty if it is not given."""
+    """The id of the call, or an empty string if it is not given."""
     is_result: bool = False
-    """True if this is the result of the call."""
+    """True if this object is the result of the call."""
     location: str = ""
-    """The attribute, or the event, that contains it."""
+    """The attribute or the event that contains the call."""
     is_in_event: bool = False
     """True if ``location`` is an event."""
     lists: tuple[tuple[_ListMembers, int], ...] = ()
-    """The lists that contain it, with its position in each."""
+    """The lists that contain the call, with its position in each list."""
 
     @property
     def is_earlier(self) -> bool:
-        """True if a user message follows it, so that it belongs to an earlier turn."""
+        """True if a user message follows the call, so that the call belongs to an earlier turn."""
         return any(members.last_of_user > at for members, at in self.lists)
 
     def unplaced(self, span: Span) -> Unplaced:
@@ -80,8 +80,8 @@ class UnreadCall(NamedTuple):
 
 
 class ReadCalls:
-    """The calls that were read. The same call elsewhere has the same id or, if one of the two has none, the
-    same name and, as far as known, the same arguments."""
+    """The calls that were read. A call elsewhere is the same if its id is equal or, if either call has no id,
+    if the name and the arguments (as far as known) are equal."""
 
     def __init__(self, calls: Iterable[CallLike]) -> None:
         calls = list(calls)
@@ -132,8 +132,8 @@ def _key(args: Mapping[str, Any] | None) -> Any:
 
 
 def unread_calls(span: Span, contents: SpanContents) -> Iterator[UnreadCall]:
-    """Yield the calls in the unread content of a span. The span of a tool is itself read as a call, including
-    its arguments and result."""
+    """Yield the calls in the unread content of a span. A tool span is itself read as a call, including its
+    arguments and result."""
     if not span.tool:
         yield from _find_named_calls(span.name, span.own)
     yield from _find_in_attributes(span.own, TOOL_ATTRIBUTES if span.tool else contents.source_keys)
@@ -182,7 +182,7 @@ class _ListMembers:
 
     @cached_property
     def last_of_user(self) -> int:
-        """The position of the last user message; -1 if there is none."""
+        """The position of the last user message, or -1 if there is none."""
         places = range(len(self._values) - 1, -1, -1)
         return next((at for at in places if _is_of_user(self._values[at])), -1)
 
@@ -192,19 +192,19 @@ def _is_of_user(value: Any) -> bool:
 
 
 class _NestedValue(NamedTuple):
-    """A value under a ``key``."""
+    """A value stored under ``key``."""
 
     value: Any
     key: str
     texts: int = _MOST_TEXTS
-    """How many more nested JSON texts may be parsed."""
+    """The number of nested JSON texts that may still be parsed."""
     lists: tuple[tuple[_ListMembers, int], ...] = ()
-    """The lists that contain the value, with its position in each."""
+    """The lists that contain the value, with its position in each list."""
     depth: int = 0
 
 
 def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
-    """Yield the calls in a value under a key."""
+    """Yield the calls in a value that is stored under a key."""
     left = [_NestedValue(value, key)]
     while left:
         inner = left.pop()
@@ -224,7 +224,7 @@ def _search(value: Any, key: str = "") -> Iterator[UnreadCall]:
 
 
 def _parse_json_text(text: str) -> Any:
-    """Return the value of a JSON text; ``None`` if it is not one."""
+    """Return the value of a JSON text, or ``None`` if the text is not valid JSON."""
     return parse_or(text) if text.lstrip().startswith(("[", "{", '"')) else None
 
 
@@ -250,14 +250,14 @@ def _fields(inner: _NestedValue, is_marked: bool) -> Iterator[_NestedValue]:
 
 _IDS = frozenset((*RESULT_IDS, "id"))
 _MARKS = frozenset((*TOOL_NAME_KEYS, *RESULT_IDS, "type", "part_kind", "function"))
-"""Keys that identify calls, their results and the declarations of tools."""
+"""Keys that identify calls, results and tool declarations."""
 _OF_DECLARATIONS = frozenset((*ARGUMENT_KEYS, "function"))
 _OF_CALLS_ALONE = frozenset(TOOL_NAME_KEYS) - {"name", "action"} | _IDS | {"arguments", "args", "function"}
-"""Keys that only calls have; many other objects have a name and an input."""
+"""Keys that only calls contain. Many other objects contain a name and an input."""
 
 
 def _find_call(inner: _NestedValue) -> UnreadCall | None:
-    """Return the call or the result that an object describes; ``None`` if it describes neither."""
+    """Return the call or the result that an object describes, or ``None`` if it describes neither."""
     value = inner.value
     kind = first_text(value, "type", "part_kind")
     if _is_call(value, kind, inner.key):
