@@ -52,7 +52,9 @@ class UserReply(BaseModel):
 
 class SimulatedUser:
     """Plays the user of one sample with a language model. The model receives a flat transcript rather than
-    chat roles, because a model in the role "assistant" speaks like an assistant, not like a user.
+    chat roles, because a model in the role "assistant" speaks like an assistant, not like a user. It also
+    decides when the conversation is over, because its goal is reached or it gives up
+    (``StopReason.USER_DONE``).
 
     The user's message is checked in code before the agent sees it. Raises ``SimulatorError`` if two attempts
     at a message are not what a user would write or if the model's answer contains no message. Raises

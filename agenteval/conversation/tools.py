@@ -127,8 +127,8 @@ _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
 def fill_tool_template(template: Any, args: Mapping[str, Any]) -> Any:
-    """Interpolate each ``${args.path}`` in ``template`` in a single pass, so inserted text is not parsed
-    again.
+    """Substitute the placeholders ``${args.path}`` in ``template``, the response of a mocked tool, in a
+    single pass (interpolation), so inserted text is not parsed again.
 
     A string that consists of a single reference is replaced by the value itself and keeps the type of the
     value. ``$${`` produces ``${``. Raise ``KeyError`` with the path of an argument that the call does not

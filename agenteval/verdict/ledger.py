@@ -188,8 +188,8 @@ class BudgetLedger:
         return any(account.allowance.max_tokens is not None for account in self._accounts(role))
 
     def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
-        """Reserve budget for one call to ``name``. Raise ``BudgetError`` if the budget is exhausted; the call
-        must then not be made."""
+        """Reserve budget for one call to ``name``. Raise ``BudgetError`` if the budget is exceeded
+        (exhausted); the call must then not be made."""
         usage = self._expected(name, prompt_tokens) if self.needs_estimate(role) else Usage()
         reserved = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
         self._require_room(role, *reserved)

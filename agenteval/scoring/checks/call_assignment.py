@@ -1,5 +1,5 @@
-"""Assigns actual tool calls to expected tool calls. The functions are pure, and calls are represented by
-numbers.
+"""Assigns actual tool calls to expected tool calls (trajectory match: in order, in any order, subsequence, by
+bipartite matching). The functions are pure, and calls are represented by numbers.
 
 An expected call without ``times`` stands for one call. An expected call with ``times`` stands for *every*
 call that matches it, and their number must be between ``at_least`` and ``at_most``. The rules of each
