@@ -18,7 +18,7 @@ that started the program and do not accept a shell name."""
 
 
 class CommandGroup(GroupedCommands):
-    """A group of commands that rejects an unknown command and suggests a similar name."""
+    """A command group that rejects an unknown command and suggests a similar name."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)

@@ -1,5 +1,5 @@
-"""Shell completion (TAB): proposes scenario ids, run ids, and names from the configuration. If a file is
-broken, only names that could be read are proposed; the command itself reports the error.
+"""Shell completion (TAB): suggests scenario ids, run ids, and names from the configuration. If a file is
+broken, only names that could be read are suggested; the command itself reports the error.
 
 The program starts again each time TAB is pressed. A large suite is therefore cached in ``.agenteval`` until
 one of its files changes."""
@@ -19,7 +19,7 @@ from agenteval.files.scenario_files import CONFIG_NAMES, find_scenario_files
 
 CACHE_FILE = ".agenteval/completion.json"
 _CACHE_LIFETIME_S = 600
-"""The lifetime of the cache in seconds. A limit is needed because some names are read from sources without a
+"""The lifetime of the cache in seconds. A limit is needed because some names come from sources that have no
 file modification time."""
 
 Options = Mapping[str, Any]
@@ -98,7 +98,8 @@ def _suite(options: Options) -> dict[str, Any]:
 
 
 def _load_cached_suite() -> dict[str, Any] | None:
-    """Return the cached suite, or None if a file has been changed, added or deleted since."""
+    """Return the cached suite, or None if a file has been changed, added or deleted since the suite was
+    cached."""
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / CACHE_FILE).is_file()), None)
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -169,8 +170,8 @@ def _profiles(path: Path) -> list[str]:
 
 
 def _save_suite(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
-    """Cache the suite. Nothing is cached before the first run is stored, because pressing TAB must not create
-    a folder."""
+    """Cache the suite. Nothing is cached before the first run has been stored, because pressing TAB must not
+    create a folder."""
     with suppress(OSError, ValueError):
         cached = {
             "read_at": time.time(),

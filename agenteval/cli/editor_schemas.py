@@ -40,9 +40,9 @@ _ROW = r"\$\{row\."
 _VARIABLE = r"\$\{"
 _ANY_TEXT: Schema = {"type": "string"}
 _NO_TYPE = [None, ""]
-"""The values of an agent's ``type`` that leave the type to be inferred from other keys."""
+"""The values of an agent's ``type`` for which the type is inferred from other keys."""
 _QUIET = {"doNotSuggest": True}
-"""The schema keyword that prevents an editor from proposing a key twice."""
+"""The schema keyword that prevents an editor from suggesting a key twice."""
 
 
 def build_editor_schema(kind: SchemaKind) -> Schema:
@@ -154,7 +154,7 @@ def _metric_names() -> list[str]:
 
 
 def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -> None:
-    """Make an editor propose the usual keys of ``mapping``. ``of`` is the name of the definition for the
+    """Make an editor suggest the usual keys of ``mapping``. ``of`` is the name of the definition for the
     values of the mapping."""
     made[of] = mapping["additionalProperties"]
     mapping |= {"properties": dict.fromkeys(names, ref(of)), "additionalProperties": ref(of)}
@@ -211,8 +211,8 @@ def _with_description(by: Schema, schema: Schema) -> Schema:
 
 
 def _choice(names: Iterable[str], *others: str) -> Schema:
-    """Return a schema that proposes ``names`` and also accepts variables. ``others`` are patterns for further
-    strings that are accepted but not proposed."""
+    """Return a schema that suggests ``names`` and also accepts variables. ``others`` contains patterns for
+    further strings that are accepted but not suggested."""
     return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": "|".join((_VARIABLE, *others))}]}
 
 
@@ -243,8 +243,9 @@ def _model_role_schemas(roles: Mapping[str, Schema]) -> Schema:
 
 
 def _define_agents(made: Definitions, adapters: Mapping[str, type[BaseModel]]) -> Schema:
-    """Add the definitions for agents, and return the rule for agents that are merged over another agent. Such
-    agents may only have keys of agents, unless the type of the other agent is defined by another package."""
+    """Add the definitions for agents, and return the rule for agent entries that are merged over another
+    agent. Such entries may contain only agent keys, unless another package defines the type of the other
+    agent."""
     common = made["AgentConfig"]["properties"]
     common["type"] = _with_description(
         common["type"], _any_of(_choice(REGISTRIES.agents.names(), "^$"), NULL)

@@ -10,7 +10,7 @@ from agenteval.verdict.single_samples import SingleSamples
 
 class FailFast:
     """A sink that stops ``control`` after the first failure. The rules are the same as for the whole run, so
-    that an accepted failure does not stop the run."""
+    an accepted failure does not stop the run."""
 
     def __init__(self, control: RunControl) -> None:
         self._control = control

@@ -1,4 +1,4 @@
-"""Reads information from git about the folder of a run: the current commit and the commit at which a branch
+"""Reads git information about the folder of a run: the current commit and the commit at which a branch
 started (merge base)."""
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ class Checkout(NamedTuple):
 
     commit: str
     is_dirty: bool
-    """True if the working copy contains uncommitted changes, so that a run does not represent the commit."""
+    """True if the working copy contains uncommitted changes. A run with uncommitted changes does not
+    represent the commit."""
 
 
 class NoCommitError(Exception):
@@ -71,7 +72,7 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
 
 
 def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the candidate branches in order of preference. Remote branches come first, because a remote
+    """Yield the candidate branches in order of preference. Remote branches are preferred, because a remote
     branch is newer than its local copy."""
     branch = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
     if branch:

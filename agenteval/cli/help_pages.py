@@ -1,6 +1,6 @@
 """Formats ``--help`` pages in groups across the width of the terminal. Typer can also format groups
-(``rich_help_panel``, which defines the groups here, too), but the required library uses as much CPU time as
-everything else in ``agenteval --help``."""
+(``rich_help_panel``, which also defines the groups here), but the library that Typer requires for this uses
+as much CPU time as everything else in ``agenteval --help``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typer.core import TyperCommand, TyperGroup
 from agenteval.cli.safe_output import print_out
 
 WIDEST = 110
-"""The maximum width in columns, because longer lines are hard to read."""
+"""The maximum width in columns. Longer lines are hard to read."""
 OTHER = "Other"
 _MANY = 12
-"""The minimum number of options for which options are grouped."""
+"""The minimum number of options at which options are grouped."""
 
 
 def _print_through_safe_output(option: Any) -> Any:

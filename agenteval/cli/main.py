@@ -588,8 +588,8 @@ def _show_prompts(
 
 
 def main() -> None:
-    """Run the command line and exit with the exit code. Every error other than a defect in agenteval is
-    reported as a message with its own exit code."""
+    """Run the command line and exit with its exit code. Every error other than a defect in agenteval is
+    reported as a message and has its own exit code."""
     _open_closed_streams()
     exit = exits.ExitGuard()
     exit.guard()
@@ -604,8 +604,8 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Replace standard streams that the shell closed (``2>&-``). A closed stream must not make a successful
-    run fail."""
+    """Replace standard streams that the shell closed (``2>&-``). A closed stream must not cause a successful
+    run to fail."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,4 +1,4 @@
-"""Implements ``--max-rate high=1%``: limits the share of conversations with findings."""
+"""Implements ``--max-rate high=1%``: limits the proportion of conversations with findings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _HOW = "write SEVERITY=RATE, for example --max-rate high=1% or --max-rate critic
 
 
 def max_rates_of(texts: Iterable[str]) -> dict[Severity, float]:
-    """Parse the option, and return the maximum share of conversations with findings for each severity.
-    Findings of higher severities also count. Raise ``AuthorError`` if an option is malformed."""
+    """Parse the option, and return the maximum proportion of conversations with findings for each severity.
+    Findings of higher severities are included in the proportion. Raise ``AuthorError`` if an option is
+    malformed."""
     found: dict[Severity, float] = {}
     for text in texts:
         name, equals, rate = text.partition("=")

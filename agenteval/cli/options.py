@@ -1,9 +1,8 @@
 """The command-line options that several commands share. Each option is defined once, with its names, help
 text, type and parser.
 
-A command accepts a group of options as a single parameter; ``expand_option_groups`` presents the options of
-the group to Typer. To share another option, add a field to a group; commands pass option groups on unchanged.
-"""
+A command accepts an option group as a single parameter; ``expand_option_groups`` presents the options in the
+group to Typer. To share another option, add a field to a group; commands pass option groups on unchanged."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ ProposedKind: TypeAlias = Literal[
     "scenarios",
     "tags",
 ]
-"""The kinds of names that shell completion proposes. ``conversations`` is for the first argument of ``show``,
-which is a scenario of the latest run or a run."""
+"""The kinds of names that shell completion suggests. ``conversations`` is for the first argument of ``show``,
+which is either a scenario in the latest run or a run."""
 
 
 def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[str]]:
@@ -315,7 +314,7 @@ class ReportingOptions:
 
 
 def detail_of(*, verbose: bool, quiet: bool) -> Detail:
-    """Return the level of detail. Raise ``AuthorError`` if both flags are set."""
+    """Return the level of detail. Raise ``AuthorError`` if both ``verbose`` and ``quiet`` are set."""
     from agenteval.core.errors import AuthorError, Problem
 
     if verbose and quiet:
@@ -343,7 +342,7 @@ def request_from_options(
 
 
 def drop_unset_keys(**keys: Any) -> dict[str, Any]:
-    """Return only the configuration keys that an option has set."""
+    """Return only the configuration keys that are set by an option."""
     return {key: value for key, value in keys.items() if value is not None}
 
 
@@ -376,8 +375,7 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def given_options(context: typer.Context) -> tuple[str, ...]:
-    """Return the long names of the options given on the command line. Arguments are returned in capital
-    letters."""
+    """Return the long names of the options given on the command line. Arguments are returned in uppercase."""
     return tuple(
         max(each.opts, key=len) if each.param_type_name == "option" else str(each.name).upper()
         for each in context.command.params

@@ -45,19 +45,19 @@ SHOWN_RUNNING = 4
 """The number of running samples that the live display names."""
 LINE_S = 30.0
 LINE_SHARE = 0.1
-"""The log prints a status line every ``LINE_S`` seconds and each time this share of the samples has finished.
-"""
+"""The proportion of samples after which the log prints a status line. A status line is also printed every
+``LINE_S`` seconds."""
 TICK_S = 0.25
 """The interval in seconds at which the queue is read and the live display is repainted."""
 CLOSE_WAIT_S = 2.0
-"""The time in seconds that the end of a run waits for a stream to accept a line."""
+"""The time in seconds for which the end of a run waits for a stream to accept a line."""
 
 
 def progress_for(
     stream: TextIO, total: int, *, past: Iterable[Event] = (), pending: PendingLookup = lambda _: ""
 ) -> Progress:
     """Return a live display (progress bar) if ``stream`` is a terminal that supports cursor movement and is
-    not recorded by a CI service. Otherwise return a plain log. ``past`` contains the earlier events of a
+    not recorded by a CI service. Otherwise, return a plain log. ``past`` contains the earlier events of a
     resumed run."""
     can_move = stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
     is_kept = os.environ.get("CI", "").lower() not in ("", "0", "false")
@@ -142,9 +142,9 @@ class Progress:
             screen.show_event(event)
 
     def close(self) -> None:
-        """Display the queued events and end the display. A reader that has stopped reading must not keep the
-        run from ending, so the remaining events are dropped if writing a line takes too long. May be called
-        twice."""
+        """Display the queued events and end the display. A reader that has stopped reading must not prevent
+        the run from ending, so the remaining events are dropped if writing a line takes too long. This method
+        may be called twice."""
         self._closing.set()
         remaining = -1
         while self._writer and self._writer.is_alive() and self._events.qsize() != remaining:
@@ -225,7 +225,8 @@ class Log:
             self.write_line("the report has further warnings")
 
     def tick(self) -> None:
-        """Report a stall every ``STALL_S`` seconds, or the status of the run when it is due."""
+        """Report a stall every ``STALL_S`` seconds. If the run is not stalled, report its status when the
+        next report is due."""
         status = self._status
         before, self._stalls = self._stalls, int(status.idle_s // STALL_S)
         step = max(1, round(status.total * LINE_SHARE))
@@ -305,5 +306,5 @@ class Display:
 
 _STYLES = {Verdict.FAILED: "bold red", Verdict.INCONCLUSIVE: "bold magenta", None: "dim"}
 _BAR = 30
-"""The width in columns of the progress bar and of the sample names. They are narrower on a narrow terminal.
+"""The width in columns of the progress bar and the sample names. The width is smaller on a narrow terminal.
 """

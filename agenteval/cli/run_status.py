@@ -44,8 +44,8 @@ _REASON_WIDTH = 200
 _PENDING_WIDTH = 120
 
 PendingLookup: TypeAlias = Callable[[SampleKey], str]
-"""Returns a description of the agent or model that a running sample is waiting for, or an empty string if the
-sample is not known to wait. The function is called from another thread."""
+"""Returns a description of the agent or model that a running sample is waiting for. Returns an empty string
+if the sample is not known to be waiting. The function is called from another thread."""
 
 
 class SampleOutcomeLine(NamedTuple):
@@ -206,13 +206,13 @@ class RunStatus:
         return f"{activity}{waits}, {duration(self._clock() - sample.since)}"
 
     def more_running(self, most: int) -> list[str]:
-        """Return a line with the number of running samples that ``longest`` does not name. The list is empty
-        if there are none."""
+        """Return a line with the number of running samples that ``longest`` does not list. Return an empty
+        list if there are no further samples."""
         more = len(self._running) - most
         return [f"  and {more:,} more running"] if more > 0 else []
 
     def with_longest(self) -> str:
-        """Format the counts, followed by the longest-running sample."""
+        """Format the counts, followed by the label and activity of the longest-running sample."""
         longest = [f"; longest: {label}, {doing}" for label, doing in self.longest(1)]
         return "".join([self.counts(), *longest])
 

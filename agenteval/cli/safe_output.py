@@ -36,7 +36,8 @@ def _redaction_module() -> Any:
 
 
 def strip_secrets(text: str) -> str:
-    """Mask the secrets in ``text`` and keep all other text as it is, for displays that move the cursor."""
+    """Mask the secrets in ``text`` and keep all other text unchanged. This function is for displays that move
+    the cursor."""
     redaction = _redaction_module()
     hidden: str = redaction.redact_text(text) if redaction else text
     return hidden
@@ -66,7 +67,7 @@ def _schema_of_results() -> dict[str, Any]:
 
 def print_out(text: str, form: Form = "text", *, colors: bool = False) -> None:
     """Print a result to stdout, followed by a newline. If the reader has closed the pipe (``| head``), the
-    exit code does not change, because the reader has received all the output that it wanted. Raise
+    exit code does not change, because the reader has received all the output it needs. Raise
     ``UnwritableError`` if stdout cannot be written to for any other reason."""
     if not text:
         return
@@ -101,6 +102,6 @@ def _write_err(text: str) -> None:
 
 
 def append_to_file(path: str | os.PathLike[str], text: str) -> None:
-    """Append ``text`` to a file that is not owned by agenteval. Raise ``OSError`` on failure."""
+    """Append ``text`` to a file that agenteval does not own. Raise ``OSError`` on failure."""
     with open(path, "a", encoding="utf-8", newline="\n", errors="replace") as file:
         file.write(clean_output(text))

@@ -1,1 +1,1 @@
-"""Planning of a run: loads files and options, resolves them to a plan, and replaces names with objects."""
+"""Run planning: loads files and options, resolves them to a plan, and replaces names with objects."""

@@ -1,5 +1,5 @@
-"""Reads from earlier runs which tool calls of an agent agenteval could see. A rerun of only a part of a suite
-may not contain a conversation that shows this again."""
+"""Reads from earlier runs which of an agent's tool calls were visible to agenteval. A rerun of only part of a
+suite may not contain a conversation that shows the visibility again."""
 
 from __future__ import annotations
 

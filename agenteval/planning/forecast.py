@@ -1,10 +1,10 @@
-"""Forecasts the calls, tokens and cost of a run (a cost estimate) for each model, from scenarios, metrics and
-prices alone. No model or agent is called.
+"""Forecasts the calls, tokens and cost of a run (a cost estimate) for each model, using only scenarios,
+metrics and prices. No model or agent is called.
 
 The number of calls is exact if a conversation is scripted, and a range if a user is simulated. The forecast
-assumes that every conversation runs to its end and that no call is retried. The number of verdicts that need
-a second opinion is estimated separately. Token counts are estimates: prompts are rendered as they will be
-sent, with placeholder answers of a fixed length."""
+assumes that every conversation runs to its end and that no call is retried. The number of verdicts that
+require a second opinion is estimated separately. Token counts are estimates: prompts are rendered in the form
+in which they will be sent, with placeholder answers of a fixed length."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ from agenteval.scoring.judges.corroboration import SAMPLING_INTERVAL
 from agenteval.verdict.ledger import cost_of, price_of
 
 ANSWER_TOKENS = 100
-"""The assumed length of an agent's answer."""
+"""The assumed length of an agent's answer in tokens."""
 REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
-"""The assumed length of a reply for each role."""
+"""The assumed length of a reply in tokens, keyed by role."""
 GATING = 20
-"""One in this number of the verdicts that can cause a failure is assumed to do so and to need a second
-opinion."""
+"""The assumed interval between failures: of the verdicts that can cause a failure, one in this number is
+assumed to cause a failure and to require a second opinion."""
 OPINION_TOKENS = 200
-"""The assumed length of an earlier answer together with the instructions for reviewing that answer."""
+"""The assumed length in tokens of an earlier answer together with the instructions for reviewing that answer.
+"""
 AGAIN = "judge again"
 """The role of a row for second opinions on verdicts."""
 _ROLES = ("agent", "user", "judge", AGAIN, "dedup")
@@ -73,9 +74,9 @@ class ForecastRow:
     output_tokens: Range
     cost: tuple[float, float] | None = None
     """The lowest and highest cost in US dollars, or None if the price is unknown. If the tokens have no upper
-    bound, neither does the cost."""
+    bound, the cost has no upper bound either."""
     estimated: bool = False
-    """True if the number of calls is also an estimate."""
+    """True if the number of calls is an estimate. Token counts are always estimates."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,8 @@ class ConversationEstimate(NamedTuple):
 
     turns: Range
     spent: Mapping[tuple[str, str], RoleEstimate]
-    """The calls and tokens for each role and model. For the role ``AGAIN``, the unit is a fraction of a call:
-    ``_PARTS`` units are one call."""
+    """The calls and tokens, keyed by role and model. For the role ``AGAIN``, the unit is a fraction of a
+    call: ``_PARTS`` units are one call."""
 
 
 class EstimateTotals:
@@ -187,7 +188,7 @@ class JudgeEstimate(NamedTuple):
 
     calls: CallEstimate
     again: CallEstimate
-    """The calls for second opinions, in the unit described in ``ConversationEstimate.spent``."""
+    """The calls for second opinions, in the same unit as in ``ConversationEstimate.spent``."""
 
 
 class ConversationEstimator:
@@ -336,8 +337,8 @@ def _estimate_between(least: CallEstimate, most: CallEstimate, role: str) -> Rol
 
 
 def _agent_calls(trajectory: Trajectory) -> CallEstimate:
-    """Count the calls to the agent and their input tokens: each turn sends the whole conversation again.
-    Tokens that the agent adds itself are unknown and are not counted."""
+    """Count the calls to the agent and their input tokens. Each turn sends the whole conversation again.
+    Tokens that the agent itself adds are unknown and are not counted."""
     tokens = so_far = 0
     for turn in trajectory.turns:
         so_far += count_tokens(turn.user)
@@ -373,8 +374,8 @@ def _measure_prompt_tokens(rubric: Rubric) -> int:
 
 
 def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Trajectory:
-    """Build a conversation with as few turns as possible (a simulated user stops after the first message), or
-    with as many as allowed."""
+    """Build a conversation with the maximum number of turns if ``is_long`` is True. Otherwise, build a
+    conversation with as few turns as possible, in which a simulated user stops after the first message."""
     left = rules.max_turns
     turns: list[Turn] = []
     for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
@@ -392,8 +393,8 @@ def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Tra
 
 
 def _dedup_estimate(calls: int) -> RoleEstimate:
-    """Estimate the calls that group the findings: none if nothing is found, and up to one for each agent
-    otherwise."""
+    """Estimate the calls that group the findings. No calls are needed if nothing is found; otherwise, up to
+    one call is needed for each agent."""
     from agenteval.scoring.issues import MAX_CHARACTERS
 
     tokens = calls * (MAX_CHARACTERS // 4 + 500)
@@ -409,7 +410,7 @@ def _rows(total: EstimateTotals, plan: Plan) -> Iterator[ForecastRow]:
 
 
 def _estimate_second_opinions(parts: RoleEstimate) -> RoleEstimate:
-    """Estimate the calls for second opinions. Each of these verdicts requires one more call."""
+    """Estimate the calls for second opinions. Each verdict that requires a second opinion adds one call."""
 
     def to_calls(each: Range) -> Range:
         return Range(ceil(each.least / _PARTS), ceil((each.most or 0) / _PARTS))
@@ -420,9 +421,9 @@ def _estimate_second_opinions(parts: RoleEstimate) -> RoleEstimate:
 
 
 def _second_opinion_parts(rubric: Rubric, rules: ScenarioRules) -> int:
-    """Return the fraction of a verdict, in units of ``_PARTS``, that is assumed to need a second opinion.
-    Clean verdicts on labels and goals are sampled at random. Any verdict can cause a failure, except a number
-    without a threshold."""
+    """Return the fraction of a verdict, in units of ``_PARTS``, that is assumed to require a second opinion.
+    Clean verdicts on labels and goals are sampled at random. Any verdict can cause a failure, except for a
+    number without a threshold."""
     threshold = rules.thresholds.get(rubric.metric)
     is_drawn = not rubric.scale and rubric.metric != CRITERIA
     may_fail = not rubric.scale or (threshold is not None and threshold.bar is not None)

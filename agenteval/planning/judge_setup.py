@@ -48,8 +48,8 @@ class Metrics:
         return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
 
     def is_rubric(self, name: str) -> bool:
-        """Check whether judging the metric always calls a model. A custom metric that is a Python class may
-        not call one."""
+        """Check whether judging the metric always calls a model. A custom metric that is a Python class might
+        not call a model."""
         return isinstance(self.custom.get(name), Rubric) or name not in self.custom
 
 
@@ -115,8 +115,9 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
 
 
 def scenario_threshold_problems(scenario: Scenario, suite: SuitePolicy) -> list[Problem]:
-    """Return the problems in a scenario's own thresholds: an invalid name or bound, or a metric that cannot
-    be judged in the scenario or that the configuration does not select."""
+    """Return the problems with a scenario's own thresholds. A threshold must have a valid name and bound. Its
+    metric must be selected by the configuration, and it must be possible to judge the metric in the scenario.
+    """
     known = suite.specs
     problems = metrics.threshold_problems(
         scenario.thresholds, known, lambda name: parse_place(scenario.where(f"thresholds.{name}"))
@@ -132,8 +133,8 @@ def _explain_unusable_threshold(
     spec: MetricSpec, scenario: Scenario, suite: SuitePolicy
 ) -> tuple[str, str] | None:
     """Return the reason why a scenario's threshold has no effect, together with a remedy, or None if the
-    threshold has an effect. Metrics deselected on the command line are not reported as a mistake in the file.
-    """
+    threshold has an effect. If a metric was deselected on the command line, its threshold is not reported as
+    a mistake in the file."""
     if not metrics.may_apply_to_scenario(spec, scenario, policy=has_policy(scenario, suite)):
         what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
         missing = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
@@ -233,7 +234,7 @@ def _findings(items: Iterable[object]) -> Iterator[Finding]:
 
 
 def hash_prompts(chosen: Metrics, suite: SuitePolicy) -> dict[str, str]:
-    """Return a hash of each prompt that the run may send."""
+    """Return the hashes of all prompts that the run may send."""
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.selected if spec.built_in]
     shared = "answer_shared"

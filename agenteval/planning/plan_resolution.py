@@ -1,5 +1,5 @@
-"""The third step in preparing a run, and the only step that decides which rules apply. The policy of the
-suite and the selected scenarios are resolved to the ``Plan``, which all later steps read."""
+"""The third step in preparing a run. It is the only step that determines which rules apply. The suite's
+policy and the selected scenarios are resolved to the ``Plan``, which all later steps read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NOT_SELECTED = "applies to no selected scenario"
 _DEFAULT_FAULT_TOLERANCE = 0.05
-"""The share of samples that may be errored if errored epochs are replaced and the author does not set
+"""The proportion of samples that may be errored if errored epochs are replaced and the author does not set
 ``fault_tolerance``."""
 
 
@@ -72,8 +72,8 @@ def suite_policy(
     *,
     no_judge: bool = False,
 ) -> SuitePolicy:
-    """Build the policy of the suite. ``available`` contains all metrics; ``judged`` contains the metrics to
-    judge, which are a subset of them."""
+    """Build the suite's policy. ``available`` contains all metrics; ``judged`` contains the metrics to judge,
+    which are a subset of ``available``."""
     return SuitePolicy(
         profile=config.profile,
         seed=config.seed,
@@ -152,7 +152,7 @@ def make_plan(
 
 
 def _with_fault_tolerance(suite: SuitePolicy, config: Config) -> SuitePolicy:
-    """Set the share of samples that may be errored in a run that replaces errored epochs."""
+    """Set the proportion of samples that may be errored in a run that replaces errored epochs."""
     key = "fault_tolerance"
     share = _DEFAULT_FAULT_TOLERANCE if config.fault_tolerance is None else config.fault_tolerance
     where = suite.where(key)
@@ -193,7 +193,7 @@ def rules_for(
 
 class ScenarioRulesCache:
     """Returns the rules for a conversation, or None if the suite's rules apply. Most conversations share a
-    few rule sets, so that equal rule sets are stored only once."""
+    few rule sets, so equal rule sets are stored only once."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -205,14 +205,15 @@ class ScenarioRulesCache:
 
 
 def has_policy(scenario: Scenario, suite: SuitePolicy, agent: str | None = None) -> bool:
-    """Check whether the agent with the given name (None: any agent) or the scenario has a policy."""
+    """Check whether the scenario or the agent with the given name has a policy. If the name is None, check
+    all agents."""
     agent_has_policy = bool(suite.policies) if agent is None else agent in suite.policies
     return agent_has_policy or bool(scenario.policy.strip())
 
 
 def redact_plan(plan: Plan, public: Config) -> Plan:
-    """Return the plan in a form that may be written to disk, without the values of environment variables in
-    texts. ``public`` is the redacted configuration."""
+    """Return the plan in a form that may be written to disk. The values of environment variables are removed
+    from strings. ``public`` is the redacted configuration."""
     shown = {role: model for role in ROLES if (model := public.models.model_for(role))}
     return plan.with_suite(models=shown, now=public.now, detectors=public.detectors, prompts=public.prompts)
 
@@ -225,7 +226,7 @@ def _shares_calls(config: Config) -> bool:
 
 
 def _reported_keys(config: Config) -> Iterator[str]:
-    """Yield the configuration keys whose location is shown in reports."""
+    """Yield the configuration keys whose locations are shown in reports."""
     yield from ("fail_on_severity", "fault_tolerance", "deadlines.run_s")
     for name, rule in config.gates.configured_gates.items():
         yield f"gates.{name}"
@@ -248,7 +249,7 @@ def find_unapplied_thresholds(
 ) -> dict[str, str]:
     """Return the suite's thresholds that cannot apply to any selected scenario but may apply to a scenario in
     ``others``. The result maps configuration keys to reasons. If ``others`` is None, the unselected scenarios
-    are unknown, and each of these thresholds is assumed to apply to one of them."""
+    are unknown, and each of these thresholds is assumed to apply to an unselected scenario."""
     missed = find_unused_thresholds(suite, selected)
     if others is not None:
         ids = {scenario.id for scenario in selected}
@@ -268,7 +269,7 @@ def find_unused_thresholds(suite: SuitePolicy, scenarios: Collection[Scenario]) 
 
 def _may_apply(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
     """Check whether a threshold on a metric may apply to a scenario. The scenario must not remove the
-    threshold, and the metric must be judgeable in the scenario."""
+    threshold, and it must be possible to judge the metric in the scenario."""
     spec = suite.specs.get(name)
     if spec is None or scenario.thresholds.get(name, suite.thresholds.get(name)) is None:
         return False

@@ -45,7 +45,7 @@ def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Proble
 
 
 def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
-    """Check whether the scenario fails if the goal is not completed in any of its conversations."""
+    """Check whether the scenario fails if none of its conversations completes the goal."""
     worst = severity_of(NEVER_COMPLETED, suite.severities)
     is_judged = GOAL in suite.judged and bool(scenario.goal.strip())
     return is_judged and suite.fail_on is not None and worst.rank >= suite.fail_on.rank
@@ -90,7 +90,7 @@ def checks_of_unseen_calls(
     samples: Sequence[Sample], known: Mapping[str, KnownVisibility]
 ) -> Iterable[Problem]:
     """Yield a problem for each check that cannot be decided because the author declared the agent's tool
-    calls as unseen."""
+    calls as not visible (``calls: unseen``)."""
     unseen = {name for name, each in known.items() if each.calls is ToolVisibility.DECLARED_UNSEEN}
     for scenario, agents in agents_by_scenario(samples):
         for agent in unseen.intersection(agents):
@@ -116,7 +116,7 @@ def foreign_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[Problem]:
     """Yield a problem for each mocked tool that none of the scenario's agents has, and for each mocked tool
-    that cannot be mocked. An agent whose tools are unknown may have any tool."""
+    that does not support mocking. An agent whose tools are unknown may have any tool."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools if not tool.hosted}
@@ -135,9 +135,9 @@ def foreign_tools(
 def misspelt_mocks(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[str]:
-    """Warn about mocks whose name resembles that of an unmocked tool, if the agent may also have tools that
-    become known only in a run. This is only a warning because the mock may be meant for such a tool. If all
-    tools are known, the mismatch is an error."""
+    """Warn about mocks whose name resembles that of an unmocked tool if the agent may also have tools that
+    become known only during a run. This is only a warning because the mock may be intended for such a tool.
+    If all tools are known, the mismatch is an error."""
     from difflib import get_close_matches
 
     for scenario, agents in agents_by_scenario(samples):
@@ -152,8 +152,8 @@ def misspelt_mocks(
 def unmocked_tools(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[tuple[str, str]]:
-    """Yield each agent that has tools without a mock, with a sentence that names these tools and describes
-    the effect of calling them."""
+    """Yield each agent that has tools without a mock. Each agent is paired with a sentence that names these
+    tools and describes the effect of calling them."""
     missing: dict[str, dict[str, int]] = {}
     for scenario, agents in agents_by_scenario(samples):
         for agent in agents:
@@ -192,9 +192,9 @@ def scenarios_of(samples: Sequence[Sample]) -> tuple[Scenario, ...]:
 
 
 def misspelt_tools(scenario: Scenario) -> Iterable[str]:
-    """Warn about forbidden calls to a tool that the scenario does not have but whose name resembles the name
-    of one of its tools. Such a rule would pass whatever the agent does. This is only a warning because an
-    author may also forbid tools that the scenario does not mock."""
+    """Warn about forbidden calls to a tool that the scenario does not have but whose name resembles that of
+    one of the scenario's tools. Such a rule would pass regardless of the agent's behavior. This is only a
+    warning because an author may also forbid tools that the scenario does not mock."""
     from difflib import get_close_matches
 
     for path, expect in scenario.expectations:
@@ -209,7 +209,7 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
 def impossible_expectations(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
 ) -> Iterable[str]:
-    """Warn about expected tool calls that can never satisfy their expectation, whatever the agent does."""
+    """Warn about tool call expectations that can never be satisfied, regardless of the agent's behavior."""
     for scenario, agents in agents_by_scenario(samples):
         known = [agents_have[name] for name in agents if name in agents_have]
         names = {tool.name for tools in known for tool in tools}
@@ -222,7 +222,7 @@ def impossible_expectations(
 
 def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
     """Warn about empty lists in test cases, which check nothing. This is only a warning because the author
-    may mean that no tool may be called."""
+    may intend to forbid all tool calls."""
     for scenario in scenarios:
         for name in scenario.case.empty_lists if scenario.case else ():
             remedy = f"remove it, or write {name}: {NO_CALL} if no tool may be called"
@@ -315,7 +315,7 @@ def model_problems(
 def price_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Yield a problem for each model with no known price if the budget is a sum of money."""
+    """Yield a problem for each model without a known price if the budget is an amount of money."""
     roles: list[Literal["user", "judge", "dedup"]] = []
     simulated = any(not scenario.is_scripted for scenario in scenarios)
     if simulated:

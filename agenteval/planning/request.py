@@ -25,7 +25,7 @@ class JudgeChoice:
     """The model to use instead of ``models.default``."""
     no_judge: bool = False
     metric: tuple[str, ...] = ()
-    """The only metrics to judge, or empty to judge the metrics selected in the configuration."""
+    """The only metrics to judge. If this is empty, the metrics selected in the configuration are judged."""
 
     @property
     def flags(self) -> dict[str, Any]:
@@ -55,7 +55,8 @@ class Request:
     """The run whose failures are selected. If this is None and ``last_failed`` is set, the latest run is
     used."""
     pairings: frozenset[Pairing] | None = None
-    """The pairs of scenario and agent to which the selection is limited, or None for no limit."""
+    """The pairs of scenario and agent to which the selection is limited. If this is None, the selection is
+    not limited."""
     resume: str | None = None
     """The run to resume."""
     visibility: Mapping[str, KnownVisibility] | None = None
@@ -96,8 +97,8 @@ class Request:
 
 
 def restore_request(run: RunStarted) -> Request:
-    """Restore the request of an earlier run. The recording of that run is not continued, because it lacks
-    requests that were never sent."""
+    """Restore the request of an earlier run. That run's recording is not continued, because it lacks requests
+    that were never sent."""
     stored = run.request
     replay = Path(stored["replay"]) if stored["replay"] else None
     pairings = (

@@ -1,4 +1,4 @@
-"""Finds the files that a run is based on. Reports must not overwrite these files, and their hashes ensure
+"""Finds the files on which a run is based. Reports must not overwrite these files, and their hashes ensure
 that a run is not resumed with a different agent."""
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _PACKAGE = Path(__file__).parents[1]
 def file_hashes(
     config: Config, public: Config, scenarios: Sequence[Scenario], secrets: Sequence[str]
 ) -> dict[str, str]:
-    """Return the SHA-256 hash of each file, keyed by file name. The value for a model file is its size and
-    modification time instead. The result also contains a hash of the value of each configuration key with
-    variables, keyed by ``KEY: ${…}``; secrets and server addresses are removed from the value first. Call
-    this function after everything is loaded, because the author's modules are found among the imported
-    modules."""
+    """Return the SHA-256 hash of each file, keyed by file name. For a model file, the size and modification
+    time are used instead of a hash. The result also contains a hash of the value of each configuration key
+    with variables, keyed by ``KEY: ${…}``. Secrets and server addresses are removed from the value before
+    hashing. Call this function after everything is loaded, because the author's modules are found among the
+    imported modules."""
     root = Path(config.root)
     found = {_display_name(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
     for path in _model_files(config, root):
@@ -46,9 +46,9 @@ def is_unchanged_file(path: Path, root: str, sources: Mapping[str, str]) -> bool
 def find_secrets_in_files(
     secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario]
 ) -> frozenset[str]:
-    """Return the secrets that the author wrote into a scenario or another file of the run, such as the
+    """Return the secrets that the author wrote into a scenario or another file used by the run, such as the
     agent's module. Such secrets are the same in every environment. The configuration is not searched, because
-    it only names secrets."""
+    it contains only the names of secrets."""
     if not secrets:
         return frozenset()
     root = Path(config.root)
@@ -97,13 +97,13 @@ def _may_be_path(name: str | None) -> TypeGuard[str]:
 
 
 def _file_of(target: str) -> str:
-    """Return ``agent.py`` for ``agent.py:agent``."""
+    """Return the file part of a target, such as ``agent.py`` for ``agent.py:agent``."""
     return target.rpartition(":")[0]
 
 
 def _option_texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the strings in agents' options. Any of these strings may name code, such as ``agent.py:agent`` or
-    ``[node, bot.js]``."""
+    """Yield the strings in agents' options. Any of these strings may refer to code, such as
+    ``agent.py:agent`` or ``[node, bot.js]``."""
     for value in (value for adapter_options in options for value in adapter_options.values()):
         listed = value if isinstance(value, list | tuple) else [value]
         yield from (text for text in listed if isinstance(text, str))
@@ -127,7 +127,7 @@ def _author_modules(root: Path) -> Iterator[Path]:
 
 @cache
 def _resolve_module_path(name: str) -> str:
-    """Return the real path of a module. Results are cached, because about a thousand modules in some fifty
+    """Return the real path of a module. Results are cached, because about a thousand modules in about fifty
     folders are resolved repeatedly."""
     if os.path.islink(name):
         return os.path.realpath(name)

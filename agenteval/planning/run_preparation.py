@@ -16,7 +16,7 @@ from agenteval.planning.wiring import WiredRun, wire
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """Everything that a run needs, with the suite and selection that it was prepared from."""
+    """All objects that a run needs, with the suite and selection from which the run was prepared."""
 
     suite: Suite
     selected: SelectedSamples

@@ -1,5 +1,5 @@
-"""The second step in preparing a run: it selects (filters) the samples of a ``Suite`` to play. This step
-reads files but does not load code."""
+"""The second step in preparing a run. It selects (filters) the samples in a ``Suite`` that are to be played.
+This step reads files but does not load code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NAMED = 5
 
 @dataclass(frozen=True)
 class SelectedSamples:
-    """The samples of a suite that are selected to be played."""
+    """The samples in a suite that are selected to be played."""
 
     samples: tuple[Sample, ...]
     """The selected samples. If a gate decides the number of epochs of a scenario, only the first samples are
@@ -38,11 +38,11 @@ class SelectedSamples:
     needs_model: tuple[str, ...] = ()
     """The scenarios that ``code_only`` excludes."""
     unselected_scenarios: Sequence[Scenario] | None = ()
-    """The scenarios that the suite may contain in addition to the selected scenarios, or None if they are
-    unknown."""
+    """The scenarios that the suite may contain in addition to the selected scenarios, or None if these
+    additional scenarios are unknown."""
     earlier_visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
-    """The tool-call visibility that earlier runs showed for each agent, if this run covers only part of the
-    suite."""
+    """The tool-call visibility of each agent in earlier runs. The mapping is empty unless this run covers
+    only part of the suite."""
     remarks: tuple[str, ...] = ()
     """Notes on items that are not run although a user may expect them to be."""
 
@@ -81,7 +81,7 @@ def select(suite: Suite) -> SelectedSamples:
 
 def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[Sample], list[str]]:
     """Return the requested samples, and a note on failed scenarios that no longer exist. If the request is
-    limited to samples that failed or were played in an earlier run, only these samples are returned."""
+    limited to samples that failed or were played in an earlier run, only those samples are returned."""
     request, config = suite.request, suite.settings.config
     if request.pairings:
         return _filter_pairings(samples, request.pairings), []
@@ -142,8 +142,8 @@ def _possible_scenarios(
     request: Request, config: Config, policy: SuitePolicy, loaded: Sequence[Scenario]
 ) -> Sequence[Scenario] | None:
     """Return all scenarios that the suite may contain, including unselected scenarios. If paths were named
-    and the result could make a difference, the remaining files are read in addition to the ``loaded``
-    scenarios. Return None if these files cannot be read."""
+    and the result could make a difference, the files that have not been loaded are read in addition to the
+    ``loaded`` scenarios. Return None if these files cannot be read."""
     matters = plan_resolution.find_unused_thresholds(policy, loaded) or without_concern(
         policy.gates, loaded, None
     )

@@ -63,7 +63,7 @@ _MOST_PROBLEMS = 5
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """The scoring that was requested on the command line."""
+    """The scoring request from the command line."""
 
     files: tuple[str, ...] = ()
     config: str | None = None
@@ -75,7 +75,7 @@ class ScoreRequest:
     """The names of log entries that do not contain tool calls."""
     max_rates: Mapping[Severity, float] = field(default_factory=dict)
     must_judge: bool = False
-    """True to judge even if no option names a model or a metric."""
+    """True if conversations are judged even if no option names a model or a metric."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     """The recording options of the run that is judged again."""
 
@@ -232,8 +232,8 @@ _WARN_AFTER_S = 2.0
 
 @contextmanager
 def _warn_while_waiting(stream: str, warn: Callable[[str], None]) -> Iterator[None]:
-    """Warn if no data is written to a pipe for a while. Like every reader of pipes, agenteval waits
-    indefinitely."""
+    """Warn if no data is written to a pipe for a while. Like any program that reads from a pipe, agenteval
+    waits indefinitely."""
     what = f"waiting for {stream}: it is scored once its writer closes it"
     timer = threading.Timer(_WARN_AFTER_S, warn, [what])
     timer.daemon = True
@@ -308,10 +308,10 @@ def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: Import
 
 
 def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
-    """Return the policy of an agent in a recorded run. Anybody may have written the journal, so a journal
-    must not cause arbitrary files on this machine to be opened. The policy file is read only if ``config``
-    also names the file, or if the file is byte-for-byte identical to the file that the run read. Raise
-    ``AuthorError`` otherwise."""
+    """Return the policy of an agent in a recorded run. A journal may come from anybody, so it must not cause
+    arbitrary files on this machine to be opened. The policy file is read only if ``config`` also names the
+    file, or if the file is byte-for-byte identical to the file that the run read. Otherwise, raise
+    ``AuthorError``."""
     agent, configured = (
         next((agent for agent in each.all_agents if agent.name == name), None)
         for each in (run.config, config)

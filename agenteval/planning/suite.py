@@ -1,5 +1,5 @@
-"""The first step in preparing a run: it loads files and options into a ``Suite``. Mistakes are reported with
-their location."""
+"""The first step in preparing a run. It loads files and options into a ``Suite``. Mistakes are reported with
+their locations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Settings:
     replayed_recording: Cassette | None
     """The recording that is replayed instead of calling agents and models."""
     marked_secrets: MarkedSecrets
-    """The secrets that the author marked as such."""
+    """The secrets that the author marked explicitly."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def load_config(request: Request, known: Registries) -> config_file.LoadedConfig
 
 
 def with_profile(request: Request, config: Config) -> Request:
-    """Add the selection of the profile, except where the command line makes its own selection."""
+    """Add the selection of the profile. A selection on the command line takes precedence."""
     chosen, filters = config.selection, request.filters
     return replace(
         request,

@@ -1,5 +1,5 @@
-"""Marks tools with the hints that an agent's tools declare (MCP tool annotations such as ``readOnlyHint``),
-unless the author marked the tools."""
+"""Marks tools according to the hints that an agent's tools declare (MCP tool annotations such as
+``readOnlyHint``), unless the author marked the tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def apply_tool_hints(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> tuple[Sample, ...]:
     """Return the samples with their scenarios' tools marked according to the hints from the agents' tools. If
-    two agents declare conflicting hints for a tool, the tool stays unmarked."""
+    two agents declare conflicting hints for a tool, the tool remains unmarked."""
     marked = {
         scenario.id: _with_hints(scenario, [agents_have[name] for name in agents if name in agents_have])
         for scenario, agents in agents_by_scenario(samples)

@@ -1,4 +1,4 @@
-"""The last step before a run, and the only step that creates the objects (agents, models, judges, mocks)
+"""The last step before a run. It is the only step that creates the objects (agents, models, judges, mocks)
 named in the configuration."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
 
 
 class Resources:
-    """Resources shared by the parts of one run: connections and models (created on first use), the secrets to
+    """Resources shared by all parts of one run: connections and models (created on first use), the secrets to
     mask, and the destination for notices."""
 
     def __init__(
@@ -194,9 +194,9 @@ class Resources:
         return self._mcp
 
     def model(self, role: ModelRole) -> ChatModel | None:
-        """Return the model of a role, or None if no model is set or judging is switched off. Also return None
-        if a scripted model has no rules for grouping, which code can do on its own. Raise ``AuthorError`` if
-        the model cannot be created."""
+        """Return the model for a role, or None if no model is set or judging is switched off. Also return
+        None if the role is grouping and a scripted model has no rules for it, because code alone can group
+        the findings. Raise ``AuthorError`` if the model cannot be created."""
         with locate_errors(self.config.place(self.config.models.key_of(role))):
             return self._model(role)
 
@@ -251,7 +251,7 @@ def _key_of(agent: AgentConfig, config: Config) -> str:
 
 @dataclass(frozen=True)
 class WiredRun:
-    """A plan with all objects needed to carry it out."""
+    """A plan with all objects needed to carry out the plan."""
 
     runtime: Runtime
     resources: Resources
@@ -300,7 +300,8 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
 
 
 def _timeout_s(selected: SelectedSamples) -> float:
-    """Return the timeout for the author's code other than the agent, which is the longest agent timeout."""
+    """Return the timeout for the author's code, excluding the agent. It is equal to the longest agent
+    timeout."""
     return max((agent.timeout_s for agent in selected.agents.values()), default=60.0)
 
 
@@ -478,7 +479,7 @@ def _make_reviewer_if_simulated(
 
 def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resources) -> Reviewer | None:
     """Create the reviewer of simulated users, or return None if there is no judge. A scripted judge reviews
-    users only if its file contains an answer for reviews."""
+    users only if its file contains an answer to review questions."""
     config = resources.config
     model = resources.model("judge")
     judge = config.models.model_for("judge")
@@ -537,9 +538,10 @@ def policies_of(config: Config, names: Collection[str]) -> dict[str, str]:
 
 
 def policy_of(agent: AgentConfig, root: str) -> str:
-    """Return the text of ``policy``: the value itself, or the content of the file that it names, relative to
-    the configuration's folder. Raise ``AuthorError`` if the value looks like a file name but no such file
-    exists. Otherwise judges and leak checks would silently run without a policy."""
+    """Return the text of ``policy``: either the value itself or the content of the file that the value names.
+    The file name is relative to the configuration's folder. Raise ``AuthorError`` if the value looks like a
+    file name but no such file exists. Without this error, judges and leak checks would silently run without a
+    policy."""
     file = policy_file(agent, root)
     return read_text(file, f"policy of agent '{agent.name}'") if file else agent.policy or ""
 

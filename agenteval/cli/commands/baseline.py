@@ -26,9 +26,9 @@ from agenteval.verdict.report import Report
 
 def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
     """Return ``started`` with the results of the baseline run ``name`` added. ``selected`` is True if the
-    command line selected only some scenarios or agents; the baseline may then contain more of them. Raise
-    ``AuthorError`` if there is no such run or if nothing in the run is comparable, and ``NoBaselineError`` if
-    no run exists for the commit."""
+    command line selected only some scenarios or agents. In that case, the baseline may contain scenarios and
+    agents that were not selected. Raise ``AuthorError`` if there is no such run or if nothing in the run is
+    comparable, and ``NoBaselineError`` if no run exists for the commit."""
     if is_merge_base(name):
         found = find_merge_base_run(name, root, started.plan.suite.profile)
     else:
@@ -65,9 +65,9 @@ def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: boo
 
 
 def find_baseline_successes(baseline: Baseline | None, root: str) -> Callable[[str], SampleReport | None]:
-    """Return a function that maps a scenario to a conversation of the baseline that reached the goal. Only
-    scenarios that are the same in both runs are mapped. The baseline is read on the first call. If the
-    baseline no longer exists, the function returns None."""
+    """Return a function that maps a scenario to a baseline conversation that reached the goal. Only scenarios
+    that are the same in both runs are mapped. The baseline is read on the first call. If the baseline no
+    longer exists, the function returns None."""
     known = frozenset(baseline.reached if baseline else ())
 
     @cache

@@ -24,7 +24,7 @@ _SHORT = 12
 
 class NoBaselineError(Exception):
     """The reason why there is no baseline, with a remedy. The run continues without a baseline: the reason is
-    reported, and gates that need a baseline remain undecided."""
+    reported, and gates that require a baseline remain undecided."""
 
 
 def baselines_under(root: Path) -> Path:
@@ -38,7 +38,7 @@ def is_merge_base(name: str) -> bool:
 
 def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
     """Return the stored run of the commit at which the current branch started (the merge base). Raise
-    ``NoBaselineError`` if there is none."""
+    ``NoBaselineError`` if there is no such run."""
     try:
         commit = merge_base(root, name.partition(":")[2], os.environ)
     except NoCommitError as error:

@@ -1,7 +1,7 @@
 """Implements ``agenteval tools serve --stdio-bridge``: a process that an agent starts instead of an MCP
 server (stdio transport).
 
-The module has few imports, because each conversation waits for this process to start."""
+The module has few imports because each conversation waits for this process to start."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def bridge(
     command: Sequence[str], *, is_bridge: bool, only: str | None, has_real: bool, has_others: bool
 ) -> int:
     """Serve the tools of the current run over stdio (MCP ``tools/list`` and ``tools/call``) until the input
-    ends. ``command`` is the command of the real server if ``has_real`` is True. ``has_others`` is True if
-    other options were given. Raise ``AuthorError`` if the options are invalid or no run is found."""
+    ends. ``command`` is the command that starts the real server if ``has_real`` is True. ``has_others`` is
+    True if other options were given. Raise ``AuthorError`` if the options are invalid or no run is found."""
     names = _names(only)
     if not is_bridge:
         raise AuthorError(Problem("--only and --else are for --stdio-bridge", f"write {_NAME}"))
@@ -56,8 +56,8 @@ def _names(only: str | None) -> tuple[str, ...]:
 
 
 def _url() -> str:
-    """Return the URL of the conversation to which this process belongs. Raise ``AuthorError`` if there is
-    none."""
+    """Return the URL of the conversation to which this process belongs. Raise ``AuthorError`` if there is no
+    such conversation."""
     if url := os.environ.get(addresses.MCP_URL_VARIABLE):
         return url
     if sys.platform == "win32":

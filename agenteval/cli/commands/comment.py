@@ -41,7 +41,7 @@ class CommentTarget(NamedTuple):
     graphql: str = ""
     """The URL that returns the owner of the token if the token belongs to an app."""
     app: str = ""
-    """The assumed author if neither URL returns an owner."""
+    """The assumed author if neither URL returns the token's owner."""
 
 
 def comment(file: str) -> int:
@@ -70,7 +70,7 @@ def comment(file: str) -> int:
 
 
 def shortened(text: str) -> str:
-    """Truncate the text at a line break to the maximum length that a server accepts."""
+    """Truncate the text at a line break if it exceeds the maximum length that a server accepts."""
     if len(text) <= LONGEST:
         return text
     kept = text[:LONGEST].rpartition("\n")[0]
@@ -119,8 +119,8 @@ def _token(environ: Mapping[str, str], name: str, how: str) -> str:
 
 
 def _github_number(environ: Mapping[str, str]) -> str:
-    """Return the number of the pull request from the ref or, failing that, from the event that started the
-    workflow."""
+    """Return the pull request number from the ref or, failing that, from the event that triggered the
+    workflow run."""
     if found := re.match(r"refs/pull/(\d+)/", environ.get("GITHUB_REF", "")):
         return found[1]
     try:
@@ -182,8 +182,8 @@ def _token_owner(target: CommentTarget) -> str:
 
 
 def _user_name(user: Any) -> str:
-    """Return the name of a user. On GitHub, only the names of apps contain brackets, so no user can have the
-    name of an app."""
+    """Return a user's name. On GitHub, only app names contain brackets, so no user can have the name of an
+    app."""
     return str(user.get("login") or user.get("username") or "") if isinstance(user, dict) else ""
 
 

@@ -29,7 +29,7 @@ from agenteval.verdict.digest import failures_in, summary_of
 from agenteval.verdict.report import Report
 
 MOST_EARLIER = 20
-"""The number of runs before the baseline that are searched for earlier occurrences of a failure."""
+"""The number of runs before the baseline that are searched for earlier occurrences of each failure."""
 
 
 def diff(
@@ -40,8 +40,8 @@ def diff(
     reports: Sequence[str] = (),
     verbose: bool = False,
 ) -> int:
-    """Compare two runs and write the comparison. Return 0 if nothing regressed, 1 if something regressed, and
-    3 if the result is undecided. Raise ``AuthorError`` if the two runs cannot be compared."""
+    """Compare two runs and write the comparison. Return 0 if nothing regressed, 1 if there is a regression,
+    and 3 if the result is undecided. Raise ``AuthorError`` if the two runs cannot be compared."""
     targets = resolve_targets(Config(reporters=()), _parse_reporters(reports))
     runs_compared = load_decided_run(before), load_decided_run(after)
     refuse_overwriting_inputs(targets, chain.from_iterable(map(list_run_inputs, runs_compared)))
@@ -77,7 +77,7 @@ def _write(target: ReportTarget, compared: RunComparison, *, verbose: bool) -> b
 
 
 def compare(before: LoadedRun, after: LoadedRun, *, margin: float) -> RunComparison:
-    """Compare two runs. New failures are also searched for in runs before the baseline."""
+    """Compare two runs. Runs before the baseline are searched for earlier occurrences of new failures."""
     baseline = apply_accept_list(before.report, after.report.run)
     first = summary_of(baseline, gates.decide(baseline))
     second = summary_of(after.report, after.decision)

@@ -1,5 +1,5 @@
 """Implements ``agenteval doctor`` (health check): makes one real call to each model and agent, and reports
-which of the things that a run needs work."""
+whether everything that a run needs is working."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def make_run_started(prepared: PreparedRun) -> RunStarted:
 
 def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
     """Create the first event of a run. ``public`` is the configuration without secrets, and ``more`` contains
-    additional fields of the event."""
+    additional event fields."""
     return RunStarted(
         run_id=run_id,
         started_at=utc_timestamp(),
@@ -85,8 +85,8 @@ def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> R
 
 
 def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted:
-    """Return the event with secrets masked, as it is written to the journal. The result can be compared with
-    journal events."""
+    """Return the event with secrets masked, in the form in which it is written to the journal. The result can
+    be compared with journal events."""
     captured: list[Event] = []
     resources = prepared.wired.resources
     redact_events(captured.append, resources.secrets, marked=resources.marked.all)(started)
@@ -214,22 +214,22 @@ class RunSteps:
     rechecked."""
     goal_recheck: GoalRecheck
     events: Callable[[], Iterable[Event]]
-    """Returns all events so far, in the form needed for a report."""
+    """Returns all events so far, in the form that a report requires."""
     findings: Callable[[], Iterable[Event]]
-    """Returns the events of samples with findings. Further events may be included."""
+    """Returns the events of samples with findings. Additional events may be included."""
     agents: Mapping[str, AgentFactory] = field(default_factory=dict)
     deadline_s: float | None = None
     """The time in seconds after which the run is stopped."""
     failures: Callable[[], Iterable[ScoreFailure]] = tuple
-    """Returns the failures of the run as a whole after all conversations have finished."""
+    """Returns the failures of the run as a whole. It is called after all conversations have finished."""
 
 
 @contextmanager
 def open_emitter(
     resources: Resources, folder: Path, sinks: Iterable[Emit], names: StableFingerprints
 ) -> Iterator[Emit]:
-    """Yield a function that sends events to all sinks and also writes requests to judges to a file in
-    ``folder``. Secrets are removed first."""
+    """Yield a function that sends events to all sinks and also writes judge requests to a file in ``folder``.
+    Secrets are removed first."""
     with JudgeRequestLog(folder / JUDGE_REQUESTS_FILE) as asked:
         yield redact_events(FanOut([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
 

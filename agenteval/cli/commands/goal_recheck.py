@@ -1,4 +1,4 @@
-"""Asks the goal judge follow-up questions after all conversations are over, because the answers depend on all
+"""Asks the goal judge follow-up questions after all conversations are over. The answers depend on all
 conversations together."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from agenteval.verdict import report
 
 
 class GoalRecheck:
-    """A sink that records whether the judge excused a goal as ruled out or withdrawn. If so, the judge is
-    asked again after the run."""
+    """A sink that records whether the judge excused a goal as ruled out or withdrawn. If a goal was excused,
+    the judge is asked again after the run."""
 
     def __init__(self, goals: ExcusedGoalReviewer) -> None:
         self._goals = goals
@@ -27,8 +27,8 @@ class GoalRecheck:
         self._is_needed = self._is_needed or is_goal_excused(event)
 
     async def recheck(self, events: Iterable[Event], emit: Emit, control: RunControl) -> bool:
-        """Ask the judge again, and return True if any question was asked. A run that is stopping does not ask
-        further questions; the remaining questions are asked when the run is resumed."""
+        """Ask the judge again, and return True if any question was asked. If the run is stopping, no further
+        questions are asked; the remaining questions are asked when the run is resumed."""
         if control.is_stopping or not self._is_needed:
             return False
 

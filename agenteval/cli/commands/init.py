@@ -1,5 +1,5 @@
 """Implements ``agenteval init`` (project setup): finds the agent, writes a configuration, a scenario and a CI
-workflow, and tries them."""
+workflow, and tries them out."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from agenteval.planning.run_preparation import prepare
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20
-"""The timeout in seconds for an answer in JSON lines while it is unknown whether the program writes JSON
-lines."""
+"""The timeout in seconds for an answer in JSON lines. It applies while it is unknown whether the program
+writes JSON lines."""
 _WORKFLOWS = {
     "github": (".github/workflows/agenteval.yml", templates.workflow_text),
     "gitlab": ("agenteval.gitlab-ci.yml", templates.gitlab_text),
@@ -55,7 +55,7 @@ class InitRequest:
 
 
 def init(request: InitRequest) -> int:
-    """Write the files and try them. Return the exit code of the trial, or 0 if there was nothing to try."""
+    """Write the files and try them out. Return the exit code of the trial, or 0 if nothing could be tried."""
     _require_ci(request.ci)
     root, top, source = _find_project(request.folder)
     questions = Questions(assumes_yes=request.assumes_yes)
@@ -114,7 +114,7 @@ def _configured_agent(config: Config) -> AgentChoice:
 
 
 def _may_write_workflow(workflow: Path, questions: Questions) -> bool:
-    """Check whether a workflow may be written although it was not requested. An existing workflow is never
+    """Check whether a workflow may be written without having been requested. An existing workflow is never
     changed."""
     if os.path.lexists(workflow):
         return True
@@ -127,8 +127,8 @@ def _should_play(request: InitRequest, questions: Questions) -> bool:
 
 
 def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
-    """Return the error for naming an agent when a configuration already exists. Raise ``AuthorError`` if the
-    named agent does not exist."""
+    """Return the error for an agent that is named although a configuration already exists. Raise
+    ``AuthorError`` if the named agent does not exist."""
     keys = choose_agent(agent, source.parent, top, Questions(assumes_yes=True)).keys
     line = "" if source.name == config_file.PYPROJECT else f" to {templates.agent_line(keys)}"
     what = f"init does not overwrite a configuration, so --agent {agent} would have no effect"
@@ -206,14 +206,14 @@ def _first_text(root: Path, choice: AgentChoice, tools: Sequence[str] = ()) -> s
 
 
 def _save(path: Path, text: str, mode: Literal["x", "w"]) -> None:
-    """Write a file. The mode ``w`` overwrites a file that this command has written. Raise ``OSError`` on
+    """Write a file. The mode ``w`` overwrites a file that this command wrote earlier. Raise ``OSError`` on
     failure."""
     with open(path, mode, encoding="utf-8", newline="\n") as file:
         file.write(text)
 
 
 def _schema_line(kind: SchemaKind, file: Path, root: Path) -> str:
-    """Return the first line of a YAML file, which tells an editor where the schema is."""
+    """Return the first line of a YAML file, which tells an editor where to find the schema."""
     return f"{schema.editor_line(schema.editor_schema_path(kind, root), file)}\n"
 
 
@@ -278,7 +278,7 @@ def _mock_tools(config: Path, choice: AgentChoice) -> None:
 
 
 def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
-    """Find out by trial how the program accepts a message, and rewrite the configuration accordingly."""
+    """Determine by trial how the program accepts a message, and update the configuration accordingly."""
     words = list(choice.words)
     print_err(f"trying how {choice.label} takes a message")
     keys = {**make_command_keys(words, "json"), "timeout_s": _WAIT_S}

@@ -16,7 +16,7 @@ _SUFFIXES = {"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1", 
 
 
 class _CompletionTarget(NamedTuple):
-    """The location of a completion script, and the line with which a shell loads it."""
+    """The location of a completion script, and the line that loads the script in a shell."""
 
     script: Path
     loads: str = ""

@@ -1,5 +1,5 @@
-"""Handles Ctrl-C and the deadline of a run. The first Ctrl-C lets running work finish and be reported; the
-second stops everything at once."""
+"""Handles Ctrl-C and the deadline of a run. After the first Ctrl-C, running work is finished and reported.
+The second Ctrl-C stops everything at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.conversation.exits import count_interrupt, exit_now, is_interrupt
 from agenteval.conversation.pipeline import RunControl
 
 GRACE_S = 5.0
-"""The time in seconds that running conversations may continue after the first signal."""
+"""The time in seconds for which running conversations may continue after the first signal."""
 
 
 LINE = "interrupted: finishing what is running (again to stop at once)"
@@ -61,7 +61,7 @@ def handle_interrupts(control: RunControl) -> Iterator[None]:
 @contextmanager
 def finish_on_interrupt() -> Iterator[None]:
     """Handle signals before and after the conversations of a run. After the first signal, the reports are
-    still finished; a further signal ends the process."""
+    still finished. A second signal ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -89,7 +89,8 @@ def _handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
 @contextmanager
 def enforce_deadline(control: RunControl, run_s: float | None) -> Iterator[None]:
-    """Stop the run ``run_s`` seconds after its start (deadline, timeout). None disables the deadline."""
+    """Stop the run ``run_s`` seconds after its start (deadline, timeout). If ``run_s`` is None, there is no
+    deadline."""
     if run_s is None:
         yield
         return

@@ -1,5 +1,4 @@
-"""Implements ``agenteval runs``: lists the runs in ``.agenteval/runs``, newest first, with the result of each
-run."""
+"""Implements ``agenteval runs``: lists the runs in ``.agenteval/runs`` with their results, newest first."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.resumption import is_complete
 
 LATEST = 20
-"""The number of runs that are read by default. Reading a run for the first time takes a moment."""
+"""The number of runs that are listed by default. Reading a run for the first time takes a moment."""
 
 RunState: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
 
@@ -59,7 +58,7 @@ class RunEntry(NamedTuple):
     """True if the run covered only a selection of its suite."""
     elapsed_s: float | None = None
     cost: float | None = None
-    """The cost in US dollars, or None if any part of it is unknown."""
+    """The cost in US dollars, or None if any part of the cost is unknown."""
     resumable: bool = False
     """True if ``run --resume`` can continue the run."""
     problem: str = ""
@@ -85,7 +84,7 @@ def list_runs(*, every: bool = False, as_json: bool = False) -> int:
 
 def _entry(folder: Path) -> RunEntry:
     """Return the list entry for a run. The entry for a complete run is cached next to its journal, because
-    reading a large journal takes seconds and the entry no longer changes."""
+    the entry no longer changes and reading a large journal takes seconds."""
     stamp = _stamp(folder)
     if (cached := _load_cached_entry(folder, stamp)) is not None:
         return cached
@@ -105,7 +104,7 @@ _CACHE_VERSION = 2
 
 
 def _stamp(folder: Path) -> list[Any]:
-    """Return the values that identify the journal that was read."""
+    """Return values that identify the version of the journal that was read."""
     try:
         file_stat = (folder / runs.JOURNAL_FILE).stat()
     except OSError:
@@ -146,7 +145,7 @@ def _read_entry(folder: Path) -> RunEntry:
 
 def _can_be_resumed(report: Report) -> bool:
     """Check whether this version of agenteval can resume the run. ``--resume`` itself checks whether anything
-    has changed since."""
+    has changed since the run started."""
     return bool(report.run.request) and report.run.versions.get("agenteval") == __version__
 
 
@@ -206,7 +205,7 @@ def _verdict(entry: RunEntry) -> Text:
 
 
 def _counts(entry: RunEntry) -> str:
-    """Format the number of scenarios that passed, such as ``19 of 23``."""
+    """Format the number of scenarios that passed and the total, such as ``19 of 23``."""
     if entry.scenarios is None or entry.verdict == REPORTED:
         return NO_VALUE
     return f"{entry.scenarios['passed']:,} of {sum(entry.scenarios.values()):,}"

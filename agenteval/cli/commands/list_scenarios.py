@@ -1,5 +1,5 @@
-"""Implements ``agenteval list``: lists the scenarios that exist or that a run would select. Files are read,
-but code is not loaded."""
+"""Implements ``agenteval list``: lists the existing scenarios, or the scenarios that a run would select.
+Files are read, but code is not loaded."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
 
 
 def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Path]) -> None:
-    """Raise ``AuthorError`` if a report would overwrite an input file in ``read``."""
+    """Raise ``AuthorError`` if a report would overwrite one of the input files in ``read``."""
     known = {os.path.realpath(path) for path in read}
     overwritten = [choice for choice, path in targets if path and os.path.realpath(path) in known]
     if overwritten:
@@ -187,7 +187,7 @@ def _width() -> int:
 
 
 _LONGER = 2
-"""The number of additional columns that a line needs if an ellipsis is printed as three dots."""
+"""The number of columns by which a line grows if an ellipsis is printed as three dots."""
 
 
 def _columns() -> int:
@@ -206,7 +206,7 @@ def _wants_color() -> bool:
 
 def print_paged(text: str) -> None:
     """Print text for a human reader. Use a pager (``PAGER``, or ``less`` if installed) if the text does not
-    fit the height of the terminal."""
+    fit on one screen."""
     command = shlex.split(os.environ.get("PAGER", "less"))
     fits = text.count("\n") < shutil.get_terminal_size((80, 24)).lines
     if fits or not (sys.stdout.isatty() and sys.stdin.isatty()) or not (command and shutil.which(command[0])):

@@ -54,7 +54,7 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
 
 
 def _json_target(text: str) -> Path | None:
-    """Return the file named in ``--report json[=PATH]``, or None for stdout."""
+    """Return the file named in ``--report json[=PATH]``, or None if the report is printed to stdout."""
     choice = parse_reporter(text)
     if choice.name != "json":
         what = f"--report {choice.name}: a plan can only be shown, or written as json"
@@ -78,7 +78,8 @@ def forecast_of(prepared: PreparedRun) -> Forecast:
 
 
 def plan_parts(made: Forecast) -> Iterator[RenderableType]:
-    """Yield the table of calls, tokens and cost, followed by notes on costs that the table excludes."""
+    """Yield the table of calls, tokens and cost, followed by notes on costs that are not included in the
+    table."""
     samples, turns = _counted(made.samples, "sample"), _counted(made.turns, "turn")
     agents = f" × {plural(made.agents, 'agent')}" if made.agents > 1 else ""
     yield Text(f"{samples} of {plural(made.scenarios, 'scenario')}{agents}, {turns}\n")

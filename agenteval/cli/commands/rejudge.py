@@ -1,6 +1,6 @@
 """Implements ``agenteval report RUN --rejudge``: judges a stored run again. ``score`` is applied to the run's
-journal. The journal contains the earlier requests to judges and their answers, so that judges are asked only
-about what has changed."""
+journal. The journal contains the earlier judge requests and their answers, so judges are asked only about
+changes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def rejudge(
 
 
 def _forecast(request: ScoreRequest, answers: RejudgedAnswers) -> tuple[Config, list[RenderableType]]:
-    """Build all requests to judges without sending any."""
+    """Build all judge requests without sending any."""
     with ExitStack() as stack:
         suite = load_score(request, REGISTRIES)
         wired = wire_score(suite)
@@ -105,7 +105,7 @@ def _forecast(request: ScoreRequest, answers: RejudgedAnswers) -> tuple[Config, 
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:
-    """Return no checks: code checks cost nothing, so a forecast need not run the author's code."""
+    """Return no checks. Code checks cost nothing, so a forecast need not run the author's code."""
     return ()
 
 

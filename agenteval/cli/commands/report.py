@@ -32,7 +32,7 @@ class LoadedRun(NamedTuple):
 
 def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Write the reports of a run, or only the terminal report if ``reports`` is empty. Return the exit code
-    of the run; for an interrupted run, it is the exit code at the point of interruption. Raise
+    of the run. For an interrupted run, this is the exit code at the point of interruption. Raise
     ``AuthorError`` if there is no such run or a report cannot be written."""
     kept = load_decided_run(name)
     targets = resolve_targets(Config(reporters=()), reports or (ReporterChoice(name="terminal"),))
@@ -56,15 +56,15 @@ def load_decided_run(name: str) -> LoadedRun:
 
 
 def runs_root() -> Path:
-    """Return the folder whose runs are used. It is the folder of the configuration, which is searched for
-    upward from the working directory, or the working directory itself if there is no configuration."""
+    """Return the folder whose runs are used. It is the folder of the nearest configuration in the working
+    directory or its parents, or the working directory itself if there is no configuration."""
     found = config_file.find_config(Path.cwd())
     return found.parent if found else Path.cwd()
 
 
 def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
-    """Group the findings of a run that was killed before its findings were grouped. Code alone groups the
-    findings, as in a run without a model."""
+    """Group the findings of a run that was killed before its findings were grouped. The findings are grouped
+    by code alone, as in a run without a model."""
     marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
     if marks and isinstance(marks[-1], IssuesFound):
         return events

@@ -68,7 +68,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
 
 
 def _refuse_settings(request: Request) -> None:
-    """Raise ``AuthorError`` for options that would change the run, because they are fixed when the run
+    """Raise ``AuthorError`` for options that would change the run. These options are fixed when the run
     starts."""
     given = [name for name in request.options_given if name not in _MAY_DIFFER]
     if given:
@@ -77,7 +77,7 @@ def _refuse_settings(request: Request) -> None:
 
 
 def _with_absolute_path(choice: ReporterChoice) -> ReporterChoice:
-    """Make a report's path absolute now, because the run continues in its own working directory."""
+    """Make a report's path absolute before the run continues in its own working directory."""
     if not choice.path or choice.path == "-":
         return choice
     return choice.model_copy(update={"path": os.path.abspath(choice.path)})
@@ -107,7 +107,7 @@ def _require_resumable(events: Sequence[Event]) -> RunStarted:
 
 
 def _restore_working_directory(run: RunStarted) -> None:
-    """Change to the run's original working directory, so that the agent finds its files."""
+    """Change to the original working directory of the run so that the agent finds its files."""
     try:
         os.chdir(run.request["cwd"])
     except OSError as error:
@@ -134,7 +134,7 @@ def _prepare_remaining(run: RunStarted, request: Request, events: Sequence[Event
 
 
 def _with_evidence(prepared: PreparedRun, events: Sequence[Event]) -> PreparedRun:
-    """Add the evidence of tool-call visibility from the finished part of the run."""
+    """Add the evidence of tool-call visibility that the finished part of the run collected."""
     evidence: dict[str, set[CallEvidence]] = {}
     for event in events:
         if isinstance(event, CallsSeen):

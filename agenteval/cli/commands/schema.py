@@ -21,9 +21,9 @@ from agenteval.files.scenario_files import CONFIG_NAMES, display_path, glob_base
 
 
 def schema(kind: str | None, out: str | None) -> int:
-    """Write the JSON Schema for one kind of file, or for all kinds, and print the line with which a file
-    refers to its schema. ``out`` is a different output path, or ``-`` for stdout. Raise ``AuthorError`` if
-    the kind is unknown or the file cannot be written."""
+    """Write the JSON Schema for one kind of file, or for all kinds, and print the line that a file uses to
+    refer to its schema. ``out`` is a different output path, or ``-`` for stdout. Raise ``AuthorError`` if the
+    kind is unknown or the file cannot be written."""
     if kind is not None and kind not in SCHEMA_KINDS:
         raise AuthorError(Problem(f"there is no schema for '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
     kinds = tuple(known for known in SCHEMA_KINDS if kind in (None, known))
@@ -53,7 +53,7 @@ def editor_schema_text(kind: SchemaKind) -> str:
 
 def write_schema(kind: SchemaKind, path: Path) -> None:
     """Write the schema for a kind of file, replacing an earlier version. Raise ``AuthorError`` if the path
-    contains any other file, or if the schema cannot be written."""
+    contains a file that is not a generated schema, or if the schema cannot be written."""
     try:
         if path.exists() and not _is_ours(read_file(path)):
             what = f"{path} exists and is not a schema written by agenteval"
@@ -81,7 +81,7 @@ def editor_line(path: Path, file: Path) -> str:
 
 def _config() -> Path | None:
     """Return the path of the configuration, or None if there is no usable configuration. Errors are only
-    printed, because a schema helps to fix them."""
+    printed, because the schema helps to fix them."""
     try:
         return find_config(Path.cwd())
     except AuthorError as error:

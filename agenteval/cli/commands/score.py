@@ -74,7 +74,7 @@ _HEARTBEAT_S = 5.0
 
 @dataclass(frozen=True)
 class Scoring:
-    """Everything that is needed to score recorded conversations."""
+    """All objects that are needed to score recorded conversations."""
 
     suite: RecordedSuite
     plan: Plan
@@ -111,7 +111,7 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
 
 def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
     """Choose the events to keep until the reports are written. These are the events that the reports will
-    show, or all events if judges were called, because judging costs money."""
+    show. If judges were called, all events are kept, because judging costs money."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if detail == "verbose" or scoring.wired.judges or "all" in shown:
         return RetainedEvents(scoring.plan, everything=True)
@@ -215,8 +215,8 @@ def _make_checks(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[
 
 
 def _run_conditions(recorded: RecordedConversation) -> tuple[str, str | None] | None:
-    """Return the setting for unmocked tools and the current time in the agenteval run that a conversation
-    belongs to. Return None for a conversation from a log."""
+    """Return the unmocked-tools setting and the current time in the agenteval run to which a conversation
+    belongs. Return None for a conversation from a log."""
     run, stop = recorded.run, recorded.trajectory.stop
     if run is None or (stop is not None and stop.reason is StopReason.RECORDED):
         return None
@@ -237,7 +237,7 @@ def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterat
 
 
 def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
-    """Yield a note on the number of reused and new answers if a run was judged again."""
+    """Yield a note with the numbers of reused and new answers if a run was judged again."""
     if answers is None:
         return
     reused_count, asked = answers.counts.reused.total(), answers.counts.calls
@@ -264,8 +264,8 @@ def _remarks(scoring: Scoring, *, complete: bool) -> Iterator[str]:
 
 
 def _unused_call_free_names(no_calls_in: CallFreeNames) -> Iterator[str]:
-    """Warn about names in ``--no-calls-in`` that matched no entry. Such a name may contain a typo, and the
-    entries that it was meant for remain undecided."""
+    """Warn about names in ``--no-calls-in`` that matched no entry. Such a name may contain a typo, in which
+    case the intended entries remain undecided."""
     for name in sorted(no_calls_in.names - no_calls_in.matched):
         near = did_you_mean(name, no_calls_in.unmatched) if no_calls_in.unmatched else "everything was placed"
         yield f"--no-calls-in {name}: no entry that could not be placed has this key, role or type — {near}"

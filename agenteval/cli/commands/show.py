@@ -43,7 +43,7 @@ class ShowRequest:
     following: bool = False
     every: bool = False
     judge: bool = False
-    """True to also show the requests to judges and their answers."""
+    """True if the judge requests and their answers are also shown."""
     metric: str = ""
     """The metric whose judge requests and answers are shown in full."""
     as_json: bool = False
@@ -87,7 +87,7 @@ def show(request: ShowRequest) -> int:
 def _load_judge_exchange(
     request: ShowRequest, run: LoadedRun, keys: Sequence[SampleKey]
 ) -> JudgeExchange | None:
-    """Return the judge requests and answers for the conversations, or None if they are not to be shown. Raise
+    """Return the judge requests and answers for the conversations, or None if they were not requested. Raise
     ``AuthorError`` if no judge was asked about the requested metric."""
     if not (request.judge or request.metric):
         return None
@@ -132,7 +132,7 @@ def _require_metric(judging: JudgeExchange) -> None:
 
 
 def _parse_words(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]:
-    """Return the run, the name of the conversation (an empty string if none was given), and the words that
+    """Return the run, the name of the conversation (an empty string if no name was given), and the words that
     named the run. A single word is first looked up as a conversation of the latest run, and then as a run."""
     if len(words) > 2:
         what = f"show takes a run and a conversation, not {len(words)} words"
@@ -165,8 +165,8 @@ _VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
 
 def _find_conversations(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
     """Return the conversations that match ``name``, which is an id, ``FILE::ID`` or a variant. ``@EPOCH``
-    (counted from 1) selects a single epoch. An exact id takes precedence, even if the id looks like one of
-    the other forms."""
+    (counted from 1) selects a single epoch. An exact id takes precedence, even if it resembles one of the
+    other forms."""
     if found := _with_id(name, known):
         return found
     of_epoch = _EPOCH.fullmatch(name)
@@ -207,9 +207,9 @@ def _choose(
 def _failing(
     run: LoadedRun, known: Sequence[ShownConversation], failed: Container[SampleKey]
 ) -> list[ShownConversation]:
-    """Return the conversations that did not pass. Within each scenario, failed conversations come before
-    undecided conversations. If a scenario failed only because of a rule for all its conversations, its first
-    conversation is returned."""
+    """Return the conversations that did not pass. Within each scenario, failed conversations are listed
+    before undecided conversations. If a scenario failed only because of a rule that covers all its
+    conversations, its first conversation is returned."""
     found: list[ShownConversation] = []
     for _, group in groupby(known, key=lambda each: id(each.scenario_report)):
         conversations = list(group)
@@ -238,8 +238,8 @@ def _next(
 def _after(
     current: ShownConversation, known: Sequence[ShownConversation], failing: Sequence[ShownConversation]
 ) -> ShownConversation | None:
-    """Return the next conversation that did not pass. After a failing conversation, the order is that of
-    ``failing``; after a passing conversation, it is the order of the run."""
+    """Return the next conversation that did not pass. After a failing conversation, the order of ``failing``
+    applies; after a passing conversation, the order of the run applies."""
     keys = [each.key for each in failing]
     if current.key in keys:
         return next(iter(failing[keys.index(current.key) + 1 :]), None)

@@ -64,7 +64,7 @@ _PARTS = {
     "judge_twin": "in the two of a goal that was ruled out, if another conversation reached it",
     "answer_shared": "after several criteria asked in one call (judge: {calls: shared})",
 }
-"""The prompts that are inserted into other prompts, each with a description of its position."""
+"""The prompts that are inserted into other prompts. Each prompt has a description of its position."""
 
 
 def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
@@ -104,8 +104,8 @@ def render_prompts(
 
 
 def template_of(rubric: Rubric) -> ModelRequest:
-    """Return a judge's request as a template. ``${transcript}`` (and the placeholders of ``criteria``) mark
-    the parts that are filled in from a conversation."""
+    """Return a judge request as a template. ``${transcript}`` and the placeholders of ``criteria`` mark the
+    parts that are filled in from a conversation."""
     named = {name: _placeholder(name) for name in find_placeholders(rubric.text)}
     return build_judge_request(
         rubric,
@@ -159,8 +159,8 @@ def _part_page(name: str, prompts: Prompts) -> Callable[[], str]:
 
 
 def _overridden_entry(overridden: Mapping[str, str]) -> dict[str, str]:
-    """Return a header entry with the parts that the project overrides, or an empty dictionary if there are
-    none."""
+    """Return a header entry with the parts that the project overrides, or an empty dictionary if the project
+    overrides nothing."""
     return (
         {"overridden": ", ".join(f"{path} ({file})" for path, file in overridden.items())}
         if overridden

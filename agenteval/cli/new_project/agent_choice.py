@@ -15,14 +15,15 @@ class AgentChoice(NamedTuple):
     note: str = ""
     """A note on settings that the author must check."""
     words: tuple[str, ...] = ()
-    """The command that runs the program, if it is unknown how the program accepts a message."""
+    """The command that runs the program. It is set only if it is unknown how the program accepts a message.
+    """
     others: tuple[str, ...] = ()
     """The labels of the other agents that were found."""
     is_starter: bool = False
     is_object: bool = False
-    """True if the agent is an object of an agent framework."""
+    """True if the agent is a framework object."""
     is_open: bool = False
-    """True if the keys of the request and the reply are unknown."""
+    """True if the request and reply keys are unknown."""
 
     def __str__(self) -> str:
         return self.label

@@ -1,5 +1,5 @@
-"""Selects the agent for a new configuration: the agent named by the author, or otherwise an agent found in
-the project."""
+"""Selects the agent for a new configuration. This is the agent named by the author or, if none is named, an
+agent found in the project."""
 
 from __future__ import annotations
 
@@ -101,9 +101,10 @@ def _yes_or_no(answer: str) -> bool:
 
 
 def choose_agent(agent: str | None, root: Path, top: Path, questions: Questions) -> AgentChoice:
-    """Return the agent named by the author, or otherwise an agent found in the project. If the project is a
-    service, its answering endpoints come before the agents in its files. If no agent is found, a new agent is
-    offered. Raise ``AuthorError`` if the named agent does not exist or the service does not answer."""
+    """Return the agent named by the author or, if none is named, an agent found in the project. If the
+    project is a service, its endpoints that answer are preferred to the agents in its files. If no agent is
+    found, a new agent is offered. Raise ``AuthorError`` if the named agent does not exist or the service does
+    not answer."""
 
     def parse(answer: str) -> AgentChoice:
         return _parse_agent(answer, root, top)

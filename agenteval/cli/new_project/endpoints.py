@@ -1,5 +1,5 @@
-"""Detects HTTP services as agents from their API description (OpenAPI, ``GET /openapi.json``). No message is
-sent to a service."""
+"""Detects HTTP services that are agents, using their API descriptions (OpenAPI, ``GET /openapi.json``). No
+message is sent to a service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _USUAL_PORTS = (8000, 3000, 8080, 5000, 8001, 2024)
 """Ports that development servers commonly use. These ports are tried if the project's files do not name a
 port."""
 _OLLAMA = 11434
-"""The port of a model server, which is not an agent even if a project names the port."""
+"""The port of a model server. A model server is not an agent, even if a project names its port."""
 _FILES = (
     *("*.sh", "Procfile", "Makefile", "Dockerfile", "docker-compose*.y*ml", "README*", "*.py"),
     "package.json",
@@ -47,7 +47,7 @@ _NEEDS_NO_CHAT = frozenset((400, 405, 415, 422))
 
 
 def local_ports(root: Path) -> list[int]:
-    """Return the ports named in the project's top-level files. If none is named, return the commonly used
+    """Return the ports named in the project's top-level files. If no port is named, return the commonly used
     ports, on which an unrelated service may be listening."""
     ports: dict[int, None] = {}
     for path in (each for pattern in _FILES for each in sorted(root.glob(pattern))):
@@ -83,8 +83,8 @@ def _has_models(url: str) -> bool:
 
 
 def probe_endpoint(url: str) -> AgentChoice:
-    """Return the agent at a URL. The request and reply follow the API description of the service or, if there
-    is none, the simplest format. Raise ``AuthorError`` if the URL cannot be the URL of an agent."""
+    """Return the agent at a URL. The request and reply follow the service's API description or, if there is
+    no description, the simplest format. Raise ``AuthorError`` if the URL cannot be that of an agent."""
     try:
         parts = urlsplit(url)
         has_host = "${" in parts.netloc or (bool(parts.hostname) and parts.port != 0)
@@ -182,9 +182,9 @@ def _may_be_text(field: Mapping[str, Any]) -> bool:
 
 
 def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[str]) -> dict[str, Any]:
-    """Return the template entry for the user's message. The field is identified by its name; otherwise, a
-    field for the whole conversation is used or, failing that, the only required string field. Return an empty
-    dictionary if no field matches."""
+    """Return the template entry for the user's message. The field is identified by its name. If no name
+    matches, a field for the whole conversation is used or, failing that, the only required string field.
+    Return an empty dictionary if no field is suitable."""
     texts = [name for name, each in fields.items() if _may_be_text(each)]
     if named := next((name for name in texts if name in _MESSAGES), ""):
         return {named: "${message}"}
@@ -196,7 +196,7 @@ def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[s
 
 
 def _example(field: Mapping[str, Any]) -> Any:
-    """Return an example value for a field, to be corrected by the author."""
+    """Return an example value for a field. The author must replace the example."""
     named = (*field.get("enum", ()), *field.get("examples", ()))
     return next(iter(named), _SOME.get(str(field.get("type")), "example"))
 
@@ -229,8 +229,8 @@ def _json_schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part of the API description with its ``$ref`` resolved. If there are alternatives, return the
-    first that is not null."""
+    """Return a part of the API description with its ``$ref`` resolved. If the part has several alternatives,
+    return the first alternative that is not null."""
     for _ in range(10):
         if alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
             schema = next((each for each in alternatives if each.get("type") != "null"), {})
@@ -248,7 +248,7 @@ def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _get(url: str) -> tuple[int, bytes]:
     """Return the HTTP status and the body. The status is 0 if there is no response. Redirects are not
-    followed and proxies are not used."""
+    followed, and proxies are not used."""
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     try:

@@ -1,4 +1,4 @@
-"""Detects programs as agents: finds the program of a project in ``package.json``, and determines how a
+"""Detects programs that are agents: finds a project's program in ``package.json``, and determines how a
 program accepts a message."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROGRAM_FORMS = {
     "argument": "it takes the message as an argument and prints its answer",
     "input": "it reads the message from standard input and prints its answer",
 }
-"""The ways in which a program can accept a message. The right way cannot be determined without running the
+"""The ways in which a program can accept a message. The correct way cannot be determined without running the
 program."""
 
 _MESSAGE, _TIMEOUT_S = "Hello! What can you help me with?", 30
@@ -65,8 +65,8 @@ def make_command_keys(words: list[str], form: str) -> dict[str, Any]:
 
 
 def detect_form(words: list[str], root: Path) -> str:
-    """Detect how a program that prints its answer accepts the message: the output must depend on the message.
-    Return an empty string if the output does not depend on the message."""
+    """Detect how a program that prints its answer accepts the message. Return the first form for which the
+    output depends on the message, or an empty string if the output never depends on the message."""
     without = _output_of(words, "", root)
     if _output_of([*words, _MESSAGE], "", root) != without:
         return "argument"
@@ -89,8 +89,8 @@ def node_server(root: Path) -> str:
 
 
 def node_program(root: Path) -> list[str]:
-    """Return the command that starts the program of a Node.js project. Return an empty list if there is no
-    such project or if the project is a web service."""
+    """Return the command that starts the program of a Node.js project. Return an empty list if the folder
+    does not contain such a project or if the project is a web service."""
     package = json_object(root / "package.json")
     if node_server(root):
         return []
@@ -106,7 +106,7 @@ def node_program(root: Path) -> list[str]:
 
 
 def json_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty dictionary if there is none."""
+    """Return the JSON object in a file, or an empty dictionary if the file does not contain a JSON object."""
     try:
         found = json.loads(read_file(path))
     except (OSError, ValueError):

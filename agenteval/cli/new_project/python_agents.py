@@ -49,7 +49,7 @@ _WEB_SERVERS = (
 )
 _STEPS_OF_MAKING = re.compile(r"compile|with_config|(add|set)_\w+")
 _PLAIN = LIST_NAMES | {"question", "user_message", "user_input"}
-"""Parameter names that identify the user's message, whatever the name of the function."""
+"""Parameter names that identify the user's message, regardless of the function's name."""
 _FITTING = re.compile(r"\b(str|list|sequence|mutablesequence|iterable|any|object)\b", re.IGNORECASE)
 _NO_ANSWER = frozenset(("None", "bool", "int", "float", "bytes"))
 _METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
@@ -141,7 +141,7 @@ def _langgraph_agents(root: Path) -> Iterator[PythonAgentCandidate]:
 
 def find_project_interpreter(root: Path, top: Path) -> str:
     """Return the Python interpreter of the project's virtual environment, relative to ``root``. Return an
-    empty string if there is none or if agenteval runs in that environment."""
+    empty string if there is no virtual environment or if agenteval runs in that environment."""
     for folder in (root, *root.parents):
         for environment in (folder / ".venv", folder / "venv"):
             for program in ("bin/python", "Scripts/python.exe"):
@@ -191,7 +191,7 @@ class _ParsedModule(NamedTuple):
     imports: frozenset[str]
 
     def uses(self, package: str) -> bool:
-        """Check whether the module imports the package or any part of it."""
+        """Check whether the module imports the package or any of its submodules."""
         return any(f"{name}.".startswith(f"{package}.") for name in self.imports)
 
 
@@ -254,8 +254,8 @@ def _names_in(node: ast.AST) -> set[str]:
 
 
 def _statement_candidates(node: ast.stmt, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each name that a module-level statement binds to a possible agent, with the kind of agent. The
-    dotted paths of the bound names are added to ``names``."""
+    """Yield each name that a module-level statement binds to a possible agent, together with the agent's
+    kind. The dotted paths of the bound names are added to ``names``."""
     match node:
         case ast.Assign(targets=targets, value=value):
             return _assignment_candidates(targets, value, names)
@@ -281,7 +281,7 @@ def _assignment_candidates(
 def _function_candidates(
     node: ast.FunctionDef | ast.AsyncFunctionDef, names: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the function if it creates an agent of a framework or answers messages itself."""
+    """Yield the function if it creates a framework's agent or answers messages itself."""
     made = _returned_agent_path(node, names)
     if made:
         names[node.name] = made
@@ -294,8 +294,8 @@ def _function_candidates(
 
 
 def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the class if it answers messages itself. A subclass of a framework's class is not yielded,
-    because only instances of such a class are agents."""
+    """Yield the class if it answers messages itself. A subclass of a framework class is not yielded, because
+    only instances of such a class are agents."""
     if node.bases and (base := _path_of(node.bases[0], names)):
         names[node.name] = base
     if not _framework_of(names.get(node.name, "")) and (method := _talking_method(node)):
@@ -303,8 +303,8 @@ def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tup
 
 
 def _path_of(node: ast.expr, names: Mapping[str, str]) -> str:
-    """Return the dotted path from which an expression was created, following calls and methods. Return an
-    empty string for other expressions."""
+    """Return the dotted path of the object from which an expression was created, following calls and methods.
+    Return an empty string for other expressions."""
     parts: list[str] = []
     while True:
         match node:
@@ -370,8 +370,8 @@ def _message_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, skipped
 
 
 def _talking_method(owner: ast.ClassDef) -> str:
-    """Return the only method that accepts the user's message, or an empty string if there is none. The class
-    must be instantiable without arguments."""
+    """Return the only method that accepts the user's message, or an empty string if there is no such method.
+    It must be possible to instantiate the class without arguments."""
     methods = {n.name: n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     if owner.name.startswith("_") or (
         "__init__" in methods and _required_parameters(methods["__init__"].args)[1:]

@@ -111,8 +111,8 @@ _VERSION = re.compile(r"^version(?:_info)? *= *(3\.\d+)", re.MULTILINE)
 
 
 def config_text(agent: Mapping[str, Any], note: str, words: Sequence[str]) -> str:
-    """Return the text of the configuration. ``words`` is the command of a program that may accept messages in
-    a different way; comments in the text show the alternatives."""
+    """Return the text of the configuration. ``words`` is the command that starts a program whose way of
+    accepting messages is uncertain; comments in the text show the alternatives."""
     others = [(form, make_command_keys(list(words), form)) for form in PROGRAM_FORMS] if words else []
     notes = [f"or, if {PROGRAM_FORMS[form]}: {_flow_yaml(each)}" for form, each in others if each != agent]
     body = yaml.safe_dump(
@@ -205,8 +205,8 @@ def _run_prefix(root: Path, agent: Mapping[str, Any]) -> str:
 
 
 def _install_steps(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the commands that install the agent's dependencies, depending on the files that exist, followed
-    by agenteval."""
+    """Yield the commands that install the agent's dependencies, followed by agenteval. The commands depend on
+    the files that exist."""
     if (root / "uv.lock").exists():
         yield "pip install uv && uv sync"
         pip = "pip" if agent.get("interpreter") else "uv pip"
@@ -222,8 +222,8 @@ def _install_steps(root: Path, agent: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pip_install_steps(root: Path, interpreter: str | None) -> Iterator[str]:
-    """Yield the commands that create and install into the environment of the ``interpreter``. If it is None,
-    the commands install into the environment of the workflow."""
+    """Yield the commands that create the environment of the ``interpreter`` and install packages into it. If
+    ``interpreter`` is None, packages are installed into the environment of the workflow."""
     pip = "pip"
     if interpreter:
         environment = Path(interpreter).parent.parent.as_posix()
