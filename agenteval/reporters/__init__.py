@@ -24,15 +24,15 @@ class Reporter:
     render: Callable[..., str] | str
     """The pure function ``render(report, decision, options) -> str``."""
     comparison: str = ""
-    """The function that renders the comparison of two runs for ``diff``; empty if the format does not support
-    comparisons."""
+    """The function with which ``diff`` renders the comparison of two runs; empty if the format does not
+    support comparisons."""
     file: str = ""
     """The default file name in the run's folder; empty if the report is printed to the screen."""
     form: Literal["text", "json", "xml"] = "text"
-    """The syntax of the output. It is needed to keep the output well formed when a secret is masked."""
+    """The syntax of the output, which is needed to keep the output well formed when a secret is masked."""
     shows: Literal["all", "failed", "few"] = "all"
-    """The samples whose conversations the format shows: all samples, the failed samples, or the first few
-    failed samples. ``score`` discards all other conversations before the reports are rendered."""
+    """The samples whose conversations the format shows: all samples, the failed samples, or only the first
+    few failed samples. ``score`` discards all other conversations before the reports are rendered."""
     step_summary: str = ""
     """The ``render`` function whose output is appended to the GitHub Actions step summary; empty if the
     format has no step summary."""
@@ -44,7 +44,8 @@ class Reporter:
 
 
 def _to_reporter(found: Any) -> Reporter:
-    """Return the reporter that a plugin provides, or wrap the plugin's function in a ``Reporter``."""
+    """Return the reporter provided by a plugin. If the plugin provides a function, wrap the function in a
+    ``Reporter``."""
     if isinstance(found, Reporter):
         return found
     if not callable(found):

@@ -1,4 +1,4 @@
-"""Annotations for GitHub Actions, and the step summary.
+"""Render annotations for GitHub Actions, and the step summary.
 
 Annotations are workflow commands, so all values in them are encoded: text from an agent or a tool can neither
 begin a new line nor end the command that contains it."""
@@ -37,7 +37,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.run_rows import mostly_errored_scenarios
 
 MOST = 10
-"""The number of annotations per level that GitHub shows for a step."""
+"""The maximum number of annotations per level that GitHub shows for a step."""
 
 _MESSAGE_LIMIT = 1500
 _TITLE_LIMIT = 150
@@ -59,7 +59,7 @@ class Annotation(NamedTuple):
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """Render GitHub Actions annotations, one per line, most severe first. At most ten annotations of each
-    level are printed. If there are more, the last one states how many are not shown."""
+    level are printed. If there are more, the last annotation states how many are not shown."""
     lines = []
     found = list(_annotations(Facts(report, decision)))
     for level in _LEVELS:
@@ -95,7 +95,7 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
 
 def _rate_annotations(rates: FailureRates | None) -> Iterator[Annotation]:
     """Yield an annotation for each failure rate in a log without scenarios, worst first. Each annotation is
-    placed at the rate's first quotation."""
+    placed at the first quotation for the rate."""
     for number, row in enumerate(rates.rows if rates else ()):
         lines = [f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations]
         where = row.quotations[0].where if row.quotations else ""
@@ -110,8 +110,8 @@ def _accepted_annotation(use: AcceptedUse) -> Annotation:
 
 
 def _author_error(text: str) -> Annotation:
-    """Return an annotation for an author error, placed at the location given in the prefix of the message
-    (``path:line:column: ``)."""
+    """Return an annotation for an author error. Its location is taken from the ``path:line:column:`` prefix
+    of the message."""
     found = re.match(r"(\S+?:\d+)(?::\d+)?: ", text)
     return Annotation("error", "to fix", text, found[1] if found else "", rank=100)
 
@@ -171,8 +171,8 @@ def _violation_annotation(
 
 
 def _low_findings(report: Report) -> Iterator[Annotation]:
-    """Yield an annotation for each finding below ``fail_on_severity``. Such findings fail nothing; more
-    severe findings are reported as violations."""
+    """Yield an annotation for each finding below ``fail_on_severity``. Such findings do not make a sample
+    fail; more severe findings are reported as violations."""
     bar = report.plan.suite.fail_on
     least = bar.rank if bar else len(Severity)
     several = report.has_several_agents
@@ -190,7 +190,8 @@ def _low_findings(report: Report) -> Iterator[Annotation]:
 
 
 def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
-    """Yield one annotation for each issue that fails nothing, no matter in how many turns it occurs."""
+    """Yield one annotation for each issue that does not cause a failure, regardless of the number of turns in
+    which the issue occurs."""
     places = {
         (each.key.scenario, each.key.agent, each.key.epoch, each.key.variant): each.record
         or s.scenario.source

@@ -1,9 +1,9 @@
-"""Render the results as JUnit XML, in the structure that Jenkins, GitLab, GitHub and CircleCI read.
+"""Render the results as JUnit XML, in the structure supported by Jenkins, GitLab, GitHub and CircleCI.
 
-A test suite is a scenario file with one agent; a test case is a sample. A ``failure`` is something that the
-agent did wrong. An ``error`` is a sample that could not be decided. Planned samples that never ran are also
-errors, because a CI system must not count them as passed. ``skipped`` marks undecided samples that are
-tolerated. A failed sample that is tolerated by a gate is not a failure."""
+Each test suite represents a scenario file with one agent, and each test case represents a sample. A
+``failure`` is a mistake by the agent. An ``error`` is a sample that could not be decided. Planned samples
+that never ran are also errors, because a CI system must not count them as passed. ``skipped`` marks undecided
+samples that are tolerated. A failed sample that is tolerated by a gate is not reported as a failure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ _ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Render the results as a JUnit XML document. Times are in seconds and cover only the agent."""
+    """Render the results as a JUnit XML document. Times are in seconds and include only the time spent by the
+    agent."""
     facts = Facts(report, decision)
     failed = _by_part(facts.failures)
     several = facts.report.has_several_agents
@@ -83,7 +84,8 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def _by_part(failed: Iterable[ReportedFailure]) -> dict[object, ReportedFailure]:
-    """Index failures by sample, and failures of a scenario's own rules by (scenario, agent)."""
+    """Index the failures of samples by sample, and the failures of a scenario's own rules by (scenario,
+    agent)."""
     return {failure.key or (failure.scenario, failure.agent): failure for failure in failed}
 
 
@@ -104,8 +106,8 @@ def _cases(
     *,
     several_agents: bool,
 ) -> Iterator[Element]:
-    """Yield a test case for each sample, and an additional test case if a rule over all samples is not
-    satisfied."""
+    """Yield a test case for each sample, and an additional test case if a rule that applies to all samples of
+    the scenario is not satisfied."""
     place = _place(scenario.scenario.source, options.root)
     for key, sample in planned(scenario):
         name = title(scenario, key, several_agents=several_agents)
@@ -175,7 +177,7 @@ Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
 
 def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts: Issues) -> dict[str, str]:
     """Return the properties of a test suite: its issues, worst first, a note on scripted replies, and the
-    prompts that were overridden."""
+    overridden prompts."""
     found = [text for each in scenarios for text in texts.get((each.scenario.id, each.agent), ())]
     found.sort(key=lambda text: -text.severity.rank)
     properties = {f"issue.{text.issue.id}": text.head for text in found[:_MOST_ISSUES]}
@@ -187,9 +189,9 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
 
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
-    """Return the stop reason and the scores of a sample: the mean over all turns for a numeric score,
-    otherwise the labels. A judge or detector that failed is reported here rather than as a failure, because
-    the agent is not at fault."""
+    """Return the stop reason and the scores of a sample. A numeric score is averaged over all turns; for any
+    other score, the labels are listed. Failed judges and detectors are reported here rather than as failures,
+    because the agent is not at fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
@@ -272,7 +274,7 @@ def _distinguish(suite: Element) -> None:
 
 
 def _count(element: Element) -> None:
-    """Set the attributes that consumers add up: the numbers of tests, failures, errors and skipped tests, and
+    """Set the attributes that consumers add up: the number of tests, failures, errors and skipped tests, and
     the time."""
     cases = list(element.iter("testcase"))
     element.set("tests", str(len(cases)))

@@ -1,8 +1,9 @@
-"""Render the pull request comment: what the change broke and fixed, and how certain each difference is.
+"""Render the pull request comment: the failures that the change introduced or fixed, and the certainty of
+each difference.
 
 With ``--baseline``, scenarios are listed as newly failing, still failing, fixed or undecided. Without a
-baseline, the comment lists everything that did not pass. The program that posts the comment finds its
-previous comment by ``MARKER`` and replaces that comment."""
+baseline, the comment lists everything that did not pass. The program that posts the comment uses ``MARKER``
+to find its previous comment and replaces that comment."""
 
 from __future__ import annotations
 
@@ -39,16 +40,14 @@ _SIGNS = {NEW: "❌", WORSE: "❌", NOT_THERE: "❌", UNDECIDED: "⚠️", STILL
 
 class ChangeRow(NamedTuple):
     """A scenario with an agent, or the first of several data rows of a scenario that changed in the same way.
-    ``rows`` is the number of these data rows."""
+    ``rows`` is the number of such data rows."""
 
     kind: str
     name: str
     before: str
-    """The number of successful epochs in the baseline and the number of epochs with an outcome, such as
-    ``2/3``."""
+    """The number of successful epochs and the number of decided epochs in the baseline, such as ``2/3``."""
     after: str
-    """The number of successful epochs in this run and the number of epochs with an outcome, such as ``3/3``.
-    """
+    """The number of successful epochs and the number of decided epochs in this run, such as ``3/3``."""
     why: str
     confidence: str
     """The certainty of the change, such as ``significant``."""
@@ -107,8 +106,8 @@ def _figures(facts: Facts) -> Iterator[str]:
 
 
 def rows_of(facts: Facts) -> Iterator[ChangeRow]:
-    """Yield the scenarios that a reviewer of the change must know about. Scenarios that pass as they did
-    before are omitted."""
+    """Yield the scenarios that a reviewer of the change needs to know about. Passing scenarios whose results
+    have not changed are omitted."""
     report, decision = facts.report, facts.decision
     baseline = report.run.baseline
     summary = summary_of(report, decision)
@@ -156,7 +155,7 @@ def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_bas
 def _changes(
     before: Mapping[tuple[str, str], Tally], after: Mapping[tuple[str, str], Tally]
 ) -> dict[tuple[str, str], Change]:
-    """Return whether the success rate of each scenario that occurs in both runs changed significantly,
+    """Classify the change in the success rate of each scenario that occurs in both runs. Significance is
     corrected for multiple comparisons."""
     keys = [key for key in before if key in after and before[key].planned and after[key].planned]
     if not keys:
@@ -204,7 +203,7 @@ def _kind_section(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> I
 
 
 def _gates(decision: Decision) -> Iterator[str]:
-    """Render a table of the gates over the whole run that did not pass."""
+    """Render a table of the run-level gates that did not pass."""
     rows = [
         (
             MARKS[gate.verdict],

@@ -14,7 +14,7 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.places import shown_place
 
 _NOTE = 1000
-"""The number of characters shown for each note."""
+"""The maximum number of characters shown for each note."""
 
 
 def section_to_markdown(section: Section, extent: ReportExtent, root: str = ".") -> Iterator[str]:
@@ -48,7 +48,8 @@ def _plain(text: str | StyledText) -> str:
 
 
 def _emphasized(span: str | StyledText) -> str:
-    """Format text in bold if its tone requires emphasis, keeping leading and trailing spaces outside."""
+    """Format text in bold if its tone requires emphasis. Leading and trailing spaces are placed outside the
+    bold markup."""
     is_bold = isinstance(span, StyledText) and span.tone in (Tone.STRONG, Tone.BAD, Tone.WORST)
     text, sign = text_of(span), "**" if is_bold else ""
     before, after = " " if text[:1].isspace() else "", " " if text[-1:].isspace() else ""

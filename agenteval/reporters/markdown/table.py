@@ -1,4 +1,4 @@
-"""Render tables as Markdown, and define how much of a report is shown."""
+"""Render tables as Markdown, and define the limits on the length of a report."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from agenteval.core.score import Verdict
 
 MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
 CELL = 160
-"""The number of characters shown for each cell."""
+"""The maximum number of characters shown for each cell."""
 
 
 def verdict_sign(decision: Decision) -> str:
-    """Return the sign for the verdict, or a neutral sign if nothing was expected to pass."""
+    """Return the sign for the verdict, or a neutral sign if the run had no expectations."""
     return "📋" if decision.verdict_label == REPORTED else MARKS[decision.verdict]
 
 
 class ReportExtent(NamedTuple):
-    """The limits on how much of a report is shown. If rows or failures are omitted, the report states their
-    number."""
+    """The limits on the length of a report. If rows or failures are omitted, the report states how many."""
 
     rows: int
     """The maximum number of rows in a table."""

@@ -1,4 +1,4 @@
-"""Render the results for programs: everything that is known about a run, as JSON.
+"""Render the results as JSON for programs, including everything that is known about a run.
 
 ``python -m agenteval.reporters.results.document`` prints the JSON Schema that ships next to this module."""
 
@@ -54,7 +54,7 @@ _DEEPEST = 100
 deeper values."""
 
 Groups: TypeAlias = dict[SampleKey, dict[int, str]]
-"""The id of the issue that each finding belongs to, keyed by the sample and the index of the finding."""
+"""The id of the issue to which each finding belongs, keyed by the sample and the index of the finding."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -87,7 +87,7 @@ def _dump(value: shape.Shape) -> str:
 
 
 def _portable(value: Any, depth: int = 0) -> Any:
-    """Return ``value`` with replacements for everything that JSON or UTF-8 cannot represent."""
+    """Return ``value``, replacing everything that JSON or UTF-8 cannot represent."""
     match value:
         case str():
             return _SURROGATES.sub("\ufffd", value)
@@ -109,8 +109,8 @@ def conversation_json(
     judge_answers: Sequence[ModelAsked] | None = None,
 ) -> str:
     """Render conversations of one scenario with one agent as JSON. The output contains the run's id and the
-    scenario's entry from ``scenarios``, with only the requested ``samples``. ``judge_answers`` are written to
-    ``asked``; this field is omitted if the argument is ``None``."""
+    scenario's entry from ``scenarios``, restricted to the requested ``samples``. ``judge_answers`` are
+    written to the field ``asked``, which is omitted if the argument is ``None``."""
     wanted = {(key.epoch, key.variant) for key in keys}
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
     scenario = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
@@ -129,7 +129,7 @@ def _asked_shape(asked: ModelAsked) -> shape.AskedShape:
 
 
 def results(report: Report, decision: Decision) -> shape.Results:
-    """Return the content of ``results.json`` as an object that can be serialized."""
+    """Return the content of ``results.json`` as a serializable object."""
     repeats = repeats_of(report, decision)
     return shape.Results(
         schema_version=shape.RESULTS_VERSION,

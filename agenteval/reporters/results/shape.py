@@ -2,10 +2,10 @@
 generated from these models.
 
 By default, a field is read from the attribute with the same name on the object that it represents. If the
-field has a validation alias, it is read from the attribute named by the alias instead. Values from elsewhere
-are passed to ``Shape.from_value``. Adding a field does not change ``schema_version``; removing, renaming or
-redefining a field does. Fields with a default are omitted from the file if they do not apply. Measured
-numbers may be null, because an agent may report NaN or infinity, which JSON cannot represent."""
+field has a validation alias, it is read from the attribute named by the alias instead. Values from other
+sources are passed to ``Shape.from_value``. Adding a field does not change ``schema_version``; removing,
+renaming or redefining a field does. Fields with a default are omitted from the file if they do not apply.
+Measured numbers may be null, because an agent may report NaN or infinity, which JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ RESULTS_VERSION = 4
 
 VerdictText = Literal["passed", "failed", "inconclusive"]
 RunVerdictText = Literal["passed", "failed", "inconclusive", "reported"]
-"""The verdict of a run. ``reported`` is the verdict for a log without scenarios, in which nothing was
-expected to pass."""
+"""The verdict of a run. ``reported`` is the verdict for a log without scenarios, which has no expectations.
+"""
 SeverityText = Literal["low", "medium", "high", "critical"]
 
 T = TypeVar("T")
@@ -47,8 +47,8 @@ class Shape(BaseModel):
 
     @classmethod
     def from_value(cls, value: object, **more: Any) -> Self:
-        """Read each field from ``value``. ``more`` contains the fields that ``value`` does not have or that
-        are represented differently."""
+        """Read each field from ``value``. ``more`` contains the fields that ``value`` lacks or represents
+        differently."""
         names = cls.model_fields.keys() - more.keys()
         return cls.model_validate(
             {name: getattr(value, name) for name in names if hasattr(value, name)} | more
@@ -91,7 +91,7 @@ class VoteShape(Shape):
     reason: str
     evidence: str
     references: References
-    """The references of the answer, in the same format as in a score."""
+    """The references in the answer, in the same format as in a score."""
 
 
 class SecondOpinionsShape(Shape):
@@ -100,18 +100,19 @@ class SecondOpinionsShape(Shape):
     corroborate: bool
     """True if asking judges a second time is enabled."""
     doubted: int
-    """The number of verdicts on which a judge was asked a second time because the verdict would have caused a
-    failure, or would have ruled out or withdrawn a goal."""
+    """The number of verdicts for which a judge was asked a second time because the verdict would have caused
+    a failure, or would have ruled out or withdrawn a goal."""
     upheld: int
     """The number of doubted verdicts that were upheld."""
     sampled: int
-    """The number of clean verdicts that were drawn at random for a second answer."""
+    """The number of verdicts that would not have caused a failure and were drawn at random for a second
+    answer."""
     differed: int
     """The number of sampled verdicts for which the second answer would have caused a failure."""
     usage: UsageShape
-    """The token usage of all calls after the first call for each question."""
+    """The token usage of all judge calls after the first call for each question."""
     share: float
-    """The share of these additional calls in the total tokens used by judges."""
+    """The share of the tokens used by judges that these additional calls account for."""
 
 
 class CheckShape(Shape):
@@ -123,9 +124,10 @@ class CheckShape(Shape):
     detail: str
     where: str
     by: IfAny[str] = None
-    """The judge's model, for a rule that is decided by a judge (``criteria``)."""
+    """The judge's model. Present only for a rule that is decided by a judge (``criteria``)."""
     scripted: IfKnown[bool] = None
-    """True if no language model judged. Present only for a rule that is decided by a judge."""
+    """True if the judge's answer did not come from a language model. Present only for a rule that is decided
+    by a judge."""
     calibrated: IfKnown[bool] = None
     """True if the judge was compared with human judgement. Present only for a rule that is decided by a
     judge."""
@@ -134,7 +136,7 @@ class CheckShape(Shape):
     votes: IfAny[list[VoteShape]] = None
     """All answers of the judge, if the judge was asked more than once."""
     fingerprints: IfAny[list[str]] = None
-    """The fingerprints of the failures that break the rule. A fingerprint identifies the same failure in
+    """The fingerprints of the failures that broke the rule. A fingerprint identifies the same failure in
     later runs."""
     covers: IfAny[list[str]] = None
     """The description of the failure for each fingerprint."""
@@ -159,8 +161,8 @@ class ScoreShape(Shape):
     calibrated: bool
     """True if the judge was compared with human judgement."""
     references: IfAny[References] = None
-    """The references that the judgement gives in addition to its evidence (call, other_call, parameter, tool,
-    source, rule, fact, difference). They were verified by code."""
+    """The references given in addition to the evidence (call, other_call, parameter, tool, source, rule,
+    fact, difference). They were verified by code."""
     votes: IfAny[list[VoteShape]] = None
     """All answers of the judge, if the judge was asked more than once."""
 
@@ -203,8 +205,8 @@ class FindingShape(Shape):
     fingerprint: str
     """The fingerprint that identifies the failure. The same failure has the same fingerprint in every run."""
     covers: str
-    """The description of the failure that the fingerprint covers. An entry in the accept list accepts only
-    this failure."""
+    """The description of the failure that is covered by the fingerprint. An entry in the accept list accepts
+    only this failure."""
     scripted: bool
     """True if the finding did not come from a language model."""
     kind: IfKnown[Literal["permission", "disclosure", "style"]] = None
@@ -214,7 +216,7 @@ class FindingShape(Shape):
     span: IfKnown[tuple[int, int]] = None
     """The start and end of ``evidence`` in the turn's answer, if the evidence is quoted from the answer."""
     also: IfAny[list[str]] = None
-    """The other detectors or judges that found the same failure, with their explanations."""
+    """The other detectors or judges that reported the same failure, with their explanations."""
     references: IfAny[References] = None
 
 
@@ -245,8 +247,8 @@ class IssueShape(Shape):
     proposed_severity: SeverityText | None
     """The severity proposed by a model, which is only an opinion."""
     not_the_agents_fault: str
-    """The reason, given by a model as an opinion, why nothing about the agent needs to change; empty if there
-    is no such reason."""
+    """The reason given by a model, as an opinion, for leaving the agent unchanged; empty if there is no such
+    reason."""
     labels: list[str]
     metrics: list[str]
     tools: list[str]
@@ -275,7 +277,7 @@ class ToolCallShape(Shape):
     observed: bool
     """True if the agent ran the tool itself."""
     raw_args: str | None = None
-    """The arguments as the model sent them, if they could not be parsed."""
+    """The arguments as sent by the model, if they could not be parsed."""
     error: IfKnown[str] = None
     """The error returned by the tool, or a note that the agent did not wait for the result."""
     agent: IfAny[str] = None
@@ -286,7 +288,7 @@ class ToolCallShape(Shape):
 
 
 class TurnShape(Shape):
-    """A user message and everything that the agent did up to its answer."""
+    """A user message and all actions of the agent up to its answer."""
 
     user: str
     agent: str
@@ -311,13 +313,13 @@ class TurnShape(Shape):
     """The agents in a multi-agent system that spoke, in order. An unknown agent is null; the field is omitted
     if no agent is known."""
     unplaced: IfAny[list[str]] = None
-    """The parts of the turn's record that no parser understood, so calls in them may have been missed.
+    """The parts of the turn's record that no parser recognized, so calls in them may have been missed.
     Omitted if there are no such parts."""
 
 
 class UserReviewsShape(Shape):
-    """Statistics about the review of simulated users. All failed conversations are reviewed, and a random
-    tenth of the other conversations."""
+    """Statistics about the review of simulated users. All failed conversations and a random tenth of the
+    other conversations are reviewed."""
 
     reviewed: int
     at_fault: int
@@ -343,10 +345,10 @@ class SimulatorShape(Shape):
     messages: int
     """The number of messages from the simulated user."""
     refused: int
-    """The number of messages that were rejected because they did not read as a user's message, whether or not
-    a second attempt succeeded."""
+    """The number of messages that were rejected because they did not resemble a user's message, whether or
+    not a second attempt succeeded."""
     errored: int
-    """The number of samples that ended because the model did not behave as a user."""
+    """The number of samples that ended because the model did not behave like a user."""
     models: list[str]
     """The models that simulated the user."""
     usage: UsageShape
@@ -378,12 +380,12 @@ class UserReviewShape(Shape):
 
 
 class ViolationShape(Shape):
-    """A rule that is broken or could not be decided."""
+    """A rule that was broken or could not be evaluated."""
 
     name: str
     detail: str
     where: str
-    """The location where the rule is written."""
+    """The location of the rule."""
     verdict: VerdictText
     epoch: int | None
     """The epoch; null for a rule that applies to all samples of the scenario."""
@@ -418,7 +420,7 @@ class SampleShape(Shape):
     findings: list[FindingShape]
     turns: list[TurnShape]
     scripted: bool
-    """True if a reply in the conversation or in its evaluation was scripted instead of coming from a model.
+    """True if a reply in the conversation or in its evaluation was scripted rather than produced by a model.
     """
     accepted: IfAny[list[ViolationShape]] = None
     """The broken rules that are ignored because their failures are in the accept list."""
@@ -450,7 +452,7 @@ class AggregateShape(Shape):
 
 
 class SpreadShape(Shape):
-    """The mean, the median and the 95th percentile (nearest-rank method) of ``n`` conversations."""
+    """The mean, the median and the 95th percentile (nearest-rank method) over ``n`` conversations."""
 
     mean: float | None
     p50: float | None
@@ -484,7 +486,7 @@ class ScenarioShape(Shape):
     where: str
     """The location of the scenario, as ``file:line``."""
     row: str = ""
-    """The location of the data row that the scenario was generated from; empty if the scenario has no data
+    """The location of the data row from which the scenario was generated; empty if the scenario has no data
     row."""
     verdict: VerdictText
     violations: list[ViolationShape]
@@ -496,7 +498,7 @@ class ScenarioShape(Shape):
 
 
 class AskedShape(Shape):
-    """A question to a judge, with its answer."""
+    """A question to a judge and the judge's answer."""
 
     epoch: int
     variant: str
@@ -511,7 +513,7 @@ class AskedShape(Shape):
     answer: dict[str, Any] | None
     """The judge's answer; null if there was no valid answer."""
     error: str
-    """The reason why there is no valid answer."""
+    """The reason for the lack of a valid answer."""
 
 
 class ConversationShape(Shape):
@@ -521,7 +523,7 @@ class ConversationShape(Shape):
     """The id of the run."""
     scenario: ScenarioShape
     asked: IfKnown[list[AskedShape]] = None
-    """The questions to judges; present with ``--judge``."""
+    """The questions to judges. Present only with ``--judge``."""
 
 
 class GateShape(Shape):
@@ -538,7 +540,7 @@ class GateShape(Shape):
     agent: str
     """The agent; empty for a gate over the whole run."""
     metric: str
-    """The metric that a threshold applies to; empty for any other gate."""
+    """The metric to which a threshold applies; empty for any other gate."""
     resolution: str
     """The change to the settings that would decide an undecided gate."""
 
@@ -556,7 +558,8 @@ class AcceptedShape(Shape):
     fingerprint: str
     state: Literal["accepted", "expired", "not met"]
     """The state of the entry. ``accepted``: the failure occurred and does not make a sample fail.
-    ``expired``: the failure makes samples fail again. ``not met``: the failure did not occur in this run."""
+    ``expired``: the entry has expired, so the failure makes samples fail again. ``not met``: the failure did
+    not occur in this run."""
     samples: int
     """The number of samples in which the failure occurred."""
     owner: str
@@ -666,8 +669,8 @@ class FailureRateShape(Shape):
     severity: SeverityText | None
     """The worst severity; null for a check, which has no severity."""
     severities: dict[str, int]
-    """The number of conversations for each severity. Each conversation counts once, with its worst severity.
-    Empty for a check."""
+    """The number of conversations for each severity. Each conversation is counted once, under its worst
+    severity. Empty for a check."""
     conversations: int
     """The number of conversations with the label."""
     of: int
@@ -694,10 +697,10 @@ class FailureRatesShape(Shape):
     undecided: int
     """The number of conversations that could not be decided."""
     not_fully_seen: int = Field(validation_alias="unplaced")
-    """The number of conversations with parts that no parser understood."""
+    """The number of conversations with parts that no parser recognized."""
     by_severity: dict[str, int]
-    """The number of conversations for each severity. Each conversation counts once, with its worst finding.
-    """
+    """The number of conversations for each severity. Each conversation is counted once, under the severity of
+    its worst finding."""
     rows: list[FailureRateShape]
 
 
@@ -707,7 +710,7 @@ class SummaryShape(Shape):
     verdict: RunVerdictText
     exit_code: int
     scripted: bool
-    """True if any reply was scripted instead of coming from a model."""
+    """True if any reply was scripted rather than produced by a model."""
     gates: list[GateShape]
     dimensions: dict[str, list[DimensionShape]]
     """The results in the three dimensions for each agent."""
@@ -723,7 +726,7 @@ class SummaryShape(Shape):
     issues: list[IssueShape]
     """All issues of the run, worst first."""
     issue_failures: list[ScoreFailureShape]
-    """The failures of the model that groups findings into issues."""
+    """The errors that occurred while a model grouped findings into issues."""
     simulator: SimulatorShape | None
     """Statistics about the simulated user; null if no user was simulated."""
     caveats: list[CaveatShape]
@@ -734,7 +737,7 @@ class SummaryShape(Shape):
     """The names of judged or measured metrics that no gate uses."""
     author_errors: list[str]
     accepted: list[AcceptedShape]
-    """The entries in the accept list and the state of each entry."""
+    """The entries in the accept list, each with its state."""
     notices: list[NoticeShape]
 
 
@@ -746,7 +749,7 @@ class RunShape(Shape):
     commit: str
     """The commit of the repository; empty if unknown."""
     dirty: bool
-    """True if files had been changed since the commit."""
+    """True if files had been modified since the commit."""
     elapsed_s: float | None
     """The duration in seconds; null if the run ended abruptly."""
     complete: bool
@@ -759,15 +762,16 @@ class RunShape(Shape):
     prompts: dict[str, str]
     """The hash of each prompt's content, keyed by the name of the prompt."""
     prompts_overridden: dict[str, str]
-    """The project's replacement file for each built-in prompt that was overridden, keyed by the path of the
-    built-in prompt."""
+    """The project's replacement file for each overridden built-in prompt, keyed by the path of the built-in
+    prompt."""
     judged: list[str]
     """The requested metrics."""
     no_judge: bool
     """True if the run was started with all judges disabled."""
     command: list[str]
     calls_seen: dict[str, str]
-    """The visibility of each agent's tool calls (all, partly, unseen), keyed by the name of the agent."""
+    """The visibility of each agent's tool calls (``all``, ``partly`` or ``unseen``), keyed by the name of the
+    agent."""
 
 
 class Results(Shape):

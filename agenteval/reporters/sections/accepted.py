@@ -1,5 +1,4 @@
-"""List accepted failures, so that they are not overlooked, and the accept-list entries that would accept new
-failures."""
+"""List accepted failures, so that they are not overlooked, and suggest accept-list entries for new ones."""
 
 from __future__ import annotations
 

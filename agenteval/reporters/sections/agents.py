@@ -44,8 +44,8 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 
 def _rows(comparison: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of the table. Each row begins with a mark that shows whether the agent is better or
-    worse."""
+    """Yield the rows of the table. Each row begins with a sign that shows whether the agent is better or
+    worse than the reference agent."""
     for agent in comparison.agents:
         change = "–" if agent.change is None else points(agent.change)
         interval = f"{points(agent.low)} to {points(agent.high)}"
@@ -87,7 +87,7 @@ def _cells(number: ComparedNumber) -> tuple[str, ...]:
 
 
 def _sentences(comparison: ReferenceComparison) -> Iterator[str]:
-    """Yield sentences that state which agent is better, in which respects, and at which confidence level."""
+    """Yield sentences that state which agent is better in which respect, and at which confidence level."""
     for agent in comparison.agents:
         yield from _agent_sentences(agent, comparison)
     over = plural(comparison.agents[0].scenarios, "scenario")

@@ -1,4 +1,4 @@
-"""Show the comparison of two runs (``diff``): its sections and the sentences around them."""
+"""Build the sections and the surrounding sentences for the comparison of two runs (``diff``)."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def _failure_cells(failure: FailureChange) -> tuple[str, ...]:
 
 
 def _listed_apart(comparison: RunComparison) -> list[UncomparedScenario]:
-    """Return the uncompared scenarios that are listed in a row each. Scenarios that were not selected are
-    excluded, because selection is not a difference between the runs."""
+    """Return the uncompared scenarios that each appear in a separate row. Scenarios that were not selected
+    are excluded, because selection is not a difference between the runs."""
     return [each for each in comparison.apart if each.state is not ScenarioState.NOT_SELECTED]
 
 
@@ -181,8 +181,8 @@ def _apart_counts(comparison: RunComparison) -> str:
 
 
 def _left_out_lines(comparison: RunComparison) -> tuple[str, ...]:
-    """Return a line for each agent that occurs in only one run, and a line for each run that lists the
-    scenarios that were not selected in that run."""
+    """Return a line for each agent that occurs in only one run, and a line for each run with the scenarios
+    that were not selected in that run."""
     lines = list(comparison.left_out)
     for run, other in ((comparison.before, "after"), (comparison.after, "before")):
         names = dict.fromkeys(
@@ -215,8 +215,8 @@ def _mean_line(agent: AgentComparison, margin: float) -> str:
 
 
 def verdict_line(comparison: RunComparison) -> str:
-    """Return the text that follows the verdict: the reason, the exit code, and the number of scenarios that
-    were not compared."""
+    """Return the text that follows the verdict: the reason, the exit code, and the number of uncompared
+    scenarios."""
     reasons = [_doubt(comparison.worsened)] if comparison.verdict is Verdict.INCONCLUSIVE else []
     deciding = (agent for agent in comparison.agents if agent.verdict is comparison.verdict)
     reasons += [_why(agent, comparison) for agent in deciding][:1]

@@ -1,5 +1,5 @@
-"""List issues, and failures for which the agent is not at fault: failures of judges, detectors and the
-simulated user."""
+"""List issues, and failures that are not the agent's fault: failures of judges, detectors and the simulated
+user."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ TONES = {
 
 
 def issues(facts: Facts) -> Iterator[Section]:
-    """Yield the section on issues: the root causes of all findings, worst first, including issues that fail
-    nothing."""
+    """Yield the section on issues: the root causes of all findings, worst first, including issues that do not
+    cause a failure."""
     report, texts = facts.report, issues_text(facts.report, facts.decision)
     groupers = {grouped_by(text.issue) for text in texts}
     items = tuple(_item(text, names_grouper=len(groupers) > 1) for text in texts)

@@ -1,6 +1,7 @@
-"""List remarks that qualify the verdict, and the resources that the run used, each as a label and a text.
+"""List remarks that qualify the verdict, and the resources used by the run. Each remark has a label and a
+text.
 
-Tables define which remarks are shown in which place. A remark with an empty text is omitted."""
+Tables define the place in which each remark is shown. A remark with an empty text is omitted."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ def caveats(facts: Facts) -> Iterator[Remark]:
 
 
 def remarks(facts: Facts) -> Iterator[Remark]:
-    """Yield the remarks that a reader of the verdict must know, limited to the first few for each label:
-    warnings, accepted failures, judges that failed, scripted replies and others."""
+    """Yield the remarks that a reader of the verdict needs to know, such as warnings, accepted failures,
+    failed judges and scripted replies. Only the first few remarks are included for each label."""
     for label, texts_of in _REMARKS:
         texts = list(filter(None, texts_of(facts)))
         yield from (Remark(label, text) for text in texts[:MOST])
@@ -81,7 +82,7 @@ def _table_remarks(table: _Table, facts: Facts) -> Iterator[Remark]:
 
 
 def _notices(level: str, facts: Facts) -> Iterator[str]:
-    """Yield each notice of the given level once, with the number of times it occurred."""
+    """Yield each distinct notice of the given level, with the number of times it occurred."""
     found = Counter((n.text, n.key) for n in facts.report.notices if n.level == level)
     for (text, key), times in found.items():
         place = f" ({key})" if key else ""
@@ -89,7 +90,7 @@ def _notices(level: str, facts: Facts) -> Iterator[str]:
 
 
 def _undecided(facts: Facts) -> Iterator[str]:
-    """Yield the tolerated conversations that were not decided, because the list of failures omits these
+    """Yield the tolerated conversations that were not decided. The list of failures omits these
     conversations."""
     if facts.decision.verdict is Verdict.PASSED or facts.decision.is_reported:
         names = selectors(facts.report)
@@ -128,8 +129,8 @@ def _repeats(facts: Facts) -> Iterator[str]:
 
 
 def _flaky(facts: Facts) -> str:
-    """Return the flaky scenarios, whose conversations ended differently, such as ``book-morning (1 of 2)``.
-    Return an empty string if there are no flaky scenarios."""
+    """Return the flaky scenarios, whose conversations had different outcomes, such as ``book-morning (1 of
+    2)``. Return an empty string if there are no flaky scenarios."""
     several = facts.report.has_several_agents
     flaky = [
         f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
@@ -150,8 +151,8 @@ def _advised_error_rates(facts: Facts) -> Iterator[str]:
 
 
 def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield the error rate of a verdict that depends on every sample, with advice, if such verdicts are often
-    wrong."""
+    """Yield the error rate of a verdict that depends on every sample, along with advice. Yield nothing unless
+    such verdicts are often wrong."""
     report, decision = facts.report, facts.decision
     is_green = decision.verdict is Verdict.PASSED
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]

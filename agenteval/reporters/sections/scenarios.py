@@ -143,7 +143,7 @@ _SPREADS = {
 
 def dimensions(facts: Facts) -> Iterator[Section]:
     """Yield a summary table of the measurements in each dimension. If the run has several agents, their rows
-    are placed below each other."""
+    for the same measurement are adjacent."""
     report, several = facts.report, facts.report.has_several_agents
     agents = ["Agent"] if several else []
     numbers = ("Value", "Median", "p95", "n")

@@ -1,5 +1,5 @@
-"""The elements of a section, which are the same in every format: a title, a table and notes, without markup
-or layout."""
+"""Define the elements of a section, which are the same in every format: a title, a table and notes, without
+markup or layout."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agenteval.core.score import Verdict
 
 
 class Tone(StrEnum):
-    """The significance of a text, for formats that can express it by style."""
+    """The significance of a text, which some formats express as a style."""
 
     STRONG = "strong"
     QUIET = "quiet"
     OPEN = "open"
-    """Not decided, or worth looking at."""
+    """Not decided, or worth examining."""
     BAD = "bad"
     WORST = "worst"
 
@@ -29,17 +29,17 @@ class StyledText(NamedTuple):
 
 
 class LocationCell(NamedTuple):
-    """The location where something is written, as ``file:line``, or a description if there is no file."""
+    """The location of an item, as ``file:line``, or a description if there is no file."""
 
     where: str
 
 
 Cell: TypeAlias = str | StyledText | Verdict | LocationCell
-"""A cell of a table. A verdict is shown as a mark."""
+"""A table cell. A verdict is shown as a sign."""
 
 
 class Item(NamedTuple):
-    """A line with further lines below. Empty lines are omitted."""
+    """A line with further lines below it. Empty lines are omitted."""
 
     head: tuple[str | StyledText, ...]
     below: tuple[str | StyledText, ...] = ()
@@ -62,7 +62,7 @@ class Section:
     level: int = 2
     """The heading level: 2 for a top-level section, and more for a section within another section."""
     can_be_short: bool = False
-    """True if each row begins with its verdict and a short report may omit rows that passed."""
+    """True if each row begins with its verdict, so that a short report may omit rows that passed."""
 
 
 def has_text(span: str | StyledText) -> bool:

@@ -13,7 +13,7 @@ from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 
 
 def usage(facts: Facts) -> Iterator[Section]:
-    """Yield a table with a row for each role that used any tokens or calls."""
+    """Yield a table with a row for each role that used tokens or made calls."""
     report = facts.report
     used = {role: spent for role, spent in report.usage.items() if spent.is_spent or spent.cached_calls}
     if not used:

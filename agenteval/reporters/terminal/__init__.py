@@ -1,1 +1,1 @@
-"""The report for a terminal."""
+"""Reports for a terminal."""

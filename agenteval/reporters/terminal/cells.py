@@ -17,14 +17,14 @@ from agenteval.core.sample_report import Aggregate
 from agenteval.core.score import Verdict
 
 NO_VALUE = "–"
-"""The text shown for a missing value, which was not measured or does not apply."""
+"""The text shown for a value that was not measured or does not apply."""
 
 NARROW = 60
-"""The terminal width in columns below which a table shows only the essentials."""
+"""The terminal width, in columns, below which a table shows only the essentials."""
 
 UNDECIDED_STYLE = "magenta"
-"""The style of undecided results. Yellow and cyan are hard to see on a light background, and blue on a dark
-background, so few colors remain. Color is never the only indication."""
+"""The style of undecided results. Yellow and cyan are hard to see on a light background, and blue is hard to
+see on a dark background, so few colors remain. Color is never the only indication."""
 
 _MARKS = {
     Verdict.PASSED: ("✓", "green"),
@@ -64,7 +64,7 @@ def truncate(text: str, width: int, style: str = "") -> Text:
 
 
 def wrap_lines(text: str, width: int, most: int) -> list[Text]:
-    """Wrap untrusted text to at most ``most`` lines. The last line ends with ``…`` if text is omitted."""
+    """Wrap untrusted text to at most ``most`` lines. If text is omitted, the last line ends with ``…``."""
     width = max(8, width)
     lines: list[Text] = []
     rest = one_line(text, 2 * width * most)
@@ -76,9 +76,9 @@ def wrap_lines(text: str, width: int, most: int) -> list[Text]:
 
 
 def wrap_fully(text: str, width: int, style: str = "") -> list[Text]:
-    """Wrap text to as many lines as it needs. Lines break only at spaces, so that a command or a path can be
-    copied even if it is wider than the screen. Text in scripts that are written without spaces breaks at the
-    width. Indentation is preserved, as YAML requires."""
+    """Wrap text to as many lines as needed. Lines break only at spaces, so that a command or a path can be
+    copied even if it is wider than the screen. Text in a script without spaces between words breaks at the
+    width. Indentation is preserved, as required for YAML."""
     lines: list[str] = []
     for line in clean(text).split("\n"):
         lines.append(line[: len(line) - len(line.lstrip())])
@@ -98,7 +98,7 @@ def _parts(word: str, width: int) -> list[str]:
 
 
 def wrap_with_remedy(message: str, remedy: str, width: int, most: int) -> list[Text]:
-    """Wrap a message to at most ``most`` lines, followed by its complete remedy."""
+    """Wrap a message to at most ``most`` lines, and append its complete remedy."""
     if not remedy:
         return wrap_lines(message, width, most)
     advice = f"— {remedy}"
@@ -107,8 +107,8 @@ def wrap_with_remedy(message: str, remedy: str, width: int, most: int) -> list[T
 
 
 def first_line(text: str, width: int) -> str:
-    """Return the beginning of the text that fits on a line. The text is cut at the end of a word, unless this
-    would leave the line mostly empty."""
+    """Return the beginning of the text, shortened to fit on a line. The text is cut at the end of a word,
+    unless this would leave the line mostly empty."""
     if cell_len(text) <= width:
         return text
     fitting = chop_cells(text, width)[0]
@@ -139,13 +139,13 @@ def right_aligned(left: Text, right: Text, width: int) -> Text:
 
 
 _READABLE = 100
-"""The maximum width to which a line is padded. In wider terminals, text at the right edge would be too far
-away."""
+"""The maximum width to which a line is padded. In a wider terminal, text at the right edge would be too far
+from the rest of the line."""
 
 
 def unbroken(text: str, style: str | Style = "") -> Text:
-    """Return a line that can be copied as a whole: rich does not wrap it, but the terminal may. ``text`` must
-    already be clean."""
+    """Return a line that can be copied in full: rich does not wrap it, although the terminal may. ``text``
+    must already be clean."""
     return Text(text, style=style, no_wrap=True, overflow="ignore")
 
 
@@ -182,8 +182,8 @@ def yes_no(rate: Aggregate | None) -> str:
 
 
 def tools_called(names: Iterable[str]) -> Text:
-    """List the called tools in order. Consecutive calls of the same tool are shown as one entry with their
-    number."""
+    """List the called tools in order. Consecutive calls to the same tool are combined into one entry that
+    states the number of calls."""
     runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
     parts = [
         f"{one_line(name, 40)} ×{times}" if times > 1 else one_line(name, 40)
@@ -195,7 +195,7 @@ def tools_called(names: Iterable[str]) -> Text:
 
 
 def plain_table(*, show_header: bool = True) -> Table:
-    """Create a table of columns separated by white space, without ruled lines."""
+    """Create a table whose columns are separated by white space instead of ruled lines."""
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=show_header)
 
 

@@ -1,5 +1,5 @@
-"""Show the last lines of the screen: one short line for each failure, which can be copied, then the next
-commands, and finally the verdict."""
+"""Show the last lines of the screen: one short line for each failure, suitable for copying, then the
+suggested next commands, and finally the verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
 
 MOST = 1000
-"""The maximum number of lines, which is far more than anybody reads."""
+"""The maximum number of lines. Nobody is expected to read this many."""
 _LEAST_REASON = 30
 _DETAILS = "Details"
 _NOT_ITS_FAULT = ("infrastructure", "judge", "simulator")
@@ -46,8 +46,8 @@ _INDENT = 7
 
 def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Yield a line for each decisive scenario and for each gate over the whole run. Failed scenarios come
-    before undecided scenarios. A scenario is named by the argument that selects it in ``run``. The first of
-    several data rows that ended alike represents all of them."""
+    before undecided scenarios. Each scenario is identified by the argument that selects it in ``run``. If
+    several data rows had the same outcome, the first of these rows represents all of them."""
     decision = facts.decision
     if decision.verdict is Verdict.PASSED and not decision.author_errors:
         return
@@ -128,7 +128,7 @@ def _most_informative(group: Sequence[ReportedFailure], report: Report) -> Repor
 
 def _entry_lines(entry: _ListEntry, options: ReportOptions, *, is_new: bool = True) -> Iterator[Text]:
     """Yield the reason next to the name, or below the name if there is not enough room. A remedy that does
-    not fit is shown in full on further lines, unless the list already contains the remedy."""
+    not fit is shown in full on additional lines, unless it already appears in the list."""
     verdict, name, what, remedy = entry
     line = unbroken("").append(verdict.upper(), style=f"bold {style_of(verdict)}").append(f" {name}")
     sentence = REMEDY.join(filter(None, (what, remedy)))
@@ -161,8 +161,8 @@ def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def last_line(facts: Facts) -> Text:
-    """Return the last line: the verdict, the number of scenarios for each outcome, the exit code and the
-    caveats."""
+    """Return the last line, which contains the verdict, the number of scenarios for each outcome, the exit
+    code and the caveats."""
     word, rest = verdict_line(facts)
     style = _WORD_STYLES.get(word) or style_of(facts.decision.verdict)
     line = Text(f"{word}: ", style=f"bold {style}")

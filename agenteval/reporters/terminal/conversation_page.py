@@ -1,4 +1,4 @@
-"""Show a single conversation (``agenteval show``) with the judgements on each turn."""
+"""Show a single conversation (``agenteval show``), with the judgements for each turn."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report
 
 _WHO = 7
-"""The width of the speaker column. The turn number and spaces take up another ``_MARGIN`` columns."""
+"""The width of the speaker column. The turn number and spaces occupy another ``_MARGIN`` columns."""
 _MARGIN = 4
 _STYLES = {"user": "bold", "→": "magenta", "←": "magenta", "error": "red"}
 _ASKED_LINES = 1
 _LONGEST = 20_000
-"""The number of characters shown for each message. The JSON output contains the full message."""
+"""The maximum number of characters shown for each message. The JSON output contains the full message."""
 
 
 NOT_RECORDED = (
@@ -68,8 +68,8 @@ class JudgeExchange:
     answers: tuple[ModelAsked, ...] | None
     """The recorded questions and answers; ``None`` if the run did not record any."""
     metric: str = ""
-    """The only metric to show, with the full text of the question. If empty, all metrics are shown in a short
-    form."""
+    """The only metric to show, with the full text of the question. If this is empty, all metrics are shown in
+    short form."""
 
     @property
     def selected_answers(self) -> tuple[ModelAsked, ...]:
@@ -81,7 +81,7 @@ class JudgeExchange:
 
 @dataclass(frozen=True)
 class ConversationPage:
-    """A conversation of a run, with everything that is shown on its page."""
+    """A conversation of a run, with all information shown on its page."""
 
     report: Report
     decision: Decision
@@ -271,9 +271,9 @@ def _call(call: ToolCall, width: int) -> str:
 
 
 class _TurnAnnotations:
-    """The checks, scores and findings of a conversation, each added to the page at its turn. Annotations of
-    the whole conversation follow at the end, along with any reasons for the verdict that have not been shown
-    yet."""
+    """The checks, scores and findings of a conversation, each of which is added to the page at its turn.
+    Annotations of the whole conversation are shown at the end, along with any remaining reasons for the
+    verdict."""
 
     def __init__(
         self, page: ConversationPage, sample: SampleReport, table: _TurnTable, options: ReportOptions

@@ -47,7 +47,7 @@ _UNDECIDED_LINES = 3
 _MOST_NAMED = 5
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
 _LABEL = 11
-"""The width of the columns in front of a message, which contain the turn number and the speaker."""
+"""The width of the columns to the left of a message, which contain the turn number and the speaker."""
 
 
 class _FailureBlock(NamedTuple):
@@ -61,9 +61,9 @@ class _FailureBlock(NamedTuple):
     alike: tuple[str, ...] = ()
     """The names of other scenarios that are undecided for the same reason."""
     rows: tuple[str, ...] = ()
-    """The names of other data rows of the scenario that ended in the same way."""
+    """The names of other data rows of the scenario that had the same outcome."""
     how_many: str = ""
-    """The share of the scenario's data rows that ended in this way, in words."""
+    """The share of the scenario's data rows that had this outcome, in words."""
 
     @property
     def is_failed(self) -> bool:
@@ -71,7 +71,7 @@ class _FailureBlock(NamedTuple):
 
 
 def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the first few failures. The list at the end of the screen contains all failures."""
+    """Yield the first few failures. The list at the end of the screen includes all failures."""
     blocks = list(_blocks(facts))
     options = replace(options, width=min(options.width, _WIDEST))
     for block in blocks[:MOST_BLOCKS]:
@@ -159,8 +159,8 @@ def _title(failure: ReportedFailure) -> str:
 
 
 def _extent(block: _FailureBlock) -> list[str]:
-    """Return the number of conversations that failed, such as ``2 of 3 conversations``, and the epoch that is
-    shown. Return an empty list if only one conversation was planned."""
+    """Return the number of failed conversations, such as ``2 of 3 conversations``, and the displayed epoch.
+    Return an empty list if only one conversation was planned."""
     scenario = block.shown.scenario_report
     planned = len(scenario.samples) + len(scenario.missing)
     failed = [each for each in block.group if each.key is not None and each.verdict is block.shown.verdict]
@@ -174,7 +174,8 @@ def _extent(block: _FailureBlock) -> list[str]:
 
 
 def _turn_of(block: _FailureBlock) -> int | None:
-    """Return the turn to show: the first turn that broke a rule, or the last turn if no turn broke a rule."""
+    """Return the turn to show: the first turn in which a rule was broken, or the last turn if there is no
+    such turn."""
     sample = block.shown.sample
     if sample is None or not sample.turns:
         return None
@@ -188,7 +189,7 @@ def _turn_of(block: _FailureBlock) -> int | None:
 def _conversation_lines(
     sample: SampleReport, turn: int, reasons: Sequence[str], room: int, width: int
 ) -> Iterator[Text]:
-    """Yield the user's message, as many calls as fit, and the answer."""
+    """Yield the user's message, as many calls as fit on the screen, and the agent's answer."""
     unreported = unreported_lines(tuple(turn_lines(sample, turn)), reasons, "below")
     lines = [line for line in unreported if line.text and not line.text.startswith("(recorded: ")]
     first = [line for line in lines[:1] if line.speaker == "user"]
@@ -245,7 +246,7 @@ def _rules(block: _FailureBlock, turn: int | None, options: ReportOptions) -> It
 
 def _without_repeated_failures(rules: Sequence[BrokenRule]) -> Iterator[BrokenRule]:
     """Yield the rules, omitting repeated failures of a judge. A judge that fails in every turn is shown only
-    once, with its reason."""
+    once, along with the reason for its failure."""
     seen: set[str] = set()
     for rule in rules:
         if rule.violation.name == "judge":
@@ -257,13 +258,13 @@ def _without_repeated_failures(rules: Sequence[BrokenRule]) -> Iterator[BrokenRu
 
 
 _FAULT_PREFIXES = {"expected (contains): ": "missing: ", "not allowed: ": "forbidden: "}
-"""The prefix of a line with an expectation, mapped to the prefix of the line that reports that the
+"""The prefix of a line that states an expectation, mapped to the prefix of the line that reports that the
 expectation was not met."""
 
 
 def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the lines of a rule. The expected call is omitted if another line, which describes the fault,
-    names the same call."""
+    """Return the lines for a rule. The expected call is omitted if another line describes the fault and names
+    the same call."""
     first, *rest = [what for what, _ in lines] or [""]
     begins = next((fault for asked, fault in _FAULT_PREFIXES.items() if first.startswith(asked)), None)
     call = first.partition(": ")[2].removesuffix("(…)")
@@ -273,7 +274,7 @@ def _without_repeats(lines: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _score_evidence(block: _FailureBlock) -> Iterator[str]:
-    """Yield the lowest scores, which pulled down a mean below its threshold."""
+    """Yield the lowest scores, which lowered a mean below its threshold."""
     for failure in block.group:
         if failure.key is None:
             yield from failure.evidence
@@ -330,9 +331,9 @@ def _format_rule(rule: _RuleText, most: int, width: int) -> list[Text]:
 def _split_to_fit(
     details: Sequence[tuple[str, str]], room: int, *, is_only_line: bool
 ) -> tuple[str, list[tuple[str, str]]]:
-    """Split the details into the text that fits next to the rule's name and the remaining lines. The
-    remaining lines begin with the rest of the split sentence, unless only one line is available, or with a
-    remedy that does not fit in full."""
+    """Split the details into the text that fits next to the rule's name and the remaining lines. A remedy
+    that does not fit in full is moved to the remaining lines. A sentence that does not fit is continued
+    there, or truncated if only one line is available."""
     (what, remedy), *rest = details or [("", "")]
     line = one_line(REMEDY.join(filter(None, (what, remedy))), _LONGEST)
     if "\n" in remedy or (remedy and cell_len(line) > room):
@@ -364,8 +365,8 @@ _LEAST_ROOM = 24
 
 
 def _foot(block: _FailureBlock, options: ReportOptions) -> Text:
-    """Return the command that shows the conversation, followed by the fingerprint for the accept list and a
-    description of the failure that it covers, if there is enough room."""
+    """Return the command that shows the conversation. If there is enough room, add the fingerprint for the
+    accept list and a description of the failure that the fingerprint covers."""
     line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
     violations = (rule.violation for rule in block.rules)
     known = (pair for v in violations for pair in zip(v.fingerprints, v.covers, strict=True))

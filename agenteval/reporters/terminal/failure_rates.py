@@ -1,4 +1,4 @@
-"""Show the failures in a log without scenarios and their rates, with quotations and their locations."""
+"""Show the failures in a log without scenarios, with their rates and with quotations and their locations."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _STYLES = {Severity.CRITICAL: "red", Severity.HIGH: "red", None: "red"}
 
 
 def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the failure rates: a row for each label and finder, with quotations. Yield nothing if the run has
-    scenarios."""
+    """Yield the failure rates: a row with quotations for each combination of label and source. Yield nothing
+    if the run has scenarios."""
     rates = facts.rates
     if rates is None:
         return

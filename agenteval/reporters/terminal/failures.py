@@ -35,8 +35,8 @@ from agenteval.reporters.words.transcript_lines import TranscriptLine, has_sever
 
 _INDENT = 4
 IN_FULL = 10
-"""The number of failures shown in full. The remaining failures are shown on one line each, and their
-conversations further below."""
+"""The number of failures shown in full. Each remaining failure is shown on one line, and its conversation is
+shown further below."""
 
 MOST_LINES = 12
 """The maximum number of lines shown for each reason."""
@@ -81,8 +81,8 @@ def _groups(failed: Iterable[ReportedFailure]) -> list[_EpochGroup]:
 
 
 def failure_section(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield everything that did not pass. The first few failures are shown in full, the remaining failures on
-    one line each."""
+    """Yield everything that did not pass. The first few failures are shown in full, and each remaining
+    failure is shown on one line."""
     every_group = _groups(facts.failures)
     groups = [group for group in every_group if not group.first.never_ran]
     if not every_group:
@@ -172,7 +172,8 @@ def _head(failure: ReportedFailure, options: ReportOptions) -> Text:
 
 
 def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
-    """Format each failure on one line that fits the width: mark, name, number of epochs and first reason."""
+    """Format each failure on one line that fits the width, with its sign, name, number of epochs and first
+    reason."""
     lines = []
     for failure, others in rest:
         again = f" (and {len(others)} more epochs)" if others else ""
@@ -183,8 +184,8 @@ def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
 
 
 def _relevant_lines(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
-    """Return the transcript of the turns that broke a rule, or of the whole conversation if a rule applies to
-    the whole conversation."""
+    """Return the transcript of the turns in which rules were broken, or of the whole conversation if a rule
+    applies to the whole conversation."""
     sample = failure.sample
     if sample is None:
         return ()
@@ -199,7 +200,7 @@ def _relevant_lines(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
 
 
 def _relevant_turns(failure: ReportedFailure) -> list[int] | None:
-    """Return the turns that a failure is about, or ``None`` if it is about the whole conversation."""
+    """Return the turns to which a failure applies, or ``None`` if it applies to the whole conversation."""
     turns = {violation.turn for violation in failure.violations}
     turn_count = len(failure.sample.turns) if failure.sample else 0
     relevant = sorted(turn for turn in turns if turn is not None and turn < turn_count)
@@ -225,8 +226,8 @@ def unreported_lines(
 
 
 def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
-    """Yield the transcript lines of a turn, including lines that a long transcript would omit. The note on
-    how the conversation ended is included with the last turn."""
+    """Yield the transcript lines for a turn, including lines that would be omitted from a long transcript. A
+    note on how the conversation ended is included with the last turn."""
     is_last = turn == len(sample.turns) - 1
     stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
     shown, by_name = replace(sample, turns=(sample.turns[turn],), stop=stop), has_several_agents(sample)
@@ -235,7 +236,7 @@ def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
 
 
 def conversation(lines: Sequence[TranscriptLine]) -> Table:
-    """Format a transcript in two columns, speaker and text. If there are several turns, they are numbered
+    """Format a transcript in two columns: speaker and text. If there are several turns, they are numbered
     from 1."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="dim", no_wrap=True)

@@ -1,5 +1,5 @@
-"""A table that never breaks a word. If the columns do not fit side by side, each row is shown on several
-lines."""
+"""Provide a table that never breaks a word. If the columns do not fit side by side, each row is shown on
+several lines."""
 
 from __future__ import annotations
 
@@ -80,5 +80,5 @@ class FittingTable:
 
 
 def _plain_style(cell: Text) -> Text:
-    """Return the cell with a style that does not inherit from the text before it."""
+    """Return the cell with a style that is not inherited from the preceding text."""
     return Text(cell.plain, style=cell.style or "not dim")

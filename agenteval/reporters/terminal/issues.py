@@ -19,7 +19,7 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.issue import IssueText, issues_text
 
 FEW_ISSUES = 5
-"""The maximum number of issues shown, on one line each."""
+"""The maximum number of issues shown. Each issue is shown on one line."""
 
 
 def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
@@ -41,7 +41,7 @@ def issue_lines(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
 
 
 def _most_shown(texts: Sequence[IssueText], decision: Decision) -> int:
-    """Return the number of issues to show. If the run passed, only severe issues are shown."""
+    """Return the maximum number of issues to show. If the run passed, only severe issues are shown."""
     if decision.verdict is not Verdict.PASSED:
         return FEW_ISSUES
     return min(2, sum(text.severity.rank >= Severity.HIGH.rank for text in texts))

@@ -202,7 +202,7 @@ def _file_line(file: _FileOutcomes, name: str, options: ReportOptions) -> Text:
 
 
 class _DimensionRow(NamedTuple):
-    """The results of an agent in a dimension."""
+    """The results for an agent in a dimension."""
 
     agent: str
     dimension: Dimension
@@ -212,7 +212,7 @@ class _DimensionRow(NamedTuple):
 
 
 class _DimensionColumn(NamedTuple):
-    """A column of the table. If there is not enough room, the last columns are dropped first."""
+    """A table column. If there is not enough room, the last columns are dropped first."""
 
     wide: str
     """The title in a wide terminal."""
@@ -248,7 +248,7 @@ def _tokens(row: _DimensionRow) -> str:
 
 
 def _p95_latency(row: _DimensionRow) -> str:
-    """Return the 95th percentile (p95) of the latency. For only a few conversations, this is the maximum."""
+    """Return the 95th percentile (p95) of the latency. With only a few conversations, this is the maximum."""
     spread = row.dimension.spreads.get("latency_ms")
     text = _spread("latency_ms", "p95")(row)
     return f"max {text}" if spread and p95_is_highest(spread.n) else text
@@ -300,7 +300,7 @@ def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) ->
 
 
 def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> tuple[list[int], bool]:
-    """Return the columns that fit, and true if they keep their full titles."""
+    """Return the columns that fit, and true if these columns keep their full titles."""
 
     def width(columns: Sequence[int], *, wide: bool) -> int:
         titles = (_COLUMNS[n].wide if wide else _COLUMNS[n].short for n in columns)
@@ -374,8 +374,8 @@ def _distance(row: GateRow) -> float | None:
 
 
 def _gates(decision: Decision) -> str:
-    """Return the number of passed rules and the rule closest to its bound, such as ``10 rules passed;
-    closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``."""
+    """Return the number of passed rules, and the rule whose value is closest to its bound, such as ``10 rules
+    passed; closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``."""
     rows = [row for row in decision.gates if row.verdict is Verdict.PASSED]
     near = sorted((distance, n) for n, row in enumerate(rows) if (distance := _distance(row)) is not None)
     if not near:

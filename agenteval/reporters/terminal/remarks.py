@@ -1,4 +1,4 @@
-"""Show remarks in a terminal, each with a label, so that a passing verdict is never read without them."""
+"""Show remarks in a terminal, each with a label, so that a passing verdict is never shown without them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from agenteval.reporters.words.facts import Facts
 
 _LINES = 3
 _QUOTING = ("errored", "no score")
-"""The labels of remarks that quote text from outside agenteval. These remarks may be truncated if only a few
-remarks are shown. All other remarks are worded by agenteval."""
+"""The labels of remarks that quote text from sources other than agenteval. These remarks may be truncated if
+only a few remarks are shown. The text of all other remarks is written by agenteval."""
 _STYLES = {
     "error": "red",
     "warning": UNDECIDED_STYLE,
@@ -38,7 +38,7 @@ _STYLES = {
 
 
 def remarks(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the remarks that a reader of the verdict must know, in short form."""
+    """Yield the remarks that a reader of the verdict needs to know, in short form."""
     lines = list(_lines(sections.remarks(facts), options.width, LABEL))
     yield from lines
     if lines:
@@ -55,7 +55,7 @@ def notes(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
 
 
 def author_errors(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield the author errors in full, because nothing else can be determined until they are corrected."""
+    """Yield the author errors in full, because no other results are available until they are corrected."""
     errors = facts.decision.author_errors
     yield from _lines((Remark("error", error) for error in errors), options.width, LABEL)
     if errors:

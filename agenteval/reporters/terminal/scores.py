@@ -1,4 +1,4 @@
-"""Show scores: a table of all scenarios, and the scores of a single conversation turn by turn."""
+"""Show scores: a table for all scenarios, and the scores of a single conversation for each turn."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _ScoreLine(NamedTuple):
 
 def score_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Yield a table with a row for each scenario and agent, and a column for each judged metric. Columns that
-    do not fit are shown in a further table below, in which the names are repeated."""
+    do not fit are shown in another table below, which repeats the names."""
     report, decision = fold_rows(facts.report, facts.decision)
     columns = facts.columns
     lines = _lines(all_rows(report, decision), columns, report, decision)
@@ -104,8 +104,8 @@ def _legend(table: _ScoreTable, report: Report) -> Iterator[str]:
 
 
 class _ScoreTable:
-    """A table that is split into as many blocks as the width requires. Rich's own table does not allow text
-    to span columns, and narrows figures until they become unreadable."""
+    """A table that is split into as many blocks as the width requires. Tables from the rich library do not
+    allow text to span columns, and they narrow figures until the figures become unreadable."""
 
     def __init__(self, columns: Sequence[ScoreColumn], lines: Sequence[_ScoreLine], width: int) -> None:
         self.columns = columns
@@ -177,7 +177,7 @@ class _ScoreTable:
         yield from (Text(" " * _MARK + part) for part in rest)
 
     def _cell(self, line: _ScoreLine, n: int, width: int) -> Text:
-        """Format a cell: the right-aligned figure, followed by its signs, which are aligned separately."""
+        """Format a cell as a right-aligned figure followed by its signs, which are aligned separately."""
         cell = line.cells[n]
         figure = _padded(_value(line, n), width - self._suffixes[n], right=True)
         text = Text(figure, style="dim" if cell.text == NOT_APPLICABLE else "")

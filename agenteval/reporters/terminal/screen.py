@@ -30,7 +30,7 @@ from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.report import Report
 
 Part: TypeAlias = Callable[[Facts, ReportOptions], Iterator[RenderableType]]
-"""A part of the report. A part that has nothing to show yields nothing."""
+"""A function that yields a part of the report, or nothing if there is nothing to show."""
 
 
 def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:

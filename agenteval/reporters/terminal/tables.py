@@ -1,4 +1,4 @@
-"""Show a table for each of the three dimensions, with a row for each scenario and agent."""
+"""Show a table for each dimension, with a row for each scenario and agent."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class _TableColumn(NamedTuple):
     cell: Callable[[ScenarioRow], str | Text]
     is_number: bool = False
     is_flexible: bool = False
-    """True for the one column that fills the room left by the other columns. This column is dropped if there
-    is too little room."""
+    """True for the column that fills the width left by the other columns. This column is dropped if there is
+    too little room."""
 
 
 def dimension_tables(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
@@ -101,8 +101,8 @@ def _dimension(
 def _table(
     rows: Sequence[ScenarioRow], columns: Sequence[_TableColumn], width: int
 ) -> Iterator[RenderableType]:
-    """Yield a table that fits the width. Rich would narrow every column; this function narrows the flexible
-    column first, then drops the last columns."""
+    """Yield a table that fits the width. The rich library would narrow every column; this function narrows
+    the flexible column first and then drops the last columns."""
     cells = {column: [_as_text(column.cell(row)) for row in rows] for column in columns}
     names = [clean_line(row.scenario.scenario.id, _NAME_LIMIT) for row in rows]
     natural = max(name.cell_len for name in [*names, Text("scenario")])
@@ -127,7 +127,7 @@ def _table(
 
 
 def _fitting(cells: Mapping[_TableColumn, Sequence[Text]], width: int) -> tuple[list[_TableColumn], int]:
-    """Return the columns that fit, and the room that remains for the flexible column."""
+    """Return the columns that fit, and the width that remains for the flexible column."""
     fixed = [column for column in cells if not column.is_flexible]
     while (room := width - sum(_natural(c, cells[c]) + _GAP for c in fixed)) < 0 and len(fixed) > 1:
         fixed.pop()

@@ -1,1 +1,1 @@
-"""Wording that several report formats share."""
+"""Wording shared by several report formats."""

@@ -1,4 +1,4 @@
-"""Describe the visibility of an agent's tool calls to agenteval."""
+"""Describe the extent to which an agent's tool calls are visible to agenteval."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _IN_RESULTS = {ToolVisibility.DECLARED_UNSEEN: ToolVisibility.UNSEEN}
 
 
 def describe_known_visibility(known: KnownVisibility | None, *, lists_tools: bool = False) -> str:
-    """Describe what is known about the visibility of tool calls before a run, and the configuration line that
-    would change it. ``lists_tools`` is true if the agent is a framework object that lists all of its tools.
-    """
+    """Describe what is known before a run about the visibility of tool calls, and suggest the configuration
+    line that would change the visibility. ``lists_tools`` is true if the agent is a framework object that
+    lists all of its tools."""
     if known is None and lists_tools:
         return "all calls are seen"
     if known is None:
@@ -40,8 +40,8 @@ def calls_seen(report: Report) -> dict[str, str]:
 
 
 def unseen_lines(report: Report) -> Iterator[str]:
-    """Yield a line for each agent with tool calls that agenteval cannot see, along with the setting that
-    would change this. Agents without any scenario about tools are omitted."""
+    """Yield a line for each agent with tool calls that are not visible to agenteval, along with the setting
+    that would make them visible. Agents without any scenario about tools are omitted."""
     for agent in _agents(report):
         visibility = report.visibility_of(agent)
         if visibility is ToolVisibility.ALL or not _has_tools(report, agent):

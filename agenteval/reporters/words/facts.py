@@ -1,4 +1,5 @@
-"""Facts about a run and its verdict that several parts of a text report need. Each fact is computed once."""
+"""Provide facts about a run and its verdict that are needed by several parts of a text report. Each fact is
+computed once."""
 
 from __future__ import annotations
 
@@ -22,9 +23,9 @@ from agenteval.verdict.report import Report
 
 @dataclass(frozen=True)
 class Facts:
-    """The input of every function that renders a section. A fact that several sections need is a cached
-    property, which is computed on first use. Facts that only one section needs are computed by that section.
-    """
+    """The input for every function that renders a section. A fact that is needed by several sections is a
+    cached property, which is computed on first use. A fact that is needed by only one section is computed by
+    that section."""
 
     report: Report
     """The report of the run."""
@@ -33,7 +34,7 @@ class Facts:
 
     @cached_property
     def outcomes(self) -> Mapping[tuple[str, str], str]:
-        """The outcome of each scenario with each agent, as worded in the verdict."""
+        """The outcome of each scenario with each agent, in the same words as in the verdict."""
         return outcomes_by_scenario(self.report, self.decision)
 
     @cached_property

@@ -45,7 +45,7 @@ NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
 
 @dataclass(frozen=True)
 class ReportedFailure:
-    """A sample that did not pass, or a rule over all samples of a scenario that is not satisfied."""
+    """A sample that did not pass, or a rule over all samples of a scenario that was not satisfied."""
 
     scenario_report: ScenarioReport
     scenario: str
@@ -66,7 +66,7 @@ class ReportedFailure:
     sample: SampleReport | None = None
     several_agents: bool = False
     is_reported: bool = False
-    """True if the run scores a log in which individual conversations decide nothing."""
+    """True if the run scores a log in which individual conversations do not affect the verdict."""
 
     @property
     def why_tolerated(self) -> str:
@@ -75,7 +75,7 @@ class ReportedFailure:
 
     @property
     def never_ran(self) -> bool:
-        """True if no conversation of the scenario was started, so there is nothing to show."""
+        """True if no conversation of the scenario was started, in which case there is nothing to show."""
         return (
             bool(self.scenario_report.missing)
             and not self.scenario_report.samples
@@ -130,7 +130,7 @@ def _scenario_failures(
     several_agents: bool,
 ) -> Iterator[ReportedFailure]:
     """Yield the failures of one scenario. ``broken`` contains the (scenario, agent) pairs whose own gates are
-    not satisfied. If the conversations of a log are only reported, only these gates decide."""
+    not satisfied. If the conversations of a log are only reported, only these gates affect the verdict."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
     scenario_failure = ReportedFailure(
@@ -185,8 +185,8 @@ def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedF
 
 
 def never_ran_text(groups: Iterable[Sequence[ReportedFailure]]) -> str:
-    """Return a sentence with the number and the first names of scenarios that were never started, such as
-    ``17 scenarios never ran: …``. Return an empty string if all scenarios were started."""
+    """Return a sentence with the number of scenarios that were never started and the first few of their
+    names, such as ``17 scenarios never ran: …``. Return an empty string if all scenarios were started."""
     firsts = [group[0] for group in groups if group[0].never_ran]
     if not firsts:
         return ""
@@ -213,8 +213,8 @@ SAMPLE_GATES = frozenset(("every sample passes", "fault_tolerance", "fail_on_sev
 
 
 def run_gates(decision: Decision) -> tuple[GateRow, ...]:
-    """Return the gates over the whole run that did not pass. Gates that only count failed samples are
-    excluded, because the samples are reported themselves."""
+    """Return the run-level gates that did not pass. Gates that only count failed samples are excluded,
+    because these samples are reported individually."""
     return tuple(
         gate
         for gate in decision.gates
@@ -223,14 +223,14 @@ def run_gates(decision: Decision) -> tuple[GateRow, ...]:
 
 
 def planned(scenario: ScenarioReport) -> tuple[tuple[SampleKey, SampleReport | None], ...]:
-    """Return every planned sample, ordered by epoch, with ``None`` for a sample that never ran."""
+    """Return all planned samples, ordered by epoch, with ``None`` for each sample that never ran."""
     pairs: list[tuple[SampleKey, SampleReport | None]] = [(s.key, s) for s in scenario.samples]
     pairs += [(key, None) for key in scenario.missing]
     return tuple(sorted(pairs, key=lambda pair: (pair[0].epoch, pair[0].variant)))
 
 
 def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioDecision:
-    """Return the decision on a scenario. If no decision was made, the scenario is inconclusive."""
+    """Return the decision on a scenario. If there is no decision, the scenario is inconclusive."""
     key = (scenario.scenario.id, scenario.agent)
     return decision.scenarios.get(key, ScenarioDecision(Verdict.INCONCLUSIVE))
 
@@ -277,9 +277,9 @@ def _identity(violation: Violation) -> tuple[object, ...]:
 def sample_violations(
     sample: SampleReport | None, decided: SampleDecision, where: str
 ) -> tuple[Violation, ...]:
-    """Return the reasons why a sample did not pass, or nothing if it passed. Failed checks are added if no
-    violation with the same name exists, and there is always at least one reason. If the sample failed, the
-    reasons that made it fail come first."""
+    """Return the reasons why a sample did not pass, or nothing if it passed. A failed check is added unless
+    there is a violation with the same name, and there is always at least one reason. If the sample failed,
+    the reasons for the failure come first."""
     if decided.verdict is Verdict.PASSED:
         return ()
     violations = decided.violations
@@ -315,7 +315,7 @@ _SPEAKS_FOR_ITSELF = ("fail_on_severity", "no_error", "answer", "infrastructure"
 
 
 def rule_name(violation: Violation) -> str:
-    """Return the short name of the rule, or an empty string if the message is clear without a name."""
+    """Return the short name of the rule, or an empty string if the message is clear without the name."""
     name = one_line(violation.name, 80)
     return "" if name in _SPEAKS_FOR_ITSELF else name.removeprefix("thresholds.")
 
@@ -332,7 +332,7 @@ class BrokenRule(NamedTuple):
 
     violation: Violation
     name: str
-    """The name of the rule; empty if the message is clear without a name."""
+    """The name of the rule; empty if the message is clear without the name."""
     lines: tuple[tuple[str, str], ...]
     """The lines of the message. Each line has a remedy, which may be empty."""
     gist: str
@@ -352,7 +352,7 @@ def broken_rule(violation: Violation) -> BrokenRule:
 
 def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
     """Split a violation's text into lines and their remedies. The message of a failed rule may quote an error
-    that the agent raised, so only its individual lines are split. In any other message, everything after the
+    raised by the agent, so each of its lines is split separately. In any other message, everything after the
     separator is the remedy, which is kept as written."""
     what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
     lines = [split_violation_remedy(violation, line) for line in what.split("\n") if line.strip()]
@@ -374,7 +374,7 @@ def _gist(violation: Violation, name: str, text: str) -> str:
 
 
 def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:
-    """Return the reasons for a failure, each followed by the location of its rule, and then the evidence."""
+    """Return the reasons for a failure, each with the location of its rule, followed by the evidence."""
     lines = []
     for violation in failure.violations[:_MOST_REASONS]:
         lines.append(reason(violation))
@@ -413,8 +413,8 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
 
 
 def turn_words(turn: int | None) -> str:
-    """Format a turn as ``, turn 2``, counted from 1 for display. Return an empty string for the whole
-    conversation."""
+    """Format a turn as ``, turn 2``, counted from 1 for display. Return an empty string if there is no turn,
+    which means the whole conversation."""
     return f", turn {turn + 1}" if turn is not None else ""
 
 
@@ -426,8 +426,8 @@ def reason_suffix(reason: str, evidence: str, *, limit: int = _TEXT_LIMIT) -> st
 
 
 def title(scenario: ScenarioReport, key: SampleKey | None, *, several_agents: bool) -> str:
-    """Return the display name of a sample: the id of the scenario, followed by the agent, the variant and the
-    epoch if there are several of them."""
+    """Return the display name of a sample: the id of the scenario, followed by the variant if the sample has
+    one, the agent if the run has several agents, and the epoch if the scenario has several samples."""
     parts = [one_line(scenario.scenario.id, 120)]
     if key is not None and key.variant:
         parts[0] += f" [{one_line(key.variant, 60)}]"

@@ -1,4 +1,5 @@
-"""Describe the failures in a log without scenarios and their rates, in the same words for every format."""
+"""Describe the failures in a log without scenarios, along with their rates, in the same words for every
+format."""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ def rate_cells(row: FailureRate) -> tuple[str, str, str, str, str, str]:
 
 
 def severity_text(row: FailureRate) -> str:
-    """Return the severity, such as ``high``. If conversations differ in severity, return the number of
-    conversations for each severity, such as ``critical 1, medium 20``. Return ``fails`` for a check that is
-    not satisfied: a check has no severity and makes its conversation fail."""
+    """Return the severity, such as ``high``. If the severity differs between conversations, return the number
+    of conversations for each severity, such as ``critical 1, medium 20``. Return ``fails`` for an unsatisfied
+    check, which has no severity and makes its conversation fail."""
     if not row.severities:
         return "fails"
     if len(row.severities) == 1:

@@ -23,21 +23,21 @@ _TITLE_LIMIT = 160
 
 @dataclass(frozen=True)
 class IssueText:
-    """An issue in the form in which it is displayed."""
+    """An issue formatted for display."""
 
     issue: Issue
     severity: Severity
     """The effective severity."""
     fails: bool
-    """True if any of the issue's findings makes the run fail."""
+    """True if any of the issue's findings causes the run to fail."""
     title: str
     extent: str
     explanation: str
     remarks: tuple[str, ...]
     examples: tuple[str, ...]
-    """The samples in which the issue occurs, with their turns."""
+    """The samples in which the issue occurs, with the turns in which it occurs."""
     quotations: tuple[tuple[str, str], ...]
-    """The places where the issue occurs, each with the text quoted from it."""
+    """The places where the issue occurs, each with a quotation."""
 
     @property
     def evidence(self) -> str:
@@ -62,7 +62,7 @@ def issues_text(report: Report, decision: Decision) -> tuple[IssueText, ...]:
 
 
 def by_scenario(texts: Iterable[IssueText]) -> dict[tuple[str, str], list[IssueText]]:
-    """Group issues by the scenario and the agent in which they occur."""
+    """Group issues by the scenario and agent for which they occur."""
     found: dict[tuple[str, str], list[IssueText]] = {}
     for text in texts:
         for scenario in dict.fromkeys(occurrence.scenario for occurrence in text.issue.occurrences):
@@ -121,8 +121,8 @@ def _severity(
 
 
 def extent_text(findings: int, samples: int, scenarios: int) -> str:
-    """Format the number of occurrences, such as ``2 occurrences in 1 scenario, 9 findings``. A loop over
-    eight turns of a sample is one occurrence."""
+    """Format the number of occurrences, such as ``2 occurrences in 1 scenario, 9 findings``. A loop that
+    spans eight turns of a sample is a single occurrence."""
     text = f"{plural(samples, 'occurrence')} in {plural(scenarios, 'scenario')}"
     return text if findings == samples else f"{text}, {plural(findings, 'finding')}"
 
@@ -170,7 +170,8 @@ def _examples(
 
 
 def _name(example: IssueExample, scenarios: Mapping[tuple[str, str], ScenarioReport]) -> str:
-    """Return the display name of the sample. The agent is omitted, because the issue already names it."""
+    """Return the display name of the sample. The agent is omitted, because the issue already identifies the
+    agent."""
     scenario = scenarios.get((example.scenario, example.agent))
     key = get_sample_key(example)
     return title(scenario, key, several_agents=False) if scenario else one_line(str(key), 200)

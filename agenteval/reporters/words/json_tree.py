@@ -1,4 +1,5 @@
-"""Format a JSON value for people: a short value on one line, a longer value as a tree of indented lines."""
+"""Format a JSON value for people. A short value is shown on one line, and a longer value is shown as a tree
+of indented lines."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ MOST_LINES = 12
 """The maximum number of lines shown for a value in a conversation."""
 _DEEPEST = 20
 _COUNTED = 10_000
-"""The number of omitted lines at which counting stops."""
+"""The maximum number of omitted lines that are counted."""
 
 
 def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, ...]:
     """Pretty-print ``value`` as at most ``most`` lines of about ``width`` characters. If lines are omitted,
-    the last line states their number. A string that contains JSON is parsed and shown as JSON, and the
-    original string is not repeated."""
+    the last line states the number of omitted lines. A string that contains JSON is parsed and shown as JSON,
+    and the original string is not repeated."""
     plain = unescaped(value)
     lines = _text_lines(plain) if isinstance(plain, str) else _lines("", plain, "", width, 0)
     shown: list[str] = []
@@ -37,7 +38,7 @@ def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, 
 
 
 def message_text(text: str, width: int) -> str:
-    """Return a message as it was written, or pretty-printed if it is JSON."""
+    """Return a message unchanged, or pretty-printed if it is JSON."""
     value = unescaped(text)
     return text if isinstance(value, str) else "\n".join(tree_lines(value, width, most=10 * MOST_LINES))
 
@@ -48,8 +49,7 @@ def value_text(value: Any) -> str:
 
 
 class _Exact(float):
-    """A number that keeps the digits with which it was written, because a price of 19.90 must not be shown as
-    19.9."""
+    """A number that keeps its original digits. For example, a price of 19.90 must not be shown as 19.9."""
 
     def __new__(cls, text: str) -> _Exact:
         made = super().__new__(cls, text)
@@ -60,8 +60,8 @@ class _Exact(float):
 
 
 def unescaped(value: Any, depth: int = 0) -> Any:
-    """Return ``value`` with every string that contains a JSON object or list parsed, including nested
-    strings."""
+    """Return ``value``, replacing every string that contains a JSON object or list with the parsed value.
+    Strings nested within ``value`` are also replaced."""
     if depth >= _DEEPEST:
         return value
     match value:
@@ -77,7 +77,7 @@ def unescaped(value: Any, depth: int = 0) -> Any:
 
 def _json_in(text: str) -> Any:
     """Parse a string that contains a JSON object or list. Return ``None`` for any other string. Also return
-    ``None`` for an object with a duplicate key, because the parsed object would contain only one of the
+    ``None`` for an object with a duplicate key, because the parsed object would keep only one of the key's
     values."""
     stripped = text.strip()
     if not (stripped.startswith(("{", "[")) and stripped.endswith(("}", "]"))):

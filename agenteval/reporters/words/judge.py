@@ -1,5 +1,5 @@
-"""Describe judges and detectors that failed, the simulated user, overridden prompts and scripted replies, in
-the same words for every format."""
+"""Describe failed judges and detectors, the simulated user, overridden prompts and scripted replies, in the
+same words for every format."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _only_scripted(report: Report) -> bool:
 
 
 class MissingScore(StrEnum):
-    """The reason why a score is missing. A judge has not failed if it found that the record does not contain
-    enough information to decide."""
+    """The reason for a missing score. A judge has not failed if it found that the record does not contain
+    enough information for a decision."""
 
     JUDGE = "Judges that failed"
     UNCLEAR = "Not clear to the judges"
@@ -95,15 +95,15 @@ def describe_missing_score(missing: MissingScore) -> str:
 
 @dataclass(frozen=True)
 class FailedJudge:
-    """A cause of missing scores, and everything that it affected."""
+    """A cause of missing scores, with the affected metrics and the number of affected samples."""
 
     metrics: tuple[str, ...]
-    """The metrics that have no score, or the detectors that failed."""
+    """The metrics without a score, or the detectors that failed."""
     full_message: str
     raw: str
     """The beginning of the judge's reply; empty for a detector, which does not reply."""
     times: int
-    """The number of scores that are missing for this reason."""
+    """The number of missing scores with this cause."""
     samples: int
     place: str
     """The first sample and turn in which the failure occurred."""
@@ -122,7 +122,7 @@ class FailedJudge:
     @property
     def where(self) -> str:
         """The sample and turn of the failure, such as ``refund · epoch 2, turn 1``. If the failure occurred
-        several times, this is the number of occurrences and the first of them."""
+        several times, the number of occurrences and the first occurrence."""
         if self.times == 1:
             return self.place
         return f"{self.times:,} times in {plural(self.samples, 'sample')}, first in {self.place}"
@@ -136,9 +136,9 @@ class _JudgeFailure(NamedTuple):
 
 
 def failed_judges(report: Report) -> tuple[FailedJudge, ...]:
-    """Return each cause of missing scores once, most frequent first: judges and detectors that failed, and
-    questions that were not clear to a judge. Author errors are excluded, because they are reported
-    separately."""
+    """Return each cause of missing scores once, most frequent first. The causes are failed judges and
+    detectors, and questions that were not clear to a judge. Author errors are excluded, because they are
+    reported separately."""
     groups: dict[object, list[_JudgeFailure]] = {}
     for failure in _judge_failures(report):
         key = (strip_retry_counts(failure.failure.message), classify_missing_score(failure.failure))
@@ -151,7 +151,7 @@ _RETRY_COUNTS = re.compile(r" \(tried (?:once|\d+ times), waited [\d.]+ s\)")
 
 def strip_retry_counts(message: str) -> str:
     """Remove the retry counts from the message of a failed call, so that messages that differ only in these
-    counts become equal."""
+    counts are treated as equal."""
     return _RETRY_COUNTS.sub("", message)
 
 
@@ -171,7 +171,8 @@ def _to_failed_judge(group: list[_JudgeFailure]) -> FailedJudge:
 
 
 def is_detector(metric: str) -> bool:
-    """Check whether ``metric`` is a detector, which is implemented in code, and not a question to a judge."""
+    """Check whether ``metric`` is a detector, which is implemented in code, rather than a question to a
+    judge."""
     return metric in DETECTORS
 
 
@@ -198,7 +199,7 @@ def _sample_failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFa
 
 
 class ReviewCounts(NamedTuple):
-    """The numbers of reviewed conversations with a simulated user, by outcome and by whether the user was at
+    """The number of reviewed conversations with a simulated user, by outcome and by whether the user was at
     fault."""
 
     failed: int = 0
@@ -226,19 +227,19 @@ class ReviewCounts(NamedTuple):
 
 
 class Simulation(NamedTuple):
-    """Statistics about the simulated user in a number of samples."""
+    """Statistics about the simulated user across several samples."""
 
     messages: int
     """The number of messages that the simulated user wrote or attempted to write."""
     refused: int
     """The number of rejected messages, whether or not a second attempt succeeded."""
     errored: int
-    """The number of samples that ended because the model did not behave as a user."""
+    """The number of samples that ended because the model did not behave like a user."""
     reviews: ReviewCounts
     """The results of the judges' reviews of the user."""
     scripted: int
-    """The number of messages from scripted replies. A message for which every attempt was rejected is not
-    counted here or in ``real``."""
+    """The number of messages from scripted replies. A message is not counted here or in ``real`` if every
+    attempt to write it was rejected."""
     real: int
     """The number of messages written by a language model."""
     models: tuple[str, ...]
@@ -247,8 +248,8 @@ class Simulation(NamedTuple):
 
 
 def simulation(samples: Iterable[SampleReport]) -> Simulation:
-    """Return statistics about the simulated user. All numbers are zero if no model simulated a user in the
-    samples."""
+    """Return statistics about the simulated user. All numbers are zero if no user in the samples was
+    simulated by a model."""
     samples = tuple(samples)
     turns = [each.turn for sample in samples for each in sample.turns if is_simulated(each.turn)]
     models = [turn.user_model for turn in turns if turn.user_model]
@@ -276,8 +277,8 @@ def _count_reviews(reviews: Sequence[UserReview]) -> ReviewCounts:
 
 def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
     """Return (place, reason) pairs for rejected messages and for users at fault, such as ``book-morning ·
-    epoch 1, turn 2`` and ``spoke as …``. If ``fatal`` is false, faults that ended or decided a sample are
-    excluded, because they are listed among the failures."""
+    epoch 1, turn 2`` with ``spoke as …``. If ``fatal`` is false, faults that ended a sample or determined its
+    outcome are excluded, because they are listed among the failures."""
     several = report.has_several_agents
     return tuple(
         (title(scenario, sample.key, several_agents=several) + turn_words(index), one_line(fault, 300))
@@ -351,7 +352,7 @@ def is_scripted_model(name: str) -> bool:
 
 
 class ReplyCounts(NamedTuple):
-    """The numbers of scripted replies and of a model's replies in a role."""
+    """The number of scripted replies and the number of replies from a model, for one role."""
 
     scripted: int = 0
     real: int = 0

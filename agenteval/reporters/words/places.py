@@ -20,7 +20,7 @@ def split_place(where: str) -> tuple[str, int]:
 
 def relative_place(where: str, root: str) -> tuple[str, int]:
     """Split a location in the same way as ``split_place``. A path below ``root`` is made relative to
-    ``root``, and its parts are separated by ``/``."""
+    ``root``, with ``/`` as the separator."""
     path, line = split_place(where)
     if not path:
         return "", 0
@@ -32,7 +32,8 @@ def relative_place(where: str, root: str) -> tuple[str, int]:
 
 
 def shown_places(wheres: Iterable[str], root: str) -> str:
-    """Join the locations of a scenario and its data row, omitting duplicates and empty locations."""
+    """Join the location of a scenario and the location of its data row. Duplicate and empty locations are
+    omitted."""
     return " · ".join(shown_place(where, root) for where in dict.fromkeys(filter(None, wheres)))
 
 

@@ -15,7 +15,7 @@ from agenteval.reporters.words.places import split_place
 
 
 def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) -> str:
-    """Return the shell command that runs the scenario again with the options of the run."""
+    """Return the shell command that runs the scenario again with the same options as the original run."""
     words = ["agenteval", "run"]
     path = split_place(scenario.scenario.where())[0]
     words += [path] if path else []
@@ -27,7 +27,7 @@ def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) ->
 
 def rerun_failures_command(run: RunStarted, name: str) -> str:
     """Return the command that reruns everything that did not pass in the run called ``name``, with the
-    options of that run. The command remains correct after later runs."""
+    options of that run. The command remains valid after later runs."""
     agent = (run.request.get("filters") or {}).get("agent")
     paths = [_relative(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
     chosen = ["--agent", agent] if agent else []
@@ -58,8 +58,8 @@ def _run_options(run: RunStarted) -> Iterator[str]:
 
 
 def _baseline(run: RunStarted) -> str | None:
-    """Return the baseline of the run. A relative name, such as ``latest``, is replaced by the id of the
-    baseline, because it would now refer to this run."""
+    """Return the baseline of the run. A relative name, such as ``latest``, is replaced with the id of the
+    baseline, because the name would now refer to this run."""
     name = run.request.get("baseline")
     return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
 
@@ -69,8 +69,8 @@ def _relative(folder: str | None, path: str | None) -> str | None:
 
 
 def command_of(words: Iterable[str]) -> str:
-    """Join ``words`` into a shell command. The words are quoted, and characters that a terminal would
-    interpret are removed."""
+    """Join ``words`` into a shell command. The words are quoted, and characters that would be interpreted by
+    a terminal are removed."""
     return " ".join(map(quote_word, words))
 
 
@@ -94,8 +94,8 @@ _SELECTION = ("-s", "--scenario")
 
 
 def score_options(command: Sequence[str]) -> tuple[str, ...]:
-    """Return the options of a ``score`` command that affect its conversations and their judges, excluding its
-    files. Without these options, the conversations would be different."""
+    """Return the options of a ``score`` command that affect its conversations and their judges. The files are
+    excluded. Without these options, the conversations would be different."""
     judged = ("--no-judge",) if "--no-judge" in command else ()
     return (*(word for words in _options(command, _SCORE_OPTIONS) for word in words), *judged)
 

@@ -1,4 +1,4 @@
-"""Group the data rows of a scenario, so that a report shows one line instead of hundreds of lines."""
+"""Group the data rows of a scenario, so that a report contains one line instead of hundreds of lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agenteval.reporters.words.failure import ReportedFailure, scenario_decision
 from agenteval.verdict.report import Report
 
 TemplateKey: TypeAlias = tuple[str, str, str]
-"""The key of a scenario as written by its author, combined with an agent. All data rows of the scenario have
+"""A key that consists of a scenario as written by its author and an agent. All data rows of the scenario have
 the same key."""
 
 
@@ -51,7 +51,7 @@ def fold_failures(
 
 
 def broken_rule_keys(group: Iterable[ReportedFailure]) -> frozenset[tuple[bool, str, int | None]]:
-    """Return a key for each broken rule, which consists of a flag for a rule over the whole scenario, the
+    """Return a key for each broken rule. The key consists of a flag for a rule over the whole scenario, the
     name of the rule, and the turn."""
     return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
 
@@ -61,8 +61,8 @@ def _count_text(rows: int, total: int) -> str:
 
 
 def fold_rows(report: Report, decision: Decision) -> tuple[Report, Decision]:
-    """Merge the data rows of each scenario into a single scenario for a table. The merged scenario has the
-    conversations, scores and rules of all rows, and the worst verdict."""
+    """Merge the data rows of each scenario into a single table row. The merged scenario contains the
+    conversations, scores and rules of all data rows, and has the worst of their verdicts."""
     groups: dict[TemplateKey, list[ScenarioReport]] = {}
     for scenario in report.scenarios:
         groups.setdefault(template_key(scenario), []).append(scenario)

@@ -37,18 +37,18 @@ class ScoreColumn:
     """The short name, which fits above a column of figures."""
     is_rate: bool
     spec: MetricSpec | None = None
-    """The specification of the metric; ``None`` if the run did not announce the metric."""
+    """The specification of the metric; ``None`` if the run does not specify the metric."""
 
 
 class ScoreCell(NamedTuple):
     """The scores for a metric in a scenario."""
 
     text: str
-    """The figure: a mean, a share such as ``2/3``, ``–`` if the metric does not apply, or ``not judged``. If
-    the text is empty, ``missing`` or ``open`` indicates the reason."""
+    """The displayed figure: a mean, a share such as ``2/3``, ``–`` if the metric does not apply, or ``not
+    judged``. If the text is empty, ``missing`` or ``open`` indicates the reason."""
     scripted: bool = False
     missing: int = 0
-    """The number of times that the judge failed or could not decide."""
+    """The number of times that the judge failed or could not reach a decision."""
     open: int = 0
     """The number of answers that count neither as a success nor as a failure."""
     verdict: Verdict | None = None
@@ -59,8 +59,8 @@ class ScoreCell(NamedTuple):
 
 
 def score_columns(report: Report) -> tuple[ScoreColumn, ...]:
-    """Return a column for each metric that was requested or judged. The result is empty if no metric was
-    requested or judged."""
+    """Return a column for each metric that was requested or judged. Return an empty result if there are no
+    such metrics."""
     specs = {spec.name: spec for spec in report.plan.suite.metrics}
     scores = {score.metric: score for sample in report.samples for score in sample.all_scores}
     broken = {failure.metric for sample in report.samples for failure in sample.all_failures}
@@ -79,14 +79,15 @@ def _column(name: str, spec: MetricSpec | None, score: Score | None) -> ScoreCol
 
 
 def _shortened(name: str) -> str:
-    """Shorten a name by omitting its middle, because related metrics often begin with the same words."""
+    """Shorten a name by omitting the middle of the name, because related metrics often begin with the same
+    words."""
     line = one_line(name, 200) or "?"
     half = _SHORT_LIMIT // 2
     return line if len(line) <= _SHORT_LIMIT else f"{line[:half]}…{line[1 - half :]}"
 
 
 def shortened_names(columns: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ...]:
-    """Return the short and full names of each custom metric whose name is too long for a column."""
+    """Return the short and full name of each custom metric whose name is too long for a column."""
     pairs = (
         (column.short, one_line(column.name, 80))
         for column in columns
@@ -96,7 +97,7 @@ def shortened_names(columns: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ..
 
 
 def is_scored(cell: ScoreCell) -> bool:
-    """Check whether a judge was asked for the scores in the cell."""
+    """Check whether a judge was asked to provide the scores in the cell."""
     return cell.text not in (NOT_JUDGED, NOT_APPLICABLE)
 
 
@@ -129,7 +130,8 @@ def threshold_marks(decision: Decision) -> ThresholdVerdicts:
 def scenario_cells(
     scenario: ScenarioReport, columns: Sequence[ScoreColumn], report: Report, marks: ThresholdVerdicts
 ) -> tuple[ScoreCell, ...]:
-    """Return a cell for each column. The scenario's scores are read only once for all columns."""
+    """Return a cell for each column. The scenario's scores are read only once, regardless of the number of
+    columns."""
     scripted = {s.metric for sample in scenario.samples for s in sample.all_scores if s.scripted}
     return tuple(
         _cell(scenario, column, report, marks)._replace(scripted=column.name in scripted)
@@ -150,7 +152,7 @@ def _cell(
 
 
 def threshold_of(scenario: ScenarioReport, metric: str) -> float | None:
-    """Return the lowest mean that the scenario accepts for a metric, or ``None`` if there is no such
+    """Return the lowest mean that the scenario accepts for a metric, or ``None`` if the metric has no
     threshold."""
     threshold = scenario.rules.thresholds.get(metric)
     return threshold.rule.at_least if threshold else None
@@ -198,7 +200,7 @@ def judged_places(sample: SampleReport) -> Iterator[JudgedPlace]:
 
 
 def score_text(score: Score) -> str:
-    """Format a score as a number, such as ``4`` or ``3.5``, or as its label. The label of a goal is its
+    """Format a score as a number, such as ``4`` or ``3.5``, or as its label. The label for a goal is its
     outcome. Scripted scores are marked."""
     text = one_line(score.label, _LABEL_LIMIT) if score.label else f"{score.value or 0:g}"
     return f"{text}ˢ" if score.scripted else text
@@ -210,14 +212,14 @@ def brief_score(score: Score) -> str:
 
 
 def is_failure_free(score: Score) -> bool:
-    """Check whether a score is a label that reports no failure. A number is never free of failure, and
-    neither is a label that counts neither as a success nor as a failure."""
+    """Check whether a score is a label that does not report a failure. Return false for a number, and for a
+    label that counts neither as a success nor as a failure."""
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
 
 
 def is_low(score: Score, column: ScoreColumn | None, bound: float | None) -> bool:
-    """Check whether a score is so low that a reader needs its reason: a failing label, a missed goal, or a
-    number that is below the threshold or in the lower half of its scale."""
+    """Check whether a score is so low that its reason must be shown to the reader: a failing label, a missed
+    goal, or a number that is below the threshold or in the lower half of its scale."""
     if score.value is None:
         return not is_failure_free(score)
     low, high = column.spec.scale if column and column.spec else (1.0, 5.0)

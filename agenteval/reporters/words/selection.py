@@ -1,4 +1,4 @@
-"""Format scenario names in the form that the command line accepts, such as ``orders.yaml::late-order``."""
+"""Format scenario names in the form accepted by the command line, such as ``orders.yaml::late-order``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def file_of(scenario: ScenarioReport) -> str:
 
 
 def is_recorded(report: Report) -> bool:
-    """Check whether the conversations were recorded elsewhere, so that there is no scenario file to run."""
+    """Check whether the conversations were recorded outside agenteval, in which case there is no scenario
+    file to run."""
     return report.run.command[:1] == ("score",) or any(sample.record for sample in report.samples)
 
 

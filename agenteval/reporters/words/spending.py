@@ -1,4 +1,4 @@
-"""Describe the cost of a run: the known total, and the costs that it does not include."""
+"""Describe the cost of a run: the known total, and the costs excluded from this total."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sum_text(report: Report) -> str:
 
 def brief_sum(report: Report) -> str:
     """Return the total cost in short form, such as ``0.41 USD``, ``at least 0.41 of 1 USD`` or ``cost
-    unknown``. Return an empty string if there were no costs."""
+    unknown``. Return an empty string if the run incurred no costs."""
     cost = total_cost(report.ledger)
     if not cost.known:
         return "cost unknown" if any(unknown_texts(report)) else ""
@@ -56,7 +56,7 @@ def _known_sum(cost: Cost, report: Report) -> str:
 
 def unknown_texts(report: Report) -> Iterator[str]:
     """Yield a sentence for each model with an unknown price. Agents are included only if the configuration
-    sets prices or a cost limit, because most agents cost nothing or do not report their usage."""
+    sets prices or a cost limit, because most agents incur no cost or do not report their usage."""
     plan = report.plan
     wants_costs = bool(plan.suite.prices) or plan.suite.budget.max_cost is not None
     wants_costs |= any(role_budget.max_cost is not None for role_budget in plan.suite.budget.roles.values())

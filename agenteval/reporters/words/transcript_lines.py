@@ -1,4 +1,4 @@
-"""Format a conversation as transcript lines for people who are looking for the cause of a failure."""
+"""Format a conversation as transcript lines for people who are investigating the cause of a failure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Speaker: TypeAlias = Literal["user", "agent", "call", "result", "error", "note"]
 
 
 class TranscriptLine(NamedTuple):
-    """A line of a transcript, cleaned and shortened. If several agents spoke, the text begins with the name
+    """A line in a transcript, cleaned and shortened. If several agents spoke, the text begins with the name
     of the speaker."""
 
     speaker: Speaker
@@ -41,8 +41,8 @@ class TranscriptLine(NamedTuple):
 
 def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[TranscriptLine, ...]:
     """Return the transcript of a conversation, with a line for each message, call and result. The middle of a
-    long conversation is omitted, and a secret that the agent disclosed is masked. ``by_name`` determines
-    whether agents are named; with ``None``, agents are named if several of them are known."""
+    long conversation is omitted, and a secret disclosed by the agent is masked. ``by_name`` determines
+    whether agents are named. If it is ``None``, agents are named only if several of them are known."""
     hidden = disclosed_secrets(sample)
     by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
@@ -79,8 +79,8 @@ def has_several_agents(sample: SampleReport) -> bool:
 
 
 def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
-    """Map each secret that the leak detector found to its masked form, because a report must not disclose the
-    secret either. Leaked instructions are quoted in full."""
+    """Map each secret found by the leak detector to its masked form, because a report must not disclose the
+    secret either. Leaked instructions are not masked."""
     return {
         secret: finding.evidence
         for finding in sample.findings
@@ -125,8 +125,8 @@ def _call_lines(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]
 
 
 def call_text(call: ToolCall) -> str:
-    """Format a tool call, such as ``name(a=1, b="x")``, and shorten it. Arguments that could not be parsed
-    are shown as they were sent."""
+    """Format a tool call, such as ``name(a=1, b="x")``, and shorten the result. Arguments that could not be
+    parsed are shown as they were sent."""
     if call.args is None:
         sent = ARGUMENTS_NOT_KNOWN if call.raw_args is None else call.raw_args
         return f"{one_line(call.name, 80)}({one_line(sent, _CALL_LIMIT)})"

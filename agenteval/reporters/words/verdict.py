@@ -18,7 +18,7 @@ INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
 
 
 def verdict_line(facts: Facts) -> tuple[str, str]:
-    """Return the verdict and its explanation with the exit code, such as ``PASSED`` and ``all 4 scenarios
+    """Return the verdict, and an explanation with the exit code, such as ``PASSED`` and ``all 4 scenarios
     passed (exit 0) — with 1 accepted failure``."""
     report, decision = facts.report, facts.decision
     caveats = format_caveats(report, decision)
@@ -78,7 +78,7 @@ def _count_outcomes(facts: Facts) -> str:
 
 
 def _counted_things(facts: Facts) -> tuple[str, str]:
-    """Return the noun for what is counted. If there are several agents, also return the numbers of scenarios
+    """Return the noun for the counted items. If there are several agents, also return the number of scenarios
     and agents."""
     agents = len(facts.report.dimensions)
     if agents <= 1:
@@ -88,21 +88,21 @@ def _counted_things(facts: Facts) -> tuple[str, str]:
 
 
 def _is_shown_by(ends: Counter[str], decision: Decision) -> bool:
-    """Check whether any scenario has the same outcome as the run."""
+    """Check whether the outcome of the run matches the outcome of any scenario."""
     return decision.verdict is Verdict.PASSED or ends[decision.verdict.value] > 0
 
 
 def _rule_over_all(decision: Decision) -> str:
-    """Describe the gate over the whole run that determined the verdict, for a run whose outcome no scenario
-    has."""
+    """Describe the run-level gate that determined the verdict, for a run whose outcome does not match the
+    outcome of any scenario."""
     name = next((row.name for row in decision.gates if row.verdict is decision.verdict), "")
     state = "failed" if decision.verdict is Verdict.FAILED else "was not decided"
     return f"{one_line(name, 80)} {state}" if name else ""
 
 
 def _describe_unrun(report: Report) -> str:
-    """Describe the part of the plan that did not run, and the reason. Return an empty string if everything
-    ran."""
+    """Describe the part of the plan that did not run, along with the reason. Return an empty string if
+    everything ran."""
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     cut = sum(sample.stop is None for sample in report.samples)
     why = (
