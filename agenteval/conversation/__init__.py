@@ -1,1 +1,2 @@
-"""Run one multi-turn conversation: the user, the agent's turn, the simulated tools, the author's code."""
+"""Run one multi-turn conversation, including its user, the agent's turns, the simulated tools and the
+author's code."""

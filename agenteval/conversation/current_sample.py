@@ -1,8 +1,8 @@
 """The sample that the running task belongs to.
 
 A scorer is shared by all samples of an agent and receives only the scenario and the trajectory, which may be
-equal in two epochs. Code that must keep the model calls of samples apart (the cache, a cassette) looks up the
-current sample here."""
+equal in two epochs. Code that must keep the model calls of different samples apart (the cache, a cassette)
+looks up the current sample here."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def enter_sample(key: SampleKey) -> None:
 
 
 def current_sample_key() -> SampleKey | None:
-    """Return the key of the running task's sample, or ``None`` outside all samples (de-duplication, for
-    example, concerns the whole run)."""
+    """Return the key of the running task's sample, or ``None`` if the task does not belong to a sample
+    (de-duplication, for example, concerns the whole run)."""
     return _CURRENT.get()

@@ -24,14 +24,14 @@ _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", defau
 
 
 def is_in_sample() -> bool:
-    """Check whether a sample started the running code, for example its agent, its user, a judge or the
-    author's code."""
+    """Check whether the running code was started by a sample, for example as its agent, its user, a judge or
+    the author's code."""
     return _CURRENT.get() is not None
 
 
 class BlockedLoopError(InfrastructureError):
-    """Raised if the event loop is blocked by code to which no deadline applies any longer, so that calls on
-    the loop cannot continue."""
+    """Raised if calls on the event loop cannot continue because the loop is blocked by code to which a
+    deadline no longer applies."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -143,7 +143,8 @@ class Stopwatch:
 
     @contextmanager
     def track_activity(self, what: str) -> Iterator[None]:
-        """Record that the activity ``what`` is in progress, described in terms that users understand."""
+        """Record that an activity is in progress. ``what`` describes the activity in terms that users
+        understand."""
         self._activities.append(what)
         try:
             yield
@@ -178,7 +179,8 @@ class Stopwatch:
 
 
 def current_stopwatch() -> Stopwatch:
-    """Return the stopwatch of the running task. Outside all samples, return a stopwatch without deadlines."""
+    """Return the stopwatch of the running task. If the task does not belong to a sample, return a stopwatch
+    without deadlines."""
     return _CURRENT.get() or Stopwatch()
 
 

@@ -16,10 +16,10 @@ _os_exit = os._exit
 
 
 class ExitGuard:
-    """Overrides (monkeypatches) ``os._exit`` so that the process exits with the exit code that was decided.
-    Otherwise, an agent that ends the process with 0 would turn an interrupted run green. ``os.exec…`` is
-    overridden too, because it ends the process with the exit code of the program that it starts. A forked
-    process may end in any way."""
+    """Overrides (monkeypatches) ``os._exit`` so that the process exits with agenteval's exit code. Otherwise,
+    an agent that ends the process with 0 would turn an interrupted run green. ``os.exec…`` is overridden too,
+    because it ends the process with the exit code of the program that it starts. A forked process may end in
+    any way."""
 
     def __init__(self) -> None:
         self._code: int | None = None
@@ -137,7 +137,7 @@ def flush_output() -> None:
 
 
 def silence(stream: Any) -> None:
-    """Make a stream that can no longer be written to discard its content."""
+    """Make a stream discard its content after writing to the stream has become impossible."""
     with suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())

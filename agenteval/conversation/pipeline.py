@@ -64,9 +64,9 @@ class Runtime:
 
 
 class RunControl:
-    """The controls for ending a run early. ``interrupt`` starts no more conversations, and the run is still
-    complete if no conversations were left. ``stop`` starts nothing more. ``cancel`` also ends everything that
-    is running."""
+    """The controls for ending a run early. ``interrupt`` prevents further conversations from starting; the
+    run is still complete if none remained. ``stop`` prevents anything further from starting. ``cancel`` also
+    ends everything that is running."""
 
     def __init__(self) -> None:
         self.outcome: RunOutcome = "complete"
@@ -84,18 +84,20 @@ class RunControl:
         self._is_interrupted = True
 
     def may_begin(self, what: object | None) -> bool:
-        """Check whether ``what`` may begin next. If an interruption prevents this, the run is incomplete."""
+        """Check whether ``what`` may begin next. If an interruption prevents this, mark the run as
+        interrupted."""
         if what is not None and self._is_interrupted:
             self.stop("interrupted")
         return what is not None and not self.is_stopping
 
     @property
     def is_cut(self) -> bool:
-        """True if the interruption is known to leave something out."""
+        """True if the interruption is known to make the run incomplete."""
         return self.is_stopping or self.active_conversations > 0
 
     def stop(self, outcome: RunOutcome, why: str | None = None) -> None:
-        """Start nothing more. ``why`` is the reason reported for samples that are interrupted."""
+        """Prevent anything further from starting. ``why`` is the reason reported for samples that are
+        interrupted."""
         if not self.is_stopping:
             self.outcome, self.stop_reason = outcome, why or self.stop_reason
 
@@ -149,8 +151,8 @@ def _warn_unreadable_usage(emit: Emit) -> Emit:
 
 
 class _RunState:
-    """The state that the samples of a run share: the number of running samples, and a way to wait until one
-    of them has finished. ``none_follows`` is set if no further sample begins for now."""
+    """The state that the samples of a run share: the number of running samples and the means to wait until
+    one of them has finished. ``none_follows`` is set while no further sample is about to begin."""
 
     def __init__(self, runtime: Runtime, emit: Emit, control: RunControl) -> None:
         self.runtime = runtime
@@ -186,8 +188,8 @@ class _RunState:
 
 
 def _stop_for_error(error: Exception) -> Stop:
-    """Return the stop of a sample that was ended by a mistake of the author's or by a defect in agenteval or
-    a plugin. Only this sample errors."""
+    """Return the stop for a sample that was ended by the author's mistake or by a defect in agenteval or a
+    plugin. Other samples are not affected."""
     causes = list(leaf_errors(error))
     mistake = next((cause for cause in causes if isinstance(cause, AuthorError)), None)
     if mistake:
@@ -256,14 +258,14 @@ class _RunningSample:
 
     def _final_stop(self) -> Stop | None:
         """Return the reason why the conversation ended. A tool call that is made while the judges are at work
-        also comes too late."""
+        is also considered late."""
         if self._world:
             self._scored.last_trajectory = with_late_calls(self._scored.last_trajectory, self._world)
         return self._scored.last_trajectory.stop
 
     def _should_repeat(self, end: SampleFinished) -> bool:
-        """Check whether the sample should be retried: the whole sample errored because of a fault that may
-        not recur."""
+        """Check whether the sample should be retried, that is, whether the whole sample errored because of a
+        fault that may not recur."""
         if not end.stop.is_loss or end.stop.is_final:
             return False
         events = [*self._scored.events, *self._evidence_events(), end]

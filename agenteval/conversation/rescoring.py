@@ -23,8 +23,7 @@ from agenteval.core.tool_visibility import KnownVisibility, evidence_in
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 _BREATH = 20
-"""The number of conversations that are scored without waiting between two points at which signals are
-handled."""
+"""The number of conversations that are scored in succession before signals are handled."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class ScoredSample:
         self._judge("conversation", trajectory, None, judging)
 
     async def check_interrupted(self, stop: Stop) -> None:
-        """Run the checks on an interrupted conversation, to find what its turns so far prove."""
+        """Run the checks on an interrupted conversation to determine what its turns prove so far."""
         if self.last_trajectory.turns and not self._is_whole:
             with anyio.CancelScope(shield=True):
                 await self._check(
@@ -79,8 +79,8 @@ class ScoredSample:
         """Return the reason why the conversation ended, after a review of the simulated user.
 
         If a fault of the user explains the outcome, the outcome is attributed to the simulator, and only what
-        was proven before the fault still counts. ``shown`` returns the evidence so far of how the agent's
-        calls are seen."""
+        was proven before the fault still counts. ``shown`` returns the evidence collected so far about the
+        visibility of the agent's calls."""
         if reviewer_of is None or stop is None or stop.fault is not None:
             return stop
         self.last_trajectory = await self._visibility.with_final_visibility(self.sample, self.last_trajectory)

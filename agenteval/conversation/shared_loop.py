@@ -1,5 +1,5 @@
-"""The event loop (asyncio) that all of the author's async code shares, and the time for which a conversation
-was blocked on this loop.
+"""Share one event loop (asyncio) among all of the author's async code, and measure the time for which a
+conversation was blocked on this loop.
 
 An async agent that blocks (for example, with a synchronous client) makes all other agents wait. The loop
 therefore records whose code runs at which time, and each conversation has a clock that stands still while the
@@ -79,7 +79,7 @@ class LoopSlot:
             self._clock.loop = self._loop
 
     def release(self) -> None:
-        """Release the slot when the call has finished or was abandoned."""
+        """Release the slot after the call has finished or been abandoned."""
         with _lock:
             if not self._is_taken:
                 return
@@ -96,7 +96,7 @@ _current_clock: ContextVar[ConversationClock] = ContextVar("agenteval_share", de
 
 
 def set_conversation_clock(clock: ConversationClock) -> None:
-    """Assign this context, and everything that it starts, to the conversation's clock."""
+    """Make this context, and everything that it starts, use the conversation's clock."""
     _current_clock.set(clock)
 
 
@@ -120,8 +120,8 @@ class SharedLoop:
         threading.Thread(target=self._keep_running, daemon=True, name="agenteval-user-loop").start()
 
     def waited_s(self, clock: ConversationClock) -> float:
-        """Return the time for which others were busy since the conversation may have become ready to
-        continue. The caller must hold the lock."""
+        """Return the time for which other code has been busy since the earliest time at which the
+        conversation could have continued. The caller must hold the lock."""
         if self._at_work is clock:
             return 0.0
         ready = max(clock.idle_since, self._rounds[0] if self._rounds else 0.0)

@@ -21,11 +21,11 @@ from agenteval.files.prompt_templates import RenderedPrompt, fence
 from agenteval.files.prompts import SHIPPED_PROMPTS, Prompt
 
 ENOUGH_BYTES = 8
-"""The minimum length of the words that permit a user to make things up. Shorter words would not be
+"""The minimum length, in bytes, of the words that permit a user to make things up. Shorter words would not be
 meaningful."""
 ATTEMPTS = 2
-"""The number of attempts at a message. If no user would write the message, it is requested once more; after a
-second failure, the sample is inconclusive."""
+"""The number of attempts at a message. A message that no real user would write is requested once more; after
+a second failure, the sample is inconclusive."""
 
 
 def _text(value: Any) -> Any:
@@ -52,15 +52,15 @@ class UserReply(BaseModel):
 
 class SimulatedUser:
     """Plays the user of one sample with a language model. The model receives a flat transcript rather than
-    chat roles, because a model in the role "assistant" speaks like an assistant, not like a user. It also
-    decides when the conversation is over, because its goal is reached or it gives up
+    chat roles, because a model in the role "assistant" speaks like an assistant, not like a user. The model
+    also decides when the conversation is over, because its goal is reached or it gives up
     (``StopReason.USER_DONE``).
 
     The user's message is checked in code before the agent sees it. Raises ``SimulatorError`` if two attempts
     at a message are not what a user would write or if the model's answer contains no message. Raises
     ``MissingFactError`` if the agent asks for a fact that the checks need but nobody can know. Any other
-    error of the model is also raised. ``policy`` is the agent's policy. With ``agent_has_tools``, the agent
-    may have tools that the scenario does not declare."""
+    model error is propagated. ``policy`` is the agent's policy. If ``agent_has_tools`` is true, the agent may
+    have tools that the scenario does not declare."""
 
     def __init__(
         self,
@@ -204,9 +204,9 @@ _PLEASED = frozenset((
 
 
 def is_farewell(text: str, answer: str) -> bool:
-    """Check whether a final message is only thanks or a goodbye that needs no answer, that is, whether every
-    word is a courtesy. If the agent's ``answer`` contains a question, a word that may mean yes does not count
-    as a courtesy."""
+    """Check whether a final message merely expresses thanks or says goodbye and needs no answer, that is,
+    whether every word is a courtesy. If the agent's ``answer`` contains a question, a word that may mean yes
+    does not count as a courtesy."""
     words = re.findall(r"\w+", text.casefold())
     if "?" in text or not _THANKS.intersection(words):
         return False

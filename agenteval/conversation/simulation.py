@@ -1,5 +1,5 @@
-"""Run one simulated conversation (the agent loop): a user, an agent, and the tool world between them. Yields
-growing trajectories."""
+"""Run one simulated conversation (the agent loop) between a user and an agent that calls simulated tools. The
+trajectory is yielded again each time it has grown."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class ToolWorld:
         unmocked_tools: str = "error",
         sees_all_calls: bool = False,
     ) -> None:
-        """Create the tools of ``sample``. With ``sees_all_calls``, the author states that all calls are seen,
-        so content that was not recognized contains no calls."""
+        """Create the tools of ``sample``. If ``sees_all_calls`` is true, the author declares that all calls
+        are seen, so unrecognized content contains no calls."""
         self._sample = sample
         self.sees_all_calls = sees_all_calls
         self._list_asked = False
@@ -122,7 +122,8 @@ class ToolWorld:
 
     @property
     def answered_tools(self) -> frozenset[str] | None:
-        """The tools that the scenario answers, or ``None`` unless the agent runs all other tools itself."""
+        """The tools whose calls the scenario answers, or ``None`` unless the agent runs all other tools
+        itself."""
         return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
 
     @property
@@ -141,8 +142,8 @@ class ToolWorld:
 
         A call that arrives after the agent's answer belongs to the turn that is in progress at that time; if
         there is none, the call belongs to the next turn. After the conversation, the call never returns a
-        result. With ``own``, the agent carries out the call itself. With ``known``, the agent certainly has
-        such a tool."""
+        result. If ``own`` is true, the agent carries out the call itself. If ``known`` is true, the agent
+        certainly has such a tool."""
         if self.rounds is None:
             self.on_late_call(name)
             raise asyncio.CancelledError
@@ -433,8 +434,8 @@ class _OpenTurn:
         return rounds
 
     def _note_reply_evidence(self, reply: ReadReply, read: observed.ParsedTurn) -> None:
-        """Record the evidence in a reply of how calls are seen, and the parts of the reply that were not
-        recognized."""
+        """Record what a reply reveals about the visibility of the agent's calls, and which parts of the reply
+        were not recognized."""
         self._record_evidence(reply.evidence)
         self._world.intercepted_call_ids.update(reply.apart)
         if any(step.tool_calls for step in read.steps):
@@ -575,7 +576,7 @@ class _Rounds:
 
     def take(self, *, answered: bool = False) -> list[Step]:
         """Return the rounds since this method was last called, as steps. If the agent has ``answered``, calls
-        that still wait for their result are given up."""
+        that are still waiting for a result are given up."""
         rounds, self._rounds = self._rounds, {}
         return [
             Step(tool_calls=tuple(_give_up(call) if answered else call for call in calls))
@@ -589,7 +590,7 @@ def _give_up(call: ToolCall) -> ToolCall:
 
 def _steps_of(reply: ReadReply, listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """Return the steps of one reply: the calls through ``ctx``, the content of the reply's message list, and
-    the reply's own text and calls. A call or text that is reported twice counts once."""
+    the reply's own text and calls. A call or text that is reported twice is included only once."""
     listed = drop_silent_steps([_refuse_unknown_tools(step, reply.unknown_tools) for step in listed])
     steps = _merge_recorded_calls(listed, _with_call_ids(recorded, reply.made))
     if reply.is_over:
@@ -641,7 +642,8 @@ def _refused_step(step: Step) -> Step:
 
 
 def _refuse_unknown_tools(step: Step, unknown: Collection[str]) -> Step:
-    """Return the step with calls to nonexistent tools marked as refused and not run (hallucinated tools)."""
+    """Mark the failed calls in a step to nonexistent (hallucinated) tools as refused and not run. Return the
+    resulting step."""
     if not any(call.name in unknown for call in step.tool_calls):
         return step
     calls = (
@@ -745,8 +747,9 @@ class _CallMatcher:
 
 
 def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:
-    """Estimate the tokens of a step for which no provider reported usage (token counting). Each text counts
-    once: the user's message or the tool results as input, the text and calls of the reply as output.
+    """Estimate the tokens of a step for which no provider reported usage (token counting). Each text is
+    counted once. The user's message and the tool results count as input, and the text and calls of the reply
+    count as output.
 
     A provider would count the entire context again at each step, but what the agent sends is unknown here.
     ``calls`` is 1 for each reply, however many steps the reply reports."""

@@ -26,7 +26,7 @@ class ToolState(NamedTuple):
 
 
 class FunctionCall(NamedTuple):
-    """A call to a Python function of the author's, to be made with ``(args, ctx)``."""
+    """A call to one of the author's Python functions, to be made with the arguments ``(args, ctx)``."""
 
     tool: str
     target: str

@@ -1,4 +1,4 @@
-"""The user of a scenario: a script, a simulated user, or both alternately."""
+"""The user of a scenario: a script, a simulated user, or an alternation of both."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ def import_target(
     """Import the object that ``target`` names (dynamic import of ``file.py:attribute``).
 
     ``base`` is the folder to which file paths are relative; it is added to the import path. ``what``
-    describes the purpose of the object in messages, and ``finder`` finds the object. Raise ``AuthorError``.
-    """
+    describes the purpose of the object in messages, and ``finder`` finds the object. Raise ``AuthorError`` if
+    the object cannot be imported."""
     try:
         with _time_limit(timeout_s), _empty_stdin():
             return finder(target, base)
@@ -260,8 +260,8 @@ class _LoopCall:
         self._slot.release()
 
     async def has_begun(self) -> bool:
-        """Wait until the call begins. Return ``False`` if the loop was abandoned before that, so that the
-        caller tries another loop."""
+        """Wait until the call begins. Return ``False`` if the loop was abandoned before the call began, in
+        which case the caller tries another loop."""
         try:
             with pause_deadlines():
                 while not self._outcome.has_begun.is_set():

@@ -1,9 +1,9 @@
 """Check in code whether a real user would write a message. The check is made before the agent sees the
 message and does not depend on the outcome.
 
-If a simulated user speaks as the assistant, thinks aloud or invents an order number (hallucination), the
-agent would be blamed for the failure. If the simulated user reveals what the agent has to find out, the agent
-would be credited with a success. Each rule is narrow, and two faults in succession make the sample
+A simulated user may speak as the assistant, think aloud or invent an order number (hallucination); the agent
+would then be blamed for the failure. A simulated user may also reveal what the agent has to find out; the
+agent would then be credited with a success. Each rule is narrow, and two faults in succession make the sample
 inconclusive."""
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def find_user_fault(
 
     An empty message is acceptable if the user is done, unless the conversation cannot begin without a
     message. ``now`` is the date given to the user, ``reason`` is the model's own reason, and ``invented`` is
-    what the message may have made up."""
+    the content that the user is permitted to make up."""
     text = message.strip()
     if not text:
         return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
@@ -146,9 +146,9 @@ _TEXTS_SOUGHT = ("contains", "any_of", "json")
 
 
 def find_leaked_text(message: str, scenario: Scenario, trajectory: Trajectory, *, now: str = "") -> str:
-    """Return the first text with a digit in ``message`` that the scenario's checks look for and that the user
-    could not know, because it appears neither in the scenario nor in the conversation so far (information
-    leakage). Return an empty string if there is no such text.
+    """Return the first text in ``message`` that contains a digit, is expected by the scenario's checks, and
+    could not be known to the user (information leakage). Such a text appears neither in the scenario nor in
+    the conversation so far. Return an empty string if there is no such text.
 
     Texts without digits are ignored, because a user may well think of them."""
     sought = [needle for needle in dict.fromkeys(_checked_texts(scenario)) if contains(message, needle)]
@@ -215,8 +215,8 @@ def _needed_codes(expect: Expectation) -> Iterator[tuple[ExpectedCall, str, str]
 
 
 def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
-    """Yield the calls without which the expectation cannot be met and the calls that are all it allows,
-    excluding alternatives and optional calls."""
+    """Yield the calls that the expectation requires or, if it only limits the calls, the calls that it
+    allows. Exclude alternatives and optional calls."""
     if tool_calls := expect.tool_calls:
         for call in tool_calls.calls or ():
             if call.times is None or call.bounds(tool_calls.match)[0]:
@@ -245,7 +245,7 @@ def _name_words(text: str) -> frozenset[str]:
 
 
 def _shares_word(words: Iterable[str], names: Iterable[str]) -> bool:
-    """Check whether both texts have a word in common. One of the two words may be in the plural."""
+    """Check whether the two texts have a word in common. The word may be plural in one of the texts."""
     return any(one.startswith(other) or other.startswith(one) for one in words for other in names)
 
 

@@ -36,8 +36,8 @@ _WRAPPING = "[<{|#=-"
 """Marks around a placeholder. Brackets around a remark and marks for emphasis are excluded, because their
 content may be intended as a message."""
 _MOST_WRAPPED = 4
-"""The maximum number of words in a pair of marks that form a placeholder. With more words, the text is a
-stage direction."""
+"""The maximum number of words that form a placeholder when they are enclosed in a pair of marks. With more
+words, the text is a stage direction."""
 _ESCAPES = re.compile(r"(?:\\(?:[nrtbf0]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}))+")
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
@@ -65,8 +65,8 @@ def _is_seen(char: str) -> bool:
 
 
 def _is_wrapped(text: str) -> bool:
-    """Check whether the entire text is in one pair of marks and contains words rather than only numbers, such
-    as ``[END]``, ``<eos>`` or ``###STOP###``."""
+    """Check whether the entire text is enclosed in one pair of marks and contains words rather than only
+    numbers, such as ``[END]``, ``<eos>`` or ``###STOP###``."""
     found = _MARKED.fullmatch(text)
     if found is None or not any(map(str.isalpha, found[2])):
         return False

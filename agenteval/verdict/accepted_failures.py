@@ -1,5 +1,5 @@
-"""Accepted failures (an allowlist of known issues): known failures that do not fail a run until they expire.
-Pure."""
+"""Accepted failures (an allowlist of known issues): known failures that do not fail a run until the
+acceptance expires. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _valid_entries(run: RunStarted) -> Iterator[AcceptedFailure]:
 
 def _applies_to(entry: AcceptedFailure, scenario: str) -> bool:
     """Check whether an entry applies to the scenario. An entry may be restricted to one scenario, whose id is
-    then written in the form that is printed for pasting."""
+    then specified in the form that is printed for pasting."""
     return entry.scenario in ("", scenario, one_line(scenario, SHOWN_ID))
 
 
@@ -110,6 +110,6 @@ def format_accept_list(failures: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Write a one-line string as a single-quoted YAML scalar, in which only the quotes need escaping."""
+    """Format a one-line string as a single-quoted YAML scalar, in which only the quotes need escaping."""
     doubled = text.replace("'", "''")
     return f"'{doubled}'"

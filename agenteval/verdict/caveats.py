@@ -56,12 +56,12 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
     """Return the caveats of a run: everything that had no effect on the verdict, in a fixed order.
 
     The order is: findings below the gate; missed goals, goals that were reached instead of refused, and
-    failed judges below the gate; tools that might have changed the verdict if they were marked as writing;
-    what is unknown in a log; abstentions; criteria that never arose; skipped judges; errored conversations
-    that were repeated; errored samples that were tolerated; accepted failures; a replay; judges that were not
-    called; agents whose calls were never seen; unchecked claims of actions; agents that are taken at their
-    word; empty lists in test cases; logs in which nothing could have been found; scenarios of the baseline
-    that are no longer in the suite."""
+    failed judges below the gate; tools that might have changed the verdict if they had been marked as
+    writing; unknown parts of a log; abstentions; criteria that never arose; skipped judges; errored
+    conversations that were repeated; errored samples that were tolerated; accepted failures; a replay; judges
+    that were not called; agents whose calls were never seen; unchecked claims of actions; agents that are
+    taken at their word; empty lists in test cases; logs in which nothing could have been found; scenarios of
+    the baseline that are no longer in the suite."""
     found = (
         ()
         if decision.is_reported
@@ -136,8 +136,8 @@ def _is_goal(finding: Finding) -> bool:
 
 
 def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
-    """Yield a caveat about tools that are not known to write data, if a finding that cites a call to such a
-    tool would fail the run if the tool did write."""
+    """Yield a caveat about tools that are not known to write data. The caveat applies if a finding that cites
+    a call to such a tool would fail the run, provided that the tool writes data."""
     samples = {
         sample.key: (sample, each.scenario.tools) for each in report.scenarios for sample in each.samples
     }
@@ -307,7 +307,7 @@ def _describe_code_only(report: Report) -> str:
 
 def _calls_never_seen(report: Report) -> Iterator[Caveat]:
     """Yield agents that declare tools but whose calls were never seen. Such an agent may call its tools in a
-    way that agenteval cannot see, and then none of its calls are known."""
+    way that agenteval cannot observe, in which case none of its calls are known."""
     declaring: dict[str, None] = {}
     calling = set()
     for each in report.scenarios:
@@ -323,7 +323,7 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
 
 
 def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
-    """Yield conversations that are not checked for claims of actions. If an agent may make calls that are not
+    """Yield conversations that are not checked for claims of actions. If some of an agent's calls may not be
     seen, only a judge can tell whether the agent claims an action that it did not perform."""
     if asks_judge(report.plan.suite):
         return
@@ -368,8 +368,8 @@ def _empty_lists(report: Report) -> Iterator[Caveat]:
 def _nothing_to_prove(report: Report) -> Iterator[Caveat]:
     """Yield a caveat if no recorded conversation contains a call and nothing was expected or judged.
 
-    Such conversations can hardly fail, so a pass is no evidence about the agent. The calls may also be in a
-    part of the record that the reader does not recognize."""
+    Such conversations can hardly fail, so a pass provides no evidence about the agent. The calls may also be
+    in a part of the record that the reader does not recognize."""
     samples = report.samples
     if any(scenario.scenario.tools for scenario in report.scenarios):
         return  # calls could have been made

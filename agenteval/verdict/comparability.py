@@ -95,9 +95,9 @@ def _differing_parts(before: dict[str, str], after: dict[str, str]) -> list[str]
 
 
 def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, ...]:
-    """Return every problem that prevents a comparison: the runs measured differently, or no scenario is
-    identical in both. A scenario that has changed or is in only one run does not prevent a comparison; it is
-    listed."""
+    """Return every problem that prevents a comparison: the runs did not measure the same thing, or no
+    scenario is identical in both. A scenario that has changed or is in only one run does not prevent a
+    comparison; the scenario is listed instead."""
     agents, lost = match_agents(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _setup_differences(before, after, scenarios)]
@@ -116,7 +116,7 @@ def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, 
 def _setup_differences(
     before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]
 ) -> Iterator[str]:
-    """Yield the differences in how the runs measured, as far as they matter for these scenarios."""
+    """Yield the differences between the setups of the two runs that are relevant to these scenarios."""
     criteria = any(scenario.criteria for scenario in scenarios)
     simulated = any(scenario.simulated for scenario in scenarios)
     in_both = sorted(set(before.judged) & set(after.judged))

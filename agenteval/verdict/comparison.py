@@ -30,7 +30,7 @@ from agenteval.verdict.statistics import (
 from agenteval.verdict.statistics.distributions import student_t_quantile
 
 MARGIN = 0.05
-"""The default for the largest drop of the mean that does not count as a regression."""
+"""The default for the largest drop in the mean that does not count as a regression."""
 CONFIDENCE = 0.95
 _VERDICTS = {StatisticalOutcome.ACCEPT: Verdict.PASSED, StatisticalOutcome.REJECT: Verdict.FAILED}
 _EXIT_CODES = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}
@@ -112,9 +112,9 @@ class FailureState(StrEnum):
     BACK = "back again"
     KNOWN = "known"
     FIXED = "fixed"
-    """The failure occurred in the first run and in no known epoch of the second run."""
+    """The failure occurred in the first run but in no known epoch of the second run."""
     UNKNOWN = "not decided"
-    """The failure occurred in the first run, and no epoch of the second run is known."""
+    """The failure occurred in the first run, and the second run has no epoch whose failures are known."""
 
 
 class FailureChange(Value):
@@ -135,7 +135,7 @@ class FailureChange(Value):
     """True if Fisher's exact test at the 5% level shows that the frequency of the failure changed. Otherwise,
     a new failure may have existed before, and a fixed failure may still exist."""
     seen_in: str = ""
-    """If the failure has reappeared, the run before the baseline in which it occurred."""
+    """The run before the baseline in which the failure occurred, if the failure has reappeared."""
 
 
 class AgentComparison(Value):

@@ -66,7 +66,7 @@ def gates_by_severity(metric: str, plan: Plan) -> bool:
 
 
 def failed_below_gate(report: Report) -> int:
-    """Count the failed judges of labels and goals that could not have found anything that fails a sample."""
+    """Count the label and goal judges that failed but could not have found anything that fails a sample."""
     plan = report.plan
     return sum(
         not (failure.unclear or failure.author or failure.refused or plan.suite.skips_failed_judges)

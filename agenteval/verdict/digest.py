@@ -37,7 +37,7 @@ _SETTINGS = (
 
 def summary_of(report: Report, decision: Decision | None) -> RunSummary:
     """Summarize the run. If the run has only begun (it has only its first event and no ``decision``), the
-    summary contains what other runs may be compared with."""
+    summary contains the data that other runs may be compared with."""
     run, plan = report.run, report.plan
     return RunSummary(
         run_id=run.run_id,

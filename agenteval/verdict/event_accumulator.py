@@ -28,9 +28,9 @@ from agenteval.core.trajectory import CallEvidence, Stop, Turn
 
 
 class SampleAccumulator:
-    """The state accumulated from the events of one sample. ``aside`` contains the results that the review of
-    the user set aside. ``lost`` contains the earlier conversations that errored and were repeated as this
-    one."""
+    """The state accumulated from the events of one sample. ``aside`` contains the results that the user
+    review set aside. ``lost`` contains the earlier conversations of the sample, which errored and were
+    repeated."""
 
     def __init__(self, lost: tuple[SampleAccumulator, ...] = ()) -> None:
         self.turns: dict[int, Turn] = {}
@@ -50,7 +50,8 @@ class SampleAccumulator:
 
     def score(self, turn: int | None, items: Sequence[ScoreItem]) -> None:
         """Add the results of a scorer. If a review attributes the outcome to the simulator, set aside earlier
-        results about the whole conversation and about all turns from the user's fault on."""
+        results about the whole conversation and about all turns that begin with or follow the user's fault.
+        """
         for review in (item for item in items if isinstance(item, UserReview) and item.decides):
             for place in [each for each in self.items if each is None or each >= (review.turn or 0)]:
                 self.aside += self.items.pop(place)
@@ -116,7 +117,7 @@ class RunAccumulator:
 
     @property
     def evidence(self) -> Mapping[str, frozenset[CallEvidence]]:
-        """For each agent, the evidence from its turns that its calls are seen."""
+        """The evidence, keyed by agent, that the agent's calls are seen. It comes from the agent's turns."""
         return {agent: frozenset(found) for agent, found in self._evidence.items()}
 
     def _resume(self, event: RunResumed) -> None:

@@ -76,7 +76,7 @@ class FailureRates:
     """The failure rates in a log without scenarios."""
 
     records: int
-    """The number of all records."""
+    """The total number of records."""
     unreadable: tuple[str, ...]
     """The locations of the records that could not be read."""
     undecided: int
@@ -204,8 +204,7 @@ def _rate(
 
 
 def _is_unknown(sample: SampleReport, metric: str) -> bool:
-    """Check whether it is unknown if the row's label applies to a conversation in which the label was not
-    found."""
+    """Check whether the row's label might apply to a conversation in which the label was not found."""
     if is_errored(sample):
         return True
     failed = any(failure.metric == metric for failure in sample.all_failures)

@@ -107,8 +107,8 @@ class SampleFailures:
 def names_between(
     before: SampleReport, shown: SampleReport, scenario: Scenario
 ) -> dict[str, tuple[str, ...]]:
-    """Map the name of each failure in a sample as ``shown`` to its names ``before``, in report order,
-    excluding names that did not change.
+    """Map the name of each failure in the sample ``shown`` to the failure's names in the sample ``before``.
+    The names are in report order and exclude those that did not change.
 
     If two shown failures look the same, it is unknown which is which, so both keep the shown name."""
     failures_before, failures_shown = (
@@ -141,8 +141,8 @@ def failures_of(sample: SampleReport, scenario: Scenario) -> SampleFailures:
     Names do not depend on masked text.
 
     A check that findings describe in more detail (an unknown tool, a criterion) has the fingerprint of the
-    finding. A turn's check belongs to the scripted turn, because the number of a turn means nothing if the
-    user is simulated."""
+    finding. A turn's check belongs to the scripted turn, because a turn's number is meaningless if the user
+    is simulated."""
     failures = _failures_as_shown(sample, scenario)
     return failures.renamed(sample.names) if sample.names else failures
 

@@ -1,6 +1,6 @@
-"""Decide the verdict: pure rules over a report that determine who passed. See "Who fails what" in
-``docs/verdicts.md``. Decisions about samples and scenarios and the gate rows of a run have their own modules;
-this module combines them."""
+"""Decide the verdict by applying pure rules to a report. See "Who fails what" in ``docs/verdicts.md``.
+Decisions about samples and scenarios and the gate rows of a run have their own modules; this module combines
+them."""
 
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ def _accepted_uses(report: Report) -> tuple[AcceptedUse, ...]:
 
 
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
-    """Return what was judged but cannot fail anything: numbers without a threshold, labels if no severity
-    fails a sample, and gates that do not apply."""
+    """Return everything that was judged but cannot affect the verdict: numbers without a threshold, labels if
+    no severity fails a sample, and gates that do not apply."""
     with_threshold = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.plan.suite.metrics if spec.is_label}

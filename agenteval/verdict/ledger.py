@@ -81,7 +81,7 @@ class Cost(NamedTuple):
     known: float
     """The sum of all known costs."""
     unknown: tuple[LedgerLine, ...]
-    """The lines whose cost is unknown and that the sum therefore excludes."""
+    """The lines with an unknown cost, which the sum excludes."""
 
     @property
     def is_fully_known(self) -> bool:
@@ -170,7 +170,7 @@ class BudgetLedger:
         self._seen: dict[str, Usage] = {}  # of each model's settled calls
 
     def carry_over(self, usage: Usage, role: str = "") -> None:
-        """Add the spending of the run before it was resumed."""
+        """Add the spending from before the run was resumed."""
         for account in self._accounts(role):
             account.spent.add(usage.calls, usage.tokens, usage.cost or 0.0)
 
@@ -189,7 +189,7 @@ class BudgetLedger:
 
     def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
         """Reserve budget for one call to ``name``. Raise ``BudgetError`` if the budget is exceeded
-        (exhausted); the call must then not be made."""
+        (exhausted), in which case the call must not be made."""
         usage = self._expected(name, prompt_tokens) if self.needs_estimate(role) else Usage()
         reserved = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
         self._require_room(role, *reserved)

@@ -27,10 +27,10 @@ _MOST_NAMED = 3
 
 
 class Shares(NamedTuple):
-    """The conversations that contain a finding at or above a severity, and the counts around them."""
+    """The conversations that contain a finding at or above a severity, and related counts."""
 
     conversations: int
-    """The number of all conversations."""
+    """The total number of conversations."""
     bad: tuple[SampleReport, ...]
     """The conversations that contain a finding at or above the severity."""
     unknown: tuple[SampleReport, ...]
@@ -87,8 +87,8 @@ def _places(samples: Sequence[SampleReport]) -> str:
 def shares_of(
     report: Report, samples: Mapping[SampleKey, SampleDecision], severity: Severity, again: str = ""
 ) -> Shares:
-    """Count over the records that could be read. Unreadable records are covered by the gate ``readable
-    records``."""
+    """Count the conversations in the records that could be read. Unreadable records are covered by the gate
+    ``readable records``."""
     plan = report.plan.with_suite(fail_on_severity=severity)
     found = {
         key

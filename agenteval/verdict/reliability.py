@@ -37,7 +37,8 @@ class ScenarioRepeats:
     interval: Interval
     """The 95% score interval of the rate (Wilson 1927), for display only; no gate uses this interval."""
     stability: Stability
-    """Whether all epochs had the same outcome (stable, flaky or unknown)."""
+    """The stability of the scenario: ``stable`` if all epochs had the same outcome, ``flaky`` if not, or
+    ``unknown``."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Repeats:
 
     scenarios: Mapping[tuple[str, str], ScenarioRepeats]
     pass_hat_k: Mapping[int, float]
-    """The average of pass^k over scenarios, keyed by k, for each k for which every scenario has enough
-    decided epochs."""
+    """The average of pass^k over scenarios, keyed by k. It contains each k for which every scenario has
+    enough decided epochs."""
     pass_at_k: Mapping[int, float]
     """The average of pass@k over scenarios, keyed by k, as for ``pass_hat_k``."""
     rates: Mapping[str, Estimate]

@@ -72,7 +72,7 @@ class Report:
     by code."""
     notices: tuple[Notice, ...] = ()
     evidence: Mapping[str, frozenset[CallEvidence]] = field(default_factory=dict)
-    """For each agent, the evidence from its turns that its calls are seen."""
+    """The evidence, keyed by agent, that the agent's calls are seen. It comes from the agent's turns."""
     finished: RunFinished | None = None
     """The end of the run, or ``None`` if the run was interrupted."""
 
@@ -82,7 +82,7 @@ class Report:
         return self.run.plan
 
     def visibility_of(self, agent: str) -> ToolVisibility:
-        """Return how many of the agent's tool calls the run can see."""
+        """Return the visibility of the agent's tool calls in this run."""
         return _visibility(self.run.plan, agent, self.evidence)
 
     @cached_property

@@ -18,7 +18,7 @@ class Measurement(NamedTuple):
 
     value: float
     """The measured number. If ``unknown_reason`` is set, this is a lower bound: the part of the number that
-    was seen."""
+    was observed."""
     unknown_reason: str = ""
     """The reason why the number is unknown, with a remedy; empty if the number is known."""
     is_estimated: bool = False
@@ -42,8 +42,8 @@ def _tokens(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measureme
 
 
 def _usage_gap(sample: SampleReport) -> str:
-    """Explain why the usage is unknown. Tokens were not counted in a turn that has zero tokens, and a usage
-    that cannot be read does not count either."""
+    """Explain why the usage is unknown. The usage is unknown if a turn reports zero tokens, which means that
+    its tokens were not counted, or if the reported usage cannot be read."""
     turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
     if not turns or any(not turn.usage.tokens for turn in turns):
         return "the agent reported no usage: have it return its token counts"
@@ -78,8 +78,8 @@ def _tool_calls(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measu
 
 
 def _unseen_calls(sample: SampleReport) -> str:
-    """Explain why the calls are unknown. If some of an agent's calls may be unseen, the agent may have made
-    any call."""
+    """Explain why the number of calls is unknown. If some of an agent's calls may not be seen, the agent may
+    have made any number of calls."""
     return "" if sample.trajectory.all_calls_seen else "not all of the agent's calls are seen"
 
 
@@ -109,5 +109,5 @@ def format_measure(name: str, value: float) -> str:
 
 
 def describe_unknown(reasons: Mapping[str, int], of: int) -> str:
-    """Describe why values are unknown, and in how many conversations."""
+    """Describe why values are unknown, and state the number of affected conversations."""
     return "; ".join(f"{count:,} of {plural(of, 'conversation')}: {why}" for why, count in reasons.items())

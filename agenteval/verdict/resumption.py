@@ -1,5 +1,5 @@
 """Resume an interrupted run (checkpoint and resume): determine which samples are finished, which remain, and
-whether the run would still measure the same. Pure."""
+whether the run would still measure the same thing. Pure."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def list_changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
 
 
 def _selection(plan: Plan) -> tuple[Any, ...]:
-    """Return the parts of the suite that are run and judged, independently of where they are written."""
+    """Return the parts of the suite that are run and judged, independently of the files that contain them."""
     epochs = [
         (scenario, agent, plan.rule_sets[kind].epochs)
         for scenario, agents in plan.scenarios.items()
@@ -125,7 +125,7 @@ def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iter
 
 
 def scenario_content(scenario: Scenario) -> dict[str, Any]:
-    """Return the content of a scenario, independently of where the scenario is written."""
+    """Return the content of a scenario, independently of the file that contains it."""
     return scenario.model_dump(mode="json", exclude=_LOCATION_FIELDS)
 
 

@@ -69,8 +69,8 @@ class _RetainedSample(NamedTuple):
 
 class RetainedEvents:
     """A sink for events that are accumulated later. ``most`` is the maximum number of failed conversations
-    whose text is kept, and the same maximum applies to other conversations with something to report. With
-    ``everything``, nothing is left out."""
+    whose text is kept, and the same maximum applies to other conversations with something to report. If
+    ``everything`` is true, nothing is left out."""
 
     def __init__(self, plan: Plan, *, most: int = KEPT_IN_FULL, everything: bool = False) -> None:
         self._plan = plan

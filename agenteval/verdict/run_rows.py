@@ -1,4 +1,4 @@
-"""The gate rows that concern all samples of a run, errored samples, or how the run ended. Pure."""
+"""The gate rows that concern all samples of a run, errored samples, or the end of the run. Pure."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def tolerance_rows(
     replaced: int,
     unreadable_apart: bool,
 ) -> Iterable[GateRow]:
-    """Yield the rows about the fault tolerance for errored samples. A share of all samples may error, and at
-    most half of the samples of each scenario.
+    """Yield the rows about the fault tolerance for errored samples. The tolerance limits the share of all
+    samples that may error, and allows at most half of the samples of each scenario to error.
 
-    ``lost`` contains the scenarios that exceed this half, and ``replaced`` is the number of samples that were
-    replaced by an additional sample. Replaced samples count as errored; otherwise, an agent whose failures
-    look like network faults would be measured by its successes alone. Samples that never began are not part
-    of the share and are never tolerated. With ``unreadable_apart``, records that could not be read have a row
-    of their own."""
+    ``lost`` contains the scenarios that exceed the limit of one half, and ``replaced`` is the number of
+    samples that were replaced by an additional sample. Replaced samples count as errored; otherwise, an agent
+    whose failures look like network faults would be measured by its successes alone. Samples that never began
+    are not part of the share and are never tolerated. With ``unreadable_apart``, records that could not be
+    read have a row of their own."""
     begun = report.samples
     never = len(samples) - len(begun)
     if unreadable_apart:
@@ -168,8 +168,8 @@ def mostly_errored_scenarios(
 ) -> frozenset[Pairing]:
     """Return the scenarios (id and agent) in which more than half of the started samples are inconclusive.
 
-    Too little is known about these scenarios, whatever is tolerated. A recorded conversation that stands
-    alone is not a scenario; for such conversations, only the share of all samples is limited."""
+    Too little is known about these scenarios, regardless of the fault tolerance. A recorded conversation that
+    stands alone is not a scenario; for such conversations, only the share of all samples is limited."""
     written = {scenario.id for scenario in report.run.scenarios}
     return frozenset(
         (scenario.scenario.id, scenario.agent)
@@ -204,8 +204,8 @@ def end_rows(report: Report) -> Iterable[GateRow]:
 
 
 def _cut_off_row(report: Report) -> GateRow:
-    """Return the row for a run that was killed. Such a run never passes, whatever is tolerated, because its
-    remaining results are unknown."""
+    """Return the row for a run that was killed. Such a run never passes, regardless of the fault tolerance,
+    because its remaining results are unknown."""
     done, planned = len(report.samples), sum(len(s.samples) + len(s.missing) for s in report.scenarios)
     return GateRow(
         name="complete run",
@@ -220,7 +220,7 @@ def _cut_off_row(report: Report) -> GateRow:
 
 def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
     """Return the row for scenarios without a conversation. Expectations that were not evaluated are not met,
-    whatever is tolerated."""
+    regardless of the fault tolerance."""
     return GateRow(
         name="every scenario met",
         value=f"{len(unmet):,} without one",
@@ -235,8 +235,8 @@ def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
 
 
 def _find_resolution(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """Return the next step that would decide the undecided samples: repeat them or, if a repetition cannot
-    add what they lack, supply what the first of these samples lacks."""
+    """Return the next step that would decide the undecided samples: repeat them or, if repetition cannot
+    help, supply the data that the first of these samples lacks."""
     lost = [(each, decided) for each in begun if _is_open(decided := samples[each.key])]
     faults = {decided.fault for _, decided in lost} - {"undecided"}
     if faults:

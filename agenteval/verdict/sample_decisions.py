@@ -1,5 +1,4 @@
-"""Decide one sample: a list of rules, and the effect that the end of the sample has on their violations.
-Pure."""
+"""Decide one sample by a list of rules, taking into account how the sample ended. Pure."""
 
 from __future__ import annotations
 
@@ -175,9 +174,9 @@ def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
     """Yield the judges and detectors that failed, because anything that they would have found is hidden.
     Skipped judges are ignored.
 
-    A failed judge of a label affects the verdict if the label's worst value could fail the sample. A failed
-    judge of a goal affects the verdict if a missed goal is severe or would be the last of all epochs. A
-    failure that the author caused and a failure of a check in code always affect the verdict."""
+    A failed label judge affects the verdict if the label's worst value could fail the sample. A failed goal
+    judge affects the verdict if a missed goal would be severe or would mean that every epoch missed the goal.
+    A failure that the author caused and a failure of a check in code always affect the verdict."""
     judged = {*DETECTORS, *(spec.name for spec in evidence.plan.suite.metrics), CRITERIA, USER_REVIEW}
     for turn, part in _parts(evidence.sample):
         for failure in part.score_failures:

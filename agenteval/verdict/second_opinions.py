@@ -1,5 +1,5 @@
-"""Second opinions (repeated LLM-as-a-judge calls): how often judges were called again, with which results and
-at what cost. Pure."""
+"""Second opinions (repeated LLM-as-a-judge calls): the number, results and cost of repeated judge calls.
+Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class SecondOpinions(NamedTuple):
     """The repeated judgements in a run."""
 
     doubted: int
-    """The number of verdicts that were judged again because they would have failed the sample, and of goals
-    that were ruled out or withdrawn."""
+    """The number of verdicts that would have failed the sample and of goals that were ruled out or withdrawn.
+    All of these were judged again."""
     upheld: int
     """The number of ``doubted`` verdicts that were confirmed."""
     sampled: int
@@ -30,7 +30,7 @@ class SecondOpinions(NamedTuple):
     @property
     def share(self) -> float:
         """The share of the judges' tokens that was used for repeated calls, from 0 to 1. If no tokens are
-        known, the share of their calls."""
+        known, this is the share of the judges' calls."""
         if self.judges.tokens:
             return self.usage.tokens / self.judges.tokens
         return self.usage.calls / self.judges.calls if self.judges.calls else 0.0

@@ -35,10 +35,10 @@ from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_ord
 
 
 class PlannedQueue:
-    """A queue of the planned samples, in order. If the queue learns that a sample has ended before the first
-    sample is requested (in a resumed run), the sample is left out. A conversation that errored is handed out
-    once more after all others, when the cause of the error may be gone. ``may_play_again`` checks whether an
-    errored sample can be repeated (a replay contains only what was recorded)."""
+    """A queue of the planned samples, in order. In a resumed run, the queue learns which samples have already
+    ended before the first sample is requested, and leaves these samples out. A conversation that errored is
+    handed out once more after all others, when the cause of the error may be gone. ``may_play_again`` checks
+    whether an errored sample can be repeated (a replay contains only what was recorded)."""
 
     def __init__(
         self, samples: Iterable[Sample], *, may_play_again: Callable[[SampleKey], bool] = lambda _key: True
@@ -70,9 +70,9 @@ class PlannedQueue:
         return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
     def plays_again(self, key: SampleKey, events: Sequence[Event]) -> bool:
-        """Check whether an errored sample is repeated (retry). If a gate decides the number of epochs, an
-        additional epoch is run instead. Failures proven by finished turns still count: a sample that failed
-        because of them is not errored."""
+        """Check whether an errored sample should be repeated (retry). If a gate decides the number of epochs,
+        an additional epoch is run instead. Failures proven by finished turns still count: a sample that
+        failed because of them is not errored."""
         run = self._single.run
         if (
             run is None
@@ -109,9 +109,9 @@ class SequentialQueue:
     decided.
 
     The queue is also a sink for events. It learns from them how each sample ended, by the same accumulation
-    and rules as the report. In a resumed run, these include the events before the first sample is requested.
-    To avoid wasting epochs, the queue starts only epochs that the test needs regardless of the other
-    outcomes. Among the scenarios that need an epoch, the scenario with the fewest epochs goes first."""
+    and rules as the report. In a resumed run, the queue receives the earlier events before the first sample
+    is requested. To avoid wasting epochs, the queue starts only epochs that the test needs regardless of the
+    other outcomes. Among the scenarios that need an epoch, the scenario with the fewest epochs goes first."""
 
     def __init__(
         self,

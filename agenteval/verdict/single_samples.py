@@ -61,9 +61,9 @@ class SingleSamples:
     def report(self, key: SampleKey, events: Sequence[Event], *, all_seen: bool = False) -> Report:
         """Build the report for this sample alone.
 
-        The other samples of its scenario are known to be planned, so one sample does not prove what only all
-        of them can prove. With ``all_seen``, the report assumes that all calls were seen, which another
-        sample may still show."""
+        The other samples of its scenario are known to be planned, so the report draws no conclusion that
+        requires all of them. With ``all_seen``, the report assumes that all calls are seen, because another
+        sample may still provide evidence of this."""
         assert self.run
         rules = self.run.plan.rules_for_pairing(key.scenario, key.agent)
         plan = self.run.plan.restrict_to_pairing(key.scenario, key.agent, epochs=rules.most)

@@ -27,8 +27,8 @@ def skipped_judges(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -
 
 
 def skips_criteria(sample: SampleReport, failures: tuple[ScoreFailure, ...]) -> bool:
-    """Check whether unjudged criteria in a sample are skipped. Either all of them are skipped or none,
-    because a check does not say which failure it belongs to."""
+    """Check whether unjudged criteria in a sample are skipped. Either all or none of them are skipped,
+    because a check does not indicate which failure it belongs to."""
     criteria_failures = [failure for failure in sample.all_failures if failure.metric == CRITERIA]
     return bool(criteria_failures) and all(
         any(each is failure for each in failures) for failure in criteria_failures

@@ -1,7 +1,7 @@
 """Gates over repeated runs (statistical quality gates), each implemented as one object. Pure; the arithmetic
 is in ``agenteval.verdict.statistics``. ``docs/gates.md`` describes what each gate guarantees.
 
-To add a gate, write its settings and its ``RunGate`` in a module of this package, add it to ``RUN_GATES``,
+To add a gate, define its settings and its ``RunGate`` in a module of this package, add it to ``RUN_GATES``,
 and write a test. ``agenteval.verdict.run_gates.gate`` lists everything that a gate defines."""
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision
 def without_concern(
     gates: GatesConfig, selected: Sequence[Scenario], suite: Sequence[Scenario] | None
 ) -> list[str]:
-    """Return the gates that apply to nothing that was selected but may apply to another part of ``suite``. If
-    ``suite`` is ``None``, the rest of the suite is unknown."""
+    """Return the gates that do not apply to any selected scenario but may apply to another part of ``suite``.
+    If ``suite`` is ``None``, the rest of the suite is unknown."""
     missed = [gate for gate, _ in _configured_gates(gates) if not any(map(gate.concerns, selected))]
     return [gate.name for gate in missed if suite is None or any(map(gate.concerns, suite))]
 

@@ -32,7 +32,7 @@ class GateErrorRates(NamedTuple):
     where: str = ""
     advice: str = ""
     """An alternative that would do better. If the rates cannot be known beforehand (``is_known`` is false),
-    this says what is known."""
+    this text describes what is known."""
     bad_where: str = "in one scenario"
     """The number of scenarios in which the bad agent has the rate ``bad``, in words."""
     is_known: bool = True

@@ -42,8 +42,9 @@ SCENARIO_MARGIN = 0.3
 
 
 class NoRegressionGate(Value):
-    """Compared with ``--baseline``, the mean success rate certainly dropped by less than ``margin``, no
-    scenario certainly dropped, and none was observed to drop by more than ``scenario_margin``."""
+    """Requires that, compared with ``--baseline``, the mean success rate certainly dropped by less than
+    ``margin``, no scenario certainly dropped, and no scenario was observed to drop by more than
+    ``scenario_margin``."""
 
     EXAMPLE: ClassVar[str] = "{margin: 0.05}"
 
@@ -155,8 +156,8 @@ def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evid
 
 
 def _describe_drop(result: NonInferiority, pairs: Sequence[Pair]) -> str:
-    """Describe the drop. A run that is no worse than a bad run may be equally bad, so that fact is reported
-    first."""
+    """Describe the drop. A run that is no worse than a bad run may be equally bad, so scenarios that failed
+    in every epoch are reported first."""
     text = f"drop of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
     never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
     if never:

@@ -131,8 +131,8 @@ def _row(
     *,
     agent: str,
 ) -> GateRow:
-    """Compare a statistic with its bound. The true value of an unknown number may be the part that was seen
-    or anything larger. This matters only if the possible values lead to different results."""
+    """Compare a statistic with its bound. The true value of an unknown number may be the observed part or any
+    larger value. This matters only if the possible values lead to different results."""
     of = _STATISTICS[statistic]
     most = bound + _ROUNDING * max(1.0, bound)
     value: float | None = None
@@ -166,7 +166,7 @@ def _resolution(played: Sequence[_MeasuredConversation]) -> str:
 
 
 def format_bound(name: str, bound: float) -> str:
-    """Format a bound as it was written, such as ``1,500 ms``."""
+    """Format a bound as specified in the configuration, such as ``1,500 ms``."""
     unit = format_measure(name, 0.0).removeprefix("0")
     return f"{bound:,.10g}{unit}"
 
@@ -236,9 +236,8 @@ def _baseline_row(
 def _baseline_pairs(
     name: str, scenarios: Sequence[ScenarioReport], baseline: Baseline | None, evidence: Evidence
 ) -> tuple[list[RatioPair], list[str]]:
-    """Return each scenario that is identical in both runs, and the reasons why scenarios have no number.
-    Scenarios with unknown numbers are not left out silently, because they might be the ones that got worse.
-    """
+    """Return each scenario that is identical in both runs, and the reasons for missing numbers. Scenarios
+    with unknown numbers are not left out silently, because they might be the ones that got worse."""
     pairs, unknown = [], []
     for scenario in scenarios:
         known = _baseline_values(scenario, baseline)

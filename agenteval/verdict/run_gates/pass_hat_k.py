@@ -35,7 +35,8 @@ class PassHatKGate(Value):
     at_least: Annotated[Number, Field(gt=0, le=1)]
     """Lowest acceptable probability."""
     over: Literal["scenario", "suite"] = "scenario"
-    """scenario: the gate applies to each scenario; suite: the gate applies to the mean over all scenarios."""
+    """``scenario`` applies the gate to each scenario; ``suite`` applies the gate to the mean over all
+    scenarios."""
 
 
 def _rows(gate: PassHatKGate, evidence: Evidence) -> Iterable[GateRow]:

@@ -132,7 +132,7 @@ def _expects_tools(scenario: Scenario) -> bool:
 
 def _is_missing_tool(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
     """Check whether the only problem with the calls is that expected tools were never called (or that tools
-    were called although none may be). The share does not cover forbidden calls or wrong arguments."""
+    were called although none may be called). The share does not cover forbidden calls or wrong arguments."""
     if violation.name != "tool_calls" or sample.tool_accuracy is None or scenario.case is None:
         return False
     called = {call.name for call in sample.trajectory.tool_calls if call.was_made}

@@ -64,8 +64,8 @@ class Interval(NamedTuple):
 
 
 def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
-    """Return the Wilson score interval (confidence interval) of a rate; without any sample, return [0, 1].
-    The interval is for display, not for a gate, because an interval that is read after the fact does not
+    """Return the Wilson score interval (confidence interval) of a rate; if there are no samples, return [0,
+    1]. The interval is for display, not for a gate, because an interval that is read after the fact does not
     guarantee an error rate.
 
     Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference", JASA 22."""

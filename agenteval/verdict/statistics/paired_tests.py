@@ -52,7 +52,7 @@ class Pair:
 
 
 class PValue(NamedTuple):
-    """A p-value, and whether it is exact."""
+    """A p-value that is either exact or estimated from random draws."""
 
     value: float
     exact: bool

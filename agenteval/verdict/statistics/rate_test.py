@@ -129,7 +129,7 @@ class SequentialDecision(NamedTuple):
 
     outcome: StatisticalOutcome
     epochs: int
-    """The number of epochs, in epoch order, on which the decision is based. Later epochs did not count."""
+    """The number of epochs, in epoch order, on which the decision is based. Later epochs are ignored."""
     successes: int
     missing: int
     """The number of these epochs that errored. The outcome is the same whether they would have succeeded or
@@ -205,7 +205,8 @@ class RateTest:
 
 
 def _agree(worst: StatisticalOutcome, best: StatisticalOutcome) -> StatisticalOutcome:
-    """Return the outcome of both paths if they can still agree."""
+    """Return the outcome that both cases share. If they differ but may still agree, the test continues;
+    otherwise, it is undecided."""
     if worst is best:
         return worst
     if worst is StatisticalOutcome.CONTINUE and best is StatisticalOutcome.ACCEPT:
@@ -243,7 +244,8 @@ def _wald_look(rule: PassRateRule, n: int) -> InterimLook:
 
 
 def _last_look(rule: PassRateRule, looks: Sequence[InterimLook]) -> InterimLook:
-    """Return the widest bounds whose total error probability, over all looks, stays within the rule."""
+    """Return the widest bounds whose total error probability, over all looks, stays within the limits of the
+    rule."""
     n = len(looks)
     spent, weights = _spent_and_alive(looks, rule.reject_below, StatisticalOutcome.ACCEPT)
     accept_from = n + 1

@@ -61,7 +61,7 @@ class Ratio(NamedTuple):
     scenarios: int
 
     def against(self, bound: float) -> StatisticalOutcome:
-        """Check whether the ratio is at most ``bound``: certainly below, certainly above, or neither."""
+        """Determine whether the ratio is certainly below ``bound``, certainly above it, or neither."""
         if self.high < bound:
             return StatisticalOutcome.ACCEPT
         return StatisticalOutcome.REJECT if self.low > bound else StatisticalOutcome.UNDECIDED

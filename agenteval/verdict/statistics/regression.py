@@ -51,9 +51,9 @@ class Margins(NamedTuple):
     """The largest drops that do not count as a regression."""
 
     mean: float
-    """The largest drop of the mean that does not count as a regression."""
+    """The largest drop in the mean that does not count as a regression."""
     scenario: float
-    """The largest drop of a single scenario that does not count as a regression."""
+    """The largest drop in a single scenario that does not count as a regression."""
 
 
 class NonInferiority(NamedTuple):
@@ -61,7 +61,7 @@ class NonInferiority(NamedTuple):
 
     outcome: StatisticalOutcome
     drop: float | None
-    """The drop of the mean rate. A negative value is a rise."""
+    """The drop in the mean rate. A negative value is a rise."""
     surely_above: float
     """A lower bound on the true drop, with an error rate of its own (see ``non_inferiority``)."""
     surely_below: float
@@ -71,8 +71,8 @@ class NonInferiority(NamedTuple):
     perhaps: tuple[str, ...]
     """The scenarios with a large observed drop that is not certain."""
     epochs_to_decide: int | None
-    """The approximate number of epochs per scenario in each run that would decide at the observed rates;
-    ``None`` if no number of epochs would decide."""
+    """The approximate number of epochs per scenario in each run that would decide the test at the observed
+    rates; ``None`` if no number of epochs would decide the test."""
 
 
 def non_inferiority(pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95) -> NonInferiority:
@@ -96,7 +96,7 @@ def regression_outcome(
     pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95
 ) -> StatisticalOutcome:
     """Return only the outcome of ``non_inferiority``, without searching for the number of epochs that would
-    decide."""
+    decide the test."""
     return _non_inferiority(pairs, margins, 1 - confidence).outcome
 
 
@@ -126,7 +126,7 @@ def is_large(pair: Pair, margins: Margins) -> bool:
 
 
 def drop_interval(pair: Pair) -> Interval:
-    """Return the uncorrected 90% interval for the drop of one scenario, assuming the worst and the best
+    """Return the uncorrected 90% interval for the drop in one scenario, assuming the worst and the best
     outcome for missing epochs."""
     tail = 0.05
     low = _drop_interval([pair.kindest()], tail, tail).low
@@ -210,8 +210,8 @@ def _surely_dropped(pairs: Sequence[Pair], level: float) -> tuple[str, ...]:
 def _epochs_to_decide(
     pairs: Sequence[Pair], perhaps: Sequence[str], margins: Margins, alpha: float
 ) -> int | None:
-    """Return the number of epochs that would decide. If the drop of some scenarios is uncertain, this is the
-    number that would make one of the drops certain; otherwise, it is the number that would decide the mean.
+    """Return the number of epochs that would decide the test. If the drop in some scenarios is uncertain,
+    this number would make one of the drops certain; otherwise, it would decide the comparison of the means.
     """
     if not perhaps:
         return _epochs_for_mean(pairs, margins.mean, alpha)
@@ -322,7 +322,7 @@ def _compare_scenario(pair: Pair, levels: Levels, p_drop: float, p_rise: float) 
 
 @lru_cache(maxsize=4096)
 def _drop_high(before: Tally, after: Tally, level: float) -> float:
-    """Return the upper bound of the drop of one scenario. The result is cached because, among thousands of
+    """Return the upper bound of the drop in one scenario. The result is cached because, among thousands of
     scenarios, most have the same counts as another scenario."""
     return _drop_interval([Pair("", before, after)], level, level).high
 

@@ -52,10 +52,10 @@ class MeanRate(NamedTuple):
     """The degrees of freedom of the variance (Student's t). They account for a variance that is estimated
     from few epochs."""
     lean_low: float
-    """The sum of the skews of the scenarios above one half. If some scenarios always pass and others never
-    pass, the skew of their mean rate is not a guide."""
+    """The total skew of the scenarios whose rate is above one half. If some scenarios always pass and others
+    never pass, the skew of their mean rate is not a guide."""
     lean_high: float
-    """The sum of the skews of the scenarios below one half."""
+    """The total skew of the scenarios whose rate is below one half."""
 
     def reach_low(self, t: float) -> float:
         return score_reach(self.variance, self.epochs, lean=self.lean_low, z=t)
