@@ -1,4 +1,4 @@
-"""Read the variables in function closures, for values that a framework stores nowhere else."""
+"""Read variables from function closures, to find values that a framework stores nowhere else."""
 
 from __future__ import annotations
 

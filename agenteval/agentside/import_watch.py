@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ImportWatch:
     """Watches the import of ``target``.
 
-    ``declared`` contains the tools that the suite declares. ``runs_others`` is True if other tools run
+    ``declared`` contains the tools that the suite declares. ``runs_others`` is True if undeclared tools run
     (``unmocked_tools: passthrough``)."""
 
     def __init__(self, target: str, base: str, declared: Collection[str], *, runs_others: bool) -> None:
@@ -108,8 +108,8 @@ def _describe_call(call: _ImportCall, count: int) -> str:
 
 
 def _importing_line(base: str) -> str:
-    """Return the file and line in the module that is being executed, or an empty string if the call comes
-    from a different thread."""
+    """Return the file and line of the module code that is being executed, or an empty string if the call
+    comes from a different thread."""
     frame = sys._getframe()
     found: Any = frame
     while found is not None:

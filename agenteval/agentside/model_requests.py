@@ -1,9 +1,9 @@
-"""Record LLM requests that an agent's clients send to models, and the replies, by patching ``httpx`` and
-``httpx2`` where they send requests.
+"""Record LLM requests that an agent's clients send to models, and the replies, by patching the methods of
+``httpx`` and ``httpx2`` that send requests.
 
 The clients for OpenAI, Anthropic, Google (except with ``aiohttp``), Ollama, LiteLLM and other providers use
 these two libraries, regardless of the agent framework. A request counts as a model request if both its
-address and its body match a known interface. Other requests of an application are not recorded. The records
+address and its body match a known interface. An application's other requests are not recorded. The records
 are passed to the tool world of the conversation that the code runs for. A request whose conversation is
 unknown is sent as usual, but then none of the conversations that were open can be evaluated.
 
@@ -62,13 +62,13 @@ _MODEL_USER_AGENTS = ("openai/python", "anthropic/python")
 """The user agents of model clients. A request with such a user agent is a model request even if its address
 does not match a known interface."""
 MAX_MODEL_REPLY_BYTES = 8 * 2**20
-"""The maximum number of bytes that are kept from a reply."""
+"""The maximum number of bytes that are kept of each reply."""
 
 _EXCLUDED_CLIENTS: WeakSet[Any] = WeakSet()
 _SEEN_RESULTS: WeakKeyDictionary[World, list[list[int]]] = WeakKeyDictionary()
 """The tool results in earlier requests, stored for each conversation and request."""
 _MAX_SEEN_REQUESTS = 16
-"""The maximum number of earlier requests with results that the next request is compared with."""
+"""The maximum number of earlier requests with tool results to compare the next request with."""
 
 
 def exclude_client(client: Any) -> None:
@@ -92,8 +92,8 @@ _forks: list[bool] = []
 
 
 def _note_fork() -> None:
-    """Record that the process forked. The child process sends requests with inherited clients, and these
-    requests are not seen."""
+    """Record that the process forked. The child process sends requests through inherited clients, and these
+    requests are not visible to agenteval."""
     world = worlds.current_world()
     if world is not None:
         what = "the agent forked a process, whose requests to models are not seen"
@@ -248,8 +248,8 @@ _IS_BODY_OF = {
 
 
 def _forced_tool(body: dict[str, Any]) -> str:
-    """Return the single function that the model was required to call. Clients use this to request structured
-    output."""
+    """Return the name of the only function, if any, that the model was required to call. Clients use this to
+    request structured output."""
     config = body.get("toolConfig") or body.get("tool_config")
     if isinstance(config, dict):
         return _only_allowed_function(config)
@@ -260,7 +260,7 @@ def _forced_tool(body: dict[str, Any]) -> str:
 
 
 def _only_allowed_function(config: dict[str, Any]) -> str:
-    """Return the single function that Gemini's tool configuration allows, or an empty string if the
+    """Return the name of the only function that Gemini's tool configuration allows, or an empty string if the
     configuration does not force a single function."""
     calling = config.get("functionCallingConfig") or config.get("function_calling_config") or {}
     names: Any = calling.get("allowedFunctionNames") or calling.get("allowed_function_names") or ()
@@ -283,7 +283,7 @@ def _tool_name(tool: dict[str, Any]) -> str:
 
 
 def _tool_results(dialect: str, body: dict[str, Any]) -> Iterator[Any]:
-    """Yield the messages in a request that contain tool results, reduced to these results."""
+    """Yield the messages in a request that contain tool results, reduced to the results."""
     key = {"responses": "input", "gemini": "contents"}.get(dialect, "messages")
     messages = body.get(key)
     for message in messages if isinstance(messages, list) else [messages]:
@@ -318,8 +318,8 @@ def _is_function_response(part: dict[str, Any]) -> bool:
 
 
 def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
-    """Return the tool results that are missing from all earlier requests, because each request repeats the
-    conversation."""
+    """Return the tool results that do not appear in earlier requests. Each request repeats the conversation
+    so far."""
     earlier = _SEEN_RESULTS.setdefault(world, [])
     hashes = [hash(json.dumps(each, sort_keys=True)) for each in results]
     known = max((_matching_prefix(hashes, those) for those in earlier), default=0)
@@ -330,7 +330,7 @@ def _new_results(world: World, results: Sequence[Any]) -> list[Any]:
 
 
 def _matching_prefix(these: list[int], those: list[int]) -> int:
-    """Return the length of ``those`` if ``these`` begin with ``those``. Otherwise, return 0, because the
+    """Return the length of ``those`` if ``these`` starts with ``those``. Otherwise, return 0, because the
     results in ``those`` may belong to another conversation."""
     return len(those) if these[: len(those)] == those else 0
 
@@ -339,8 +339,8 @@ def _matching_prefix(these: list[int], those: list[int]) -> int:
 
 
 def _record_response(exchange: Exchange, response: Any) -> None:
-    """Record a response. Never raise an exception, so that the agent receives the same response as without
-    agenteval."""
+    """Record a response. Never raise an exception, so that the agent receives the same response as it would
+    without agenteval."""
     try:
         if response.status_code >= 400:
             exchange["failed"] = f"HTTP {response.status_code}"
@@ -355,7 +355,7 @@ def _record_response(exchange: Exchange, response: Any) -> None:
 
 
 class _ReplyPieces:
-    """The pieces of a reply that were read."""
+    """The pieces of a reply that the agent has read."""
 
     def __init__(self, response: Any) -> None:
         self._response = response

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ToolCall(NamedTuple):
-    """A tool call by the model."""
+    """A tool call made by the model."""
 
     id: Any
     """The framework's id for the call."""

@@ -1,9 +1,9 @@
 """Find the tool world of the conversation that a piece of code runs for, regardless of who started that code.
 
-Each conversation has one ``World``. During a turn, a context variable contains the world. The variable
-follows tasks, ``asyncio.to_thread`` and, after ``threads.install()``, threads and the jobs in thread pools.
-All code that intercepts a tool call (the ``hooks``, ``intercept``) or a model request (``model_requests``)
-calls ``current_world()``."""
+Each conversation has one ``World``. During a turn, a context variable contains the world. The variable is
+propagated to tasks, to ``asyncio.to_thread`` and, after ``threads.install()``, to threads and to jobs in
+thread pools. All code that intercepts a tool call (the ``hooks``, ``intercept``) or a model request
+(``model_requests``) calls ``current_world()``."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class ToolAnswer(NamedTuple):
 
     @property
     def failure(self) -> str:
-        """The message of an error: the text in a mock's ``error:`` or, if there is none, the complete value
-        as text."""
+        """The error message: the text specified as ``error`` in a mock or, if there is none, the complete
+        value as text."""
         value = self.value
         return (
             ToolAnswer(value["error"]).text
@@ -74,7 +74,7 @@ class RequestedCall(NamedTuple):
 
     name: str
     arguments: Any
-    """The arguments as JSON, or unchanged if JSON cannot represent them."""
+    """The arguments as JSON. Arguments that JSON cannot represent remain unchanged."""
     call_id: str
     """The framework's id for the call. Empty if the call has no id."""
     agent: str = ""
@@ -82,7 +82,7 @@ class RequestedCall(NamedTuple):
 
 
 class AnsweredCall(NamedTuple):
-    """A call to a framework's tool that was answered, either by the scenario or by the tool itself."""
+    """A call to a framework tool that was answered, either by the scenario or by the tool itself."""
 
     name: str
     args: Any
@@ -208,16 +208,17 @@ class World:
         self.fault = self.fault or fault
 
     def take_fault(self) -> str:
-        """Return the reason why the agent's behavior since the last call to this method cannot be evaluated,
-        or an empty string if the behavior can be evaluated."""
+        """Return the reason why the agent's behavior since the last call to this method cannot be evaluated.
+        Return an empty string if there is no such reason."""
         fault, self.fault = self.fault, ""
         return fault or self.shared_thread_fault
 
     @property
     def unsettled_threads(self) -> list[tuple[Future[None], Future[None]]]:
-        """Unfinished threads from other conversations that called tools while this conversation was open.
-        Each item contains two futures: the end of the thread, and the settlement of the thread's turn. Until
-        one of the futures is done, the thread may still turn out to have made calls for this conversation."""
+        """Unfinished threads from other conversations that called tools while this conversation was open. The
+        first future in each item is done when the thread ends, and the second when the thread's turn is
+        settled. Until one of them is done, the thread may still turn out to have made calls for this
+        conversation."""
         with _LOCK:
             return [(each.done, each.turn.settled) for each in self._foreign_threads if not each.done.done()]
 
@@ -246,15 +247,15 @@ class World:
         return done
 
     def _forget_answered(self) -> None:
-        """Drop answered calls from earlier turns that were not taken, so that they do not count for this
+        """Drop answered calls from earlier turns that were not taken, so that they are not attributed to this
         turn."""
         del self._calls[: self._answered_count]
         self._answered_count = 0
 
     @property
     def hooked_tools(self) -> frozenset[str]:
-        """The tools whose calls are intercepted where the tools run. If a model requested such a tool and the
-        call did not arrive, the call was refused earlier."""
+        """The tools whose calls are intercepted where the tools run. If a model requested such a tool but the
+        call did not reach the world, the call was refused earlier."""
         return frozenset((*self.called_tools, *self.intercepted.values()))
 
     def take_all_calls(self) -> list[RequestedCall]:
@@ -264,7 +265,8 @@ class World:
         return made
 
     def note_unseen_calls(self, what: str) -> None:
-        """Note a part of this turn that may contain calls that agenteval cannot see. The note is a phrase."""
+        """Note a part of this turn that may contain calls that are not visible to agenteval. The note is a
+        phrase."""
         self._unseen_calls.setdefault(what)
 
     def take_unseen_calls(self) -> list[str]:
@@ -307,7 +309,7 @@ class World:
         awaited only if the scenario leaves the tool to the agent. The tool's return value is then returned
         unchanged, and its exceptions propagate. ``call_id`` is the id of the call in the messages. ``agent``
         is the agent that makes the call. Raise ``UntrackedCallError`` before the first turn, in a thread that
-        outlived its turn, and in a forked process."""
+        has outlived its turn, and in a forked process."""
         calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
         return await calls.call(name, arguments, run_real)
 
@@ -323,7 +325,7 @@ class World:
     ) -> Any:
         """Return the result of ``run_real()`` and record it as a call to an existing tool.
 
-        Use this for callables that look like tools but that the agent runs itself, such as another agent."""
+        Use this for callables that look like tools but are run by the agent itself, such as another agent."""
         calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
         return await calls.record(name, arguments, run_real)
 
@@ -437,12 +439,12 @@ _CallResult = TypeVar("_CallResult")
 
 
 def call_in_start_order(ask: Callable[[], _CallResult]) -> _CallResult:
-    """Return the result of ``ask()``, which passes a call to the scenario, after the calls from threads that
-    were started earlier.
+    """Return the result of ``ask()``, which passes a call to the scenario. Wait first for the calls from
+    threads that were started earlier.
 
-    If each of a model's calls runs in its own thread, the calls arrive in the order in which the threads were
-    started, because an answer may depend on earlier calls. Threads that take too long to make their first
-    call are not waited for."""
+    If each of a model's calls runs in its own thread, the calls are answered in the order in which the
+    threads were started, because an answer may depend on earlier calls. Do not wait for threads that take too
+    long to make their first call."""
     carrier: TurnThread | None = getattr(_THREAD, "carrier", None)
     world = _WORLD.get()
     if (
@@ -494,14 +496,14 @@ THREAD_CONTEXT_REMEDY = (
     "run each job in the context of its caller (contextvars.copy_context().run), or start a new thread"
     " for each turn"
 )
-"""Advice on how to assign the calls in a thread to a conversation."""
+"""Advice on how to associate the calls in a thread with a conversation."""
 
 
 def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _: True) -> UntrackedCallError:
     """Return the exception to raise instead of running a tool whose conversation is unknown.
 
-    Record a fault in each open conversation whose agent may have called the tool, according to ``may_call``.
-    """
+    Record a fault in each open conversation whose agent may have called the tool, as determined by
+    ``may_call``."""
     what = f"{name} was called from a thread that agenteval cannot follow; it was not run"
     worlds = [world for world in open_worlds() if may_call(world)]
     more = describe_suspects(world.name for world in worlds)
@@ -511,7 +513,7 @@ def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _
 
 
 _MAX_SUSPECTS = 8
-"""The maximum number of conversations that a message names."""
+"""The maximum number of conversations that are named in a message."""
 
 
 def describe_suspects(names: Iterable[str]) -> str:
@@ -529,8 +531,8 @@ def describe_suspects(names: Iterable[str]) -> str:
 def as_json_text(args: Any) -> Any:
     """Return arguments as JSON text in the form used for recording and comparison.
 
-    Arguments that JSON cannot represent are omitted, because they were injected by a framework. Anything
-    except a mapping is returned unchanged."""
+    Arguments that JSON cannot represent are omitted, because a framework injected them. Anything other than a
+    mapping is returned unchanged."""
     if not isinstance(args, Mapping):
         return args
     texts = {str(name): _to_json_or_empty(value) for name, value in args.items()}

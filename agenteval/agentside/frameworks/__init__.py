@@ -1,5 +1,5 @@
-"""Run agents that are objects of an agent framework, such as LangGraph or CrewAI, without changing them. The
-scenario answers their tool calls.
+"""Run agents that are defined as framework objects, such as those of LangGraph or CrewAI, without changing
+the agents. The scenario answers their tool calls.
 
 To add a framework, add a module with a ``FRAMEWORK`` (see ``seam``) to this package, a line to
 ``registry.BUILT_IN``, a line to ``pyproject.toml``, and an example below ``scenarios/frameworks/``, which
@@ -52,7 +52,7 @@ __all__ = [
 
 
 class FrameworkObject(NamedTuple):
-    """An agent that is an object of a framework."""
+    """An agent defined by a framework object."""
 
     framework: Framework
     obj: Any
@@ -69,9 +69,9 @@ class FrameworkObject(NamedTuple):
         return list(self.framework.tools(self.obj))
 
     def lists_tools(self) -> bool:
-        """Return whether every call of the agent is seen, so that a turn without recorded calls really made
-        no calls. This requires that all tools are known before a run and that only the framework runs them.
-        """
+        """Return whether all calls by the agent are observed, so that a turn without recorded calls really
+        contained no calls. This requires that all tools are known before a run and that only the framework
+        runs them."""
         is_known = all(tool.name for tool in self.tools())
         return is_known and not self.framework.runs_own_code(self.obj)
 
@@ -101,7 +101,7 @@ def recognize_object(obj: Any) -> FrameworkObject | None:
 
 
 def _run_to_end(coroutine: Any) -> None:
-    """Run a coroutine that never waits for anything."""
+    """Run a coroutine that never suspends."""
     try:
         coroutine.send(None)
     except StopIteration:
@@ -110,7 +110,7 @@ def _run_to_end(coroutine: Any) -> None:
 
 
 class OpenedConversation:
-    """A conversation with an object of a framework. Nothing is started before the first turn."""
+    """A conversation with a framework object. Nothing is started before the first turn."""
 
     def __init__(
         self,

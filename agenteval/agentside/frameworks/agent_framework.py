@@ -217,7 +217,7 @@ _READ = frozenset(
         *("function_approval_request", "function_approval_response"),
     )
 )
-"""The content types that are read or that contain no calls."""
+"""The content types that are supported or that contain no calls."""
 
 
 def _contents(responses: list[Any]) -> Iterator[Any]:
@@ -227,7 +227,7 @@ def _contents(responses: list[Any]) -> Iterator[Any]:
 
 
 def _is_hosted(content: Any) -> bool:
-    """Return whether a content item is a call that ran at the provider."""
+    """Return whether a content item is a call that ran on the provider's servers."""
     return str(content.type).endswith("_tool_call")
 
 

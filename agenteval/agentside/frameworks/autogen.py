@@ -138,7 +138,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 
 
 def _name_in(bench: Any, tool: Any) -> str:
-    """Return the name of a tool in a workbench, which may override the tool's own name."""
+    """Return the name of a tool in a workbench, which may override the tool's original name."""
     override = getattr(bench, "_tool_overrides", {}).get(tool.name)
     return str(getattr(override, "name", None) or tool.name)
 
@@ -176,7 +176,7 @@ class AutoGenConversation:
         return transcript.to_openai()
 
     async def close(self) -> None:
-        """Do nothing: the model client belongs to the agent."""
+        """Do nothing, because the model client belongs to the agent."""
 
 
 def _copy_agent(obj: Any, seen: dict[int, Any]) -> Any:
@@ -238,7 +238,7 @@ _READ = frozenset(
         *("ModelClientStreamingChunkEvent", "UserInputRequestedEvent", "SelectSpeakerEvent", "SelectorEvent"),
     )
 )
-"""The event types that are read or that contain no calls."""
+"""The event types that are supported or that contain no calls."""
 
 
 def _write(transcript: Transcript, event: Any, speakers: set[str], handoff_tools: set[str]) -> None:

@@ -1,5 +1,5 @@
-"""Mark what happened to each call in a turn's messages: the call was sent to the scenario, it ran elsewhere,
-or it was refused before any tool ran."""
+"""Mark each call in a turn's messages with its outcome: the call was sent to the scenario, ran elsewhere, or
+was refused before any tool ran."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def mark_calls(
     """Return the messages with their calls marked.
 
     A call that was sent to the scenario is given the arguments that the scenario received, so that the call
-    can be found by its arguments even if the framework changed them. A call that was not sent to the
-    scenario, and that has either no result or an error, is marked as ``attempted``: no tool ran. Calls whose
-    ids are in ``elsewhere`` are not marked."""
+    can be found by its arguments even if the framework changed them. A call that was not sent to the scenario
+    is marked as ``attempted``, meaning that no tool ran, if it has no result or if its result is an error.
+    Calls whose ids are in ``elsewhere`` are not marked."""
     found = _pair_calls(list(iter_calls(messages)), requested)
     results = (each for each in messages if each.get("role") == "tool" and each.get("status") != "error")
     done = {*elsewhere, *(each.get("tool_call_id") for each in results)}
@@ -52,7 +52,7 @@ def mark_calls(
 
 
 def _pair_calls(calls: list[Message], requested: list[RequestedCall]) -> dict[int, RequestedCall]:
-    """Return the matching request for each call, keyed by the call's identity.
+    """Return the matching request for each call, keyed by the Python ``id()`` of the call.
 
     Calls with an id are matched by id, since two calls may have the same arguments. Other calls are matched
     by name and arguments, since some frameworks do not pass ids to their tools."""
@@ -81,8 +81,8 @@ _Made = TypeVar("_Made")
 
 
 def pair_by_name(wanted: list[tuple[str, Any]], made: list[tuple[str, Any, _Made]]) -> list[_Made | None]:
-    """Return the item in ``made`` that matches each call requested by a model (name and arguments), for
-    frameworks that do not pass ids to their tools.
+    """Return the item in ``made`` that matches each call (name and arguments) that a model requested. This is
+    for frameworks that do not pass ids to their tools.
 
     A call with the same arguments is preferred. Otherwise, the first call with the same name is used, since a
     framework may have changed the arguments. ``None`` means that there is no match."""
@@ -127,7 +127,7 @@ def _map_calls(messages: list[Message], read: Callable[[Message], Message]) -> l
 
 
 def _parse_arguments(arguments: Any) -> Any:
-    """Return arguments in the form used for comparison."""
+    """Return arguments in the form that is used to compare calls."""
     try:
         return (json.loads(arguments or "{}") if isinstance(arguments, str) else arguments) or {}
     except ValueError:

@@ -1,8 +1,8 @@
 """Run a CrewAI ``Agent``, with a copy for each conversation (``Agent.copy``).
 
 A crew answers once and cannot continue a conversation, so crews are refused. The framework runs in a thread,
-because it calls its tools synchronously. Native calls of a model are listed in the output. Calls that a model
-writes as text are known only through the scenario's tools."""
+because it calls its tools synchronously. The output lists a model's native calls. Calls that a model writes
+as text are known only through the scenario's tools."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class CrewAIConversation:
         }
 
     def _note_unlisted_calls(self, listed: list[dict[str, Any]], answer: str) -> None:
-        """Note calls that the framework answered itself because they did not reach a tool.
+        """Note calls that did not reach a tool because the framework answered them itself.
 
         A model that writes its calls as text writes one call in each message except the final answer."""
         llm = self._agent.llm
@@ -149,13 +149,14 @@ class CrewAIConversation:
         return dict(getattr(self._agent.llm, "_token_usage", None) or {})
 
     def _usage_since(self, before: dict[str, int]) -> dict[str, int] | None:
-        """Return the token counts of the conversation's own model, excluding earlier turns."""
+        """Return the token counts of the conversation's copy of the model, excluding earlier turns."""
         used = {name: count - before.get(name, 0) for name, count in self._token_counts().items()}
         return used if any(used.values()) else None
 
 
 def _native_calls(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
-    """Return the native calls in a turn with their results. A call that did not reach a tool was refused."""
+    """Return the native calls in a turn with their results. A call that did not reach a tool is treated as
+    refused."""
     of_calls = [each for each in listed if each.get("tool_calls") or each.get("role") == "tool"]
     messages, answered_ids = restore_arguments(of_calls, list(world.calls_so_far))
     return [

@@ -1,5 +1,5 @@
-"""Run an agent, an agent tree or an ``App`` of Google's Agent Development Kit (ADK), using agenteval's own
-runner.
+"""Run an agent, an agent tree or an ``App`` built with Google's Agent Development Kit (ADK), using
+agenteval's own runner.
 
 A plugin records the actions of agents used as tools, and identifies the framework's internal calls."""
 
@@ -48,10 +48,10 @@ _GROUNDING = (
     "GoogleSearchTool", "GoogleMapsGroundingTool", "EnterpriseWebSearchTool", "VertexAiSearchTool",
     "VertexAiRagRetrieval",
 )  # fmt: skip
-"""The tools that run at the provider and leave their queries in the reply."""
+"""The tools that run on the provider's servers and whose queries appear in the reply."""
 _HOSTED = (*_GROUNDING, "GoogleSearchAgentTool", "UrlContextTool", "DiscoveryEngineSearchTool")
 _OWN_CLASSES = ("PreloadMemoryTool", "ExampleTool")
-"""The tool classes that add text to the prompt and are never called."""
+"""The tool classes that only add text to the prompt and are never called."""
 _COUNTS = (
     "prompt_token_count", "candidates_token_count", "thoughts_token_count", "tool_use_prompt_token_count",
     "cached_content_token_count", "total_token_count",
@@ -125,7 +125,7 @@ def _parts_of(agent: Any) -> list[Any]:
 
 
 def _require_local_tools(agent: Any) -> None:
-    """Raise ``Refused`` for an agent whose tools run in a place where agenteval cannot answer their calls."""
+    """Raise ``Refused`` for an agent with tools that run where agenteval cannot answer their calls."""
     kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
     if kind.rpartition(".")[2] not in _KNOWN:
         what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its tools by itself"
@@ -133,8 +133,8 @@ def _require_local_tools(agent: Any) -> None:
 
 
 def _to_tool(tool: Any) -> Tool | None:
-    """Return the known properties of an agent's tool before the run, or ``None`` for an internal tool of the
-    framework."""
+    """Return the properties of an agent's tool that are known before the run, or ``None`` for an internal
+    framework tool."""
     if not is_instance_of(tool, _TOOL, _TOOLSET):
         if not callable(tool):
             return None
@@ -154,7 +154,7 @@ def _to_tool(tool: Any) -> Tool | None:
 
 
 def _is_internal(tool: Any) -> bool:
-    """Return whether a tool belongs to the framework's own control flow, or only adds text to the prompt and
+    """Return whether a tool is part of the framework's own control flow, or only adds text to the prompt and
     is never called."""
     return is_adk_builtin(tool) or type(tool).__name__ in _OWN_CLASSES
 
@@ -176,7 +176,7 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 
 
 def _lower_types(schema: Any) -> Any:
-    """Return a schema with its types in lower case: Google writes ``STRING`` instead of JSON Schema's
+    """Return a schema with its types in lower case. Google writes ``STRING`` where JSON Schema uses
     ``string``."""
     if isinstance(schema, dict):
         return {
@@ -312,7 +312,7 @@ def _make_plugin(session: str, turn: _AdkTurn) -> Any:
     from google.adk.tools import BaseTool
 
     class Heard(BasePlugin):  # type: ignore[misc]
-        """A plugin that records facts that are missing from the events of the run."""
+        """A plugin that records facts that do not appear in the run's events."""
 
         async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
             tools = llm_request.tools_dict.items()
@@ -337,7 +337,7 @@ def _make_plugin(session: str, turn: _AdkTurn) -> Any:
 
 
 class _ProviderTools:
-    """The tools that run at the model's provider and appear only in its replies."""
+    """The tools that run on the model provider's servers and appear only in the model's replies."""
 
     def __init__(self, agents: Iterator[Any]) -> None:
         tools = [tool for agent in agents for tool in getattr(agent, "tools", None) or ()]
@@ -345,7 +345,8 @@ class _ProviderTools:
         self._silent = [each.name for each in tools if type(each).__name__ == "UrlContextTool"]
 
     def unplaced(self, events: list[_RecordedEvent]) -> Iterator[str]:
-        """Yield a description of each part of a turn that may contain calls that agenteval cannot see."""
+        """Yield a description of each part of a turn that may contain calls that are not visible to
+        agenteval."""
         for name in self._silent:
             yield f"'{name}' runs at the provider, which does not say whether it did"
         for event in (each.event for each in events):
@@ -363,8 +364,8 @@ class _ProviderTools:
         return [ToolCall(f"grounding-{place}", self._grounding[0], {"queries": queries})]
 
     def _grounding_queries(self, event: Any) -> list[str] | None:
-        """Return the grounding queries in a reply, or ``None`` if the reply is not grounded. A reply that
-        repeats the metadata of an agent used as a tool reports the same queries again."""
+        """Return the grounding queries in a reply, or ``None`` if the reply is not grounded. A reply may
+        repeat the metadata of an agent used as a tool, and thus the same queries."""
         metadata = getattr(event, "grounding_metadata", None)
         queries = [
             each
@@ -375,7 +376,7 @@ class _ProviderTools:
 
 
 _UNREAD = ("executable_code", "code_execution_result", "tool_call", "tool_response")
-"""The parts that report executions at the provider or by a code executor."""
+"""The parts that report code or tools executed by the provider or by a code executor."""
 
 
 def _parts(event: Any) -> list[Any]:
@@ -398,8 +399,8 @@ def _messages(turn: _AdkTurn, at_provider: _ProviderTools) -> list[dict[str, Any
 
 
 def _write_answer(transcript: Transcript, recorded: _RecordedEvent, turn: _AdkTurn) -> None:
-    """Add an agent's message. A hand-off is a message without text. The text of an agent used as a tool is
-    omitted, because the calling agent passes the text on."""
+    """Add an agent's message. A hand-off is recorded as a message without text. The text of an agent used as
+    a tool is omitted, because the calling agent passes the text on."""
     event, is_inner = recorded
     text = "" if is_inner else _answer_text(event)
     calls = _calls_in(event, turn)
@@ -446,7 +447,7 @@ def _speaker(events: list[_RecordedEvent]) -> str | None:
 
 def _usage(events: list[_RecordedEvent]) -> list[dict[str, Any]] | None:
     """Return the token usage that each model call in a turn reported, or ``None`` if no model reported any
-    usage. Calls by agents used as tools are included."""
+    usage. Model calls by agents used as tools are included."""
     reported = [each.event.usage_metadata for each in events if each.event.usage_metadata is not None]
     return [{name: getattr(each, name, None) for name in _COUNTS} for each in reported] or None
 

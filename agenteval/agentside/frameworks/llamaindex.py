@@ -92,8 +92,8 @@ def _to_tool(tool: Any) -> Tool:
 
 
 class LlamaIndexConversation:
-    """A conversation with its own memory for the history, since the framework does not keep a history that
-    could be passed to the next run."""
+    """A conversation that stores the history in its own memory, since the framework does not keep a history
+    that could be passed to the next run."""
 
     def __init__(self, obj: Any, world: World) -> None:
         self._agent = obj
@@ -144,7 +144,7 @@ def _waits_for(event: Any) -> str:
 
 
 def _at_provider(event: Any) -> list[str]:
-    """Return the types of the calls in a model's reply that ran at the provider."""
+    """Return the types of the calls in a model's reply that ran on the provider's servers."""
     response = getattr(event, "response", None) if type(event).__name__ == "AgentOutput" else None
     more = getattr(response, "additional_kwargs", None) or {}
     ran = more.get("built_in_tool_calls") or ()
@@ -154,7 +154,7 @@ def _at_provider(event: Any) -> list[str]:
 
 
 def _is_thinking_aloud(obj: Any, event: Any) -> bool:
-    """Return whether an agent writes its thoughts and calls as text, which is not part of the answer."""
+    """Return whether an agent writes its thoughts and calls as text. Such text is not part of the answer."""
     name = getattr(event, "current_agent_name", None)
     return any(agent.name == name and _REACT in kinds(agent) for agent in _agents(obj))
 
@@ -175,8 +175,7 @@ def _calls_in(output: Any) -> list[ToolCall]:
 
 
 def _usage_in(event: Any) -> list[dict[str, Any]]:
-    """Return the token usage in the provider's format, since the framework keeps the provider's reply
-    unchanged."""
+    """Return the token usage in the provider's format. The framework keeps the provider's reply unchanged."""
     raw = event.raw if type(event).__name__ == "AgentOutput" else None
     for name in ("usage", "usage_metadata", "usageMetadata"):
         usage = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)

@@ -1,8 +1,8 @@
-"""Find stateful framework objects in the code around them.
+"""Find stateful framework objects in the author's code that uses them.
 
 If a function calls an object that is stored in a module, the object is not recreated for each conversation,
-and conversations share its memory. Such an object is found through the names in the code: globals, closures,
-defaults, and the values that these lead to. Nothing is called."""
+and conversations share its memory. Such an object is found through the names in the code: global variables,
+closures, defaults, and the values that can be reached from these. Nothing is called."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StatefulClass(NamedTuple):
     """A class whose objects remember earlier calls."""
 
     package: str
-    """The package that contains the class, regardless of the modules in between."""
+    """The package that contains the class. Modules between the package and the class are ignored."""
     name: str
     memory_attribute: str = ""
     """The attribute that contains the memory, for classes whose objects remember only if this attribute is
@@ -64,8 +64,8 @@ STATEFUL_CLASSES = (
     StatefulClass("crewai", "Crew", memory_attribute="memory", is_agent=True),
     StatefulClass("crewai", "Agent", memory_attribute="memory", is_agent=True),
 )
-"""The known stateful classes. The agents of Pydantic AI, the OpenAI Agents SDK and ADK, and LlamaIndex
-workflows are not listed, because they remember nothing by themselves."""
+"""The known stateful classes. The agents of Pydantic AI, the OpenAI Agents SDK and ADK are not listed, and
+neither are LlamaIndex workflows, because they store no conversation history themselves."""
 
 _MAX_DEPTH = 6
 _MAX_OBJECTS = 2000
@@ -133,7 +133,8 @@ def _stateful_class_of(value: Any) -> StatefulClass | None:
 
 
 def _named_values_in(value: Any) -> NamedValues:
-    """Yield the values that a value leads to, with their names. Values from libraries are excluded."""
+    """Yield the values that can be reached directly from a value, with their names. Values from libraries are
+    excluded."""
     read = next(read for kind, read in _READERS if isinstance(value, kind))
     return read(value)
 
@@ -178,11 +179,11 @@ _READERS: tuple[tuple[Any, Callable[[Any], NamedValues]], ...] = (
     (ModuleType, lambda module: ()),  # _read_code finds the attributes that code reads
     (object, _read_object),
 )
-"""The readers, keyed by type. The first match is used."""
+"""The functions that read a value, keyed by type. The first match is used."""
 
 
 def _read_code(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the globals that code reads, and the attributes that it reads from loaded modules."""
+    """Yield the global variables that code reads, and the attributes that it reads from loaded modules."""
     module: Any = None
     for step in dis.get_instructions(code):
         name = str(step.argval)

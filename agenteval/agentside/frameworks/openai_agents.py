@@ -1,4 +1,5 @@
-"""Run an ``agents.Agent`` of the OpenAI Agents SDK, with its hand-offs and the agents that it uses as tools.
+"""Run an ``agents.Agent`` of the OpenAI Agents SDK, including its hand-offs and the agents that it uses as
+tools.
 
 The SDK's own ``Runner`` runs agents inside tools. The ``Runner`` is therefore the only place where every run
 begins, and where the sessions, token usage and provider calls of all runs are known."""
@@ -45,7 +46,7 @@ _HOSTED = frozenset(
         *("ToolSearchTool", "ProgrammaticToolCallingTool"),
     )
 )
-"""The classes in ``agents.tool`` whose tools run at the provider."""
+"""The classes in ``agents.tool`` whose tools run on the provider's servers."""
 _GUARDRAIL_ERRORS = {
     "InputGuardrailTripwireTriggered": "input guardrail",
     "OutputGuardrailTripwireTriggered": "output guardrail",
@@ -145,7 +146,7 @@ def _handoff_target(handoff: Any) -> Any:
 
 
 def _wrapped_agent(tool: Any) -> Any:
-    """Return the agent that became a tool through ``as_tool``, or ``None`` for any other tool."""
+    """Return the agent that ``as_tool`` converted to a tool, or ``None`` for any other tool."""
     known = getattr(tool, "_agent_instance", None)
     if known is not None or not hasattr(tool, "on_invoke_tool") or not is_agent_tool(tool):
         return known
@@ -166,7 +167,8 @@ def _may_run_other_agents(tool: Any) -> bool:
 
 
 def _is_of_server(tool: Any) -> bool:
-    """Return whether a tool represents the tools of an MCP server that the provider calls."""
+    """Return whether a tool represents the tools of an MCP server that the provider calls
+    (``HostedMCPTool``)."""
     return type(tool).__name__ == "HostedMCPTool"
 
 
@@ -186,8 +188,8 @@ def _to_tool(tool: Any) -> Tool:
 
 
 def _is_hosted(tool: Any) -> bool:
-    """Return whether a tool runs at the provider. Raise ``Refused`` for an unknown tool, and for a tool that
-    acts on this machine in a way that the scenario cannot answer."""
+    """Return whether a tool runs on the provider's servers. Raise ``Refused`` for an unknown tool, and for a
+    tool that acts on this machine in a way that the scenario cannot answer."""
     names = {each.rpartition(".")[2] for each in kinds(tool) if each.startswith("agents.")}
     if names & {"LocalShellTool", "ShellTool"}:
         return getattr(tool, "executor", None) is None
@@ -262,8 +264,8 @@ class OpenAIAgentsConversation:
         return transcript
 
     def _refused_call_ids(self, items: Any) -> set[str]:
-        """Return the ids of calls that did not reach the scenario: the SDK, a guardrail or a person refused
-        these calls, and their tools did not run."""
+        """Return the ids of calls that did not reach the scenario. The tools did not run, because the SDK, a
+        guardrail or a person refused the calls."""
         calls = [_parse_call(item)[0] for item in items if item.type == "tool_call_item"]
         names = {call.id: call.name for call in calls}
         results = [item.raw_item for item in items if item.type == "tool_call_output_item"]
@@ -281,8 +283,8 @@ class OpenAIAgentsConversation:
     # ── copies of agents
 
     def copy(self, agent: Any) -> Any:
-        """Return a copy of an agent for this conversation if its MCP servers, or the servers of an agent that
-        it can reach, must be connected. Otherwise, return the agent itself.
+        """Return a copy of an agent for this conversation if its MCP servers, or the MCP servers of an agent
+        that it can reach, must be connected. Otherwise, return the agent itself.
 
         The copy has the same fields. A constructor written by the author is not called."""
         if not self._needs_connections or not _is_agent(agent):
@@ -334,7 +336,7 @@ class OpenAIAgentsConversation:
         return result
 
     def record_streamed_run(self, agent: Any, result: Any) -> Any:
-        """Record a streamed run inside a tool, whose items do not exist yet."""
+        """Record a streamed run inside a tool. The items of such a run do not exist yet."""
         self._count(result)
         for name in [tool.name for each in _all_agents(agent) for tool in each.tools if _is_hosted(tool)]:
             self._world.note_unseen_calls(
@@ -374,8 +376,8 @@ def _options(deps: Any) -> dict[str, Any]:
 
 
 def _guardrail_message(error: BaseException) -> str:
-    """Return the message to the user from a guardrail that stopped a turn, because the SDK has no text for
-    this case. Return an empty string for any other error."""
+    """Return a message to the user if a guardrail stopped the turn, because the SDK has no text for this
+    case. Return an empty string for any other error."""
     kind = _GUARDRAIL_ERRORS.get(type(error).__name__)
     if not kind:
         return ""
@@ -409,7 +411,7 @@ _READ = frozenset(
         *("tool_search_call_item", "tool_search_output_item"),
     )
 )
-"""The item types that are read or that contain no calls."""
+"""The item types that are supported or that contain no calls."""
 _LOCAL_RESULT_TYPES = ("function_call_output", "custom_tool_call_output", "apply_patch_call_output")
 
 
@@ -453,7 +455,7 @@ ran."""
 
 
 def _parse_call(item: Any) -> tuple[ToolCall, str | None]:
-    """Return a call, along with its result if the call ran at the provider."""
+    """Return a call, along with its result if the call ran on the provider's servers."""
     raw = item.raw_item
     kind = str(_field(raw, "type") or "")
     read = _ARGUMENTS.get(kind)
@@ -475,7 +477,7 @@ _ARGUMENTS: dict[str, Callable[[Any], Any]] = {
 
 
 def _name_of(item: Any, kind: str) -> Any:
-    """Return the name of the called tool. Calls to the SDK's own tools have a type instead of a name."""
+    """Return the name of the called tool. Calls to the SDK's built-in tools have a type instead of a name."""
     if name := _field(item.raw_item, "name"):
         return name
     known = getattr(item, "_resolved_tool_name", None) if kind.endswith("shell_call") else None
@@ -530,7 +532,7 @@ def _plain(value: Any) -> Any:
 
 
 def _needs_connection(agent: Any) -> bool:
-    """Return whether an agent has an unconnected MCP server of a kind that requires a connection."""
+    """Return whether an agent uses an MCP server that requires a connection but is not connected."""
     return any(getattr(server, "session", agent) is None for server in agent.mcp_servers)
 
 

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from ..world import World
 
 _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent")
-"""The agent classes. Versions with the second class are too old, and its agents are refused by name."""
+"""The agent classes. Versions in which agents derive only from the second class are too old. Their agents are
+recognized so that they can be refused by name."""
 _NAME_KEEPING_TOOLSETS = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
 """The wrapper toolsets that preserve the names of the wrapped tools."""
 _INTERNAL = ("", "tool_search")
 """The tools that the framework adds so that a model can find deferred tools."""
 _ONLY_IN_A_RUN = ("", "mcp_server")
-"""Placeholders for tools that a function selects, or that a server at the provider offers."""
+"""Placeholders for tools that a function selects, or that a server on the provider's side offers."""
 _AT_PROVIDER = "builtin-tool-call"
 _READ = frozenset(
     (
@@ -39,7 +40,7 @@ _READ = frozenset(
         *(_AT_PROVIDER, "builtin-tool-return"),
     )
 )
-"""The types of parts in a model's reply that are read or that contain no calls."""
+"""The types of parts in a model's reply that are supported or that contain no calls."""
 
 
 class PydanticAI:
@@ -78,7 +79,7 @@ FRAMEWORK = PydanticAI()
 
 
 def _tools_in(toolset: Any) -> Iterator[Tool]:
-    """Yield the tools in a toolset, as far as they are known before a run."""
+    """Yield the tools in a toolset that are known before a run."""
     kind, mro = type(toolset).__name__, kinds(toolset)
     tools = getattr(toolset, "tools", None)
     if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(tools, dict):
@@ -179,7 +180,7 @@ def _has_output_function(agent: Any, name: str) -> bool:
 
 
 def _capabilities(agent: Any) -> list[Any]:
-    """Return an agent's capabilities (2.x) as a flat list."""
+    """Return an agent's capabilities (Pydantic AI 2.x) as a flat list."""
     found: list[Any] = []
     root = getattr(agent, "_root_capability", None)
     if root is not None:
@@ -221,7 +222,7 @@ def _reply_parts(messages: list[Any]) -> list[Any]:
 
 
 def _at_provider(messages: list[Any]) -> set[str]:
-    """Return the ids of calls that ran at the model's provider."""
+    """Return the ids of calls that ran on the model provider's servers."""
     return {part.tool_call_id for part in _reply_parts(messages) if part.part_kind == _AT_PROVIDER}
 
 

@@ -1,10 +1,10 @@
-"""Find the adapter that runs an object of an agent framework.
+"""Find the adapter that runs a framework object.
 
 An adapter is registered under the import name of the package that defines the framework's classes. Therefore,
 no adapter is imported for the author's own functions and objects. Adapters, including the built-in adapters,
-are entry points in one group. An agent's own interpreter does not have agenteval installed: there, the
-built-in adapters are the modules next to this module. Adapters from other packages take precedence, so that a
-user can replace a built-in adapter."""
+are entry points in one group. An agent's own interpreter does not have agenteval installed. In that
+interpreter, the built-in adapters are the modules in this module's package. Adapters from other packages take
+precedence, so that a user can replace a built-in adapter."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ BUILT_IN = {
     "smolagents": "smolagents",
     "strands": "strands",
 }
-"""The modules next to this module that define a ``FRAMEWORK``, keyed by the framework's package."""
+"""The modules in this package that define a ``FRAMEWORK``, keyed by the framework's package."""
 
 _NEEDED = ("name", "package", "supports", "matches", "tools", "runs_own_code", "open")
 
 
 def framework_of(obj: Any) -> Framework | None:
-    """Return the framework of an object or of a class's instances, or ``None`` if the object does not belong
-    to a framework."""
+    """Return the framework of an object or, for a class, the framework of its instances. Return ``None`` if
+    the object does not belong to a framework."""
     cls = obj if inspect.isclass(obj) else type(obj)
     modules = [str(each.__module__) for each in cls.__mro__ if each.__module__ != "builtins"]
     if not modules:
@@ -64,7 +64,7 @@ def _is_within(module: str, package: str) -> bool:
 
 @lru_cache(maxsize=None)
 def _registered(_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Return all adapters that can be found on a path, in order of precedence."""
+    """Return all adapters that can be found on an import path, in order of precedence."""
     from importlib.metadata import EntryPoint  # slower to import than the rest of this package
 
     found = sorted(_entry_points(), key=lambda entry: (entry.name, entry.value))
@@ -102,7 +102,7 @@ def _entry_points_of(package: Any) -> list[EntryPoint]:
 def _load_adapter(entry: EntryPoint, obj: Any) -> Framework | None:
     """Return the adapter for an entry point if the adapter can run the object.
 
-    An adapter that cannot decide also claims the object, because the object's tools would run if it were
+    An adapter that fails to decide also claims the object, because the object's tools would run if it were
     treated as a different kind of agent."""
     try:
         found = entry.load()

@@ -1,4 +1,4 @@
-"""Extract the answer from a framework's result that the author's function returns unchanged."""
+"""Extract the answer from a framework result that the author's function returns unchanged."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _ANSWERS: dict[str, Callable[[Any], Any]] = {
 
 
 def extract_answer(value: Any) -> Any:
-    """Return the answer in a framework's result, either as an unchanged string or as JSON for an object.
-    Return any other value unchanged."""
+    """Return the answer in a framework result. A string is returned unchanged, and an object is returned as
+    JSON. Return any other value unchanged."""
     if isinstance(value, (str, dict, list, tuple, type)) or value is None:
         return value
     read = next((_ANSWERS[kind] for kind in kinds(value) if kind in _ANSWERS), None)

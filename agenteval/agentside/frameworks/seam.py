@@ -2,8 +2,8 @@
 
 An adapter is a module that defines an object named ``FRAMEWORK``. It writes plain dicts with a ``Transcript``
 and uses only the standard library and the syntax of Python 3.8, because it is also run by path in the agent's
-own interpreter (``agentside/start.py``). An adapter imports its framework inside functions, when there is an
-object of the framework. ``registry`` selects the adapter for an object."""
+own interpreter (``agentside/start.py``). An adapter imports its framework inside functions, once it has
+received a framework object. ``registry`` selects the adapter for an object."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         name: str
         """The framework's name, as used in messages."""
         package: str
-        """The distribution whose version is the framework's version."""
+        """The distribution whose version is used as the framework's version."""
         supports: str
         """The tested versions, such as "0.6 to 1.2"."""
 
@@ -33,45 +33,45 @@ if TYPE_CHECKING:
             anything nor call the object."""
 
         def tools(self, obj: Any) -> list[Tool]:
-            """Return the tools of the agent and of the agents below it, before anything runs.
+            """Return the tools of the agent and of its subordinate agents, before anything runs.
 
             Exclude tools for the framework's own use, such as a final answer or a hand-off. ``MORE`` in the
             list means that there may be further tools."""
 
         def runs_own_code(self, obj: Any) -> bool:
             """Return whether the agent runs the author's own code outside tools, such as a node in a graph or
-            a method in a subclass. Such code may run a tool without the adapter. The code in tools does not
-            count, since the scenario answers instead."""
+            a method in a subclass. Such code may run a tool without the adapter. Code inside tools is
+            ignored, since the scenario answers the calls to these tools."""
 
         def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
             """Return a conversation that has its own copy of the agent and uses the world for its tools.
             Raise ``Refused`` if this is impossible.
 
             Nothing is started yet. Before a run, a conversation is opened once as a check and closed again.
-            If there will be dependencies, ``deps`` is ``LATER`` in this check."""
+            During this check, ``deps`` is ``LATER`` if dependencies will be supplied later."""
 
     class FrameworkConversation(Protocol):
-        """A conversation with an object of a framework."""
+        """A conversation with a framework object."""
 
         async def reply(self, text: str) -> dict[str, Any]:
             """Run one turn. Return ``messages``, ``usage`` and ``agent``. ``messages`` contains only the
-            messages of this turn in OpenAI's format: calls, results and the answer. A result that is an error
-            has ``status: error``. ``usage`` is the token usage of this turn, or ``None``. ``agent`` is the
+            messages of this turn in OpenAI's format: calls, results and the answer. An error result has
+            ``status: error``. ``usage`` is the token usage of this turn, or ``None``. ``agent`` is the
             speaker for messages that do not name an agent.
 
             The framework's own exceptions propagate; ``with_partial`` attaches the part of the turn that
-            preceded the exception. The world and the messages receive arguments as the model wrote them. A
-            call that did not reach the world, and that has no result or an error as its result, was refused
-            before any tool ran. ``elsewhere`` contains the ids of calls that ran outside the world, either in
-            a node with the author's code or at the provider. ``unknown`` contains the names of tools that the
-            framework refused because the agent has no tool with that name. It is used if ``tools`` may be
+            preceded the exception. The world and the messages receive arguments as the model wrote them. If a
+            call did not reach the world, and has no result or an error result, it was refused before any tool
+            ran. ``elsewhere`` contains the ids of calls that ran outside the world, either in a node with the
+            author's code or on the provider's servers. ``unknown`` contains tool names that the framework
+            refused because the agent has no tools with these names. ``unknown`` is used if ``tools`` may be
             incomplete."""
 
         async def close(self) -> None: ...
 
 
 class Refused(Exception):  # noqa: N818
-    """Raised for an author's mistake that is detected before anything runs."""
+    """Raised for a mistake by the author that is detected before anything runs."""
 
     agenteval_kind = "author"
 
@@ -101,11 +101,11 @@ class Tool(NamedTuple):
     description: str = ""
     parameters: dict[str, Any] | None = None
     hosted: bool = False
-    """True if the tool runs at the provider, so that agenteval cannot answer its calls."""
+    """True if the tool runs on the provider's servers, so that agenteval cannot answer its calls."""
     hints: dict[str, bool] = {}
     """The tool's own description of its effects. See ``hints_of``."""
     is_agent: bool = False
-    """True if the tool is another agent, which runs unless the tool is mocked."""
+    """True if the tool is another agent. The agent runs unless the tool is mocked."""
 
 
 _HINTS = {"readOnlyHint": "read_only_hint", "destructiveHint": "destructive_hint"}
@@ -145,10 +145,10 @@ _MAX_FUNCTIONS = 200
 
 
 def may_reach(function: Any, fits: Callable[[Any], bool], package: str) -> bool:
-    """Return whether a function refers to a matching value, directly or through the functions that it names.
-    Such a value is, for example, an agent or an agent class that the function may run.
+    """Return whether a function refers to a matching value, directly or through the functions that it refers
+    to. Such a value is, for example, an agent or an agent class that the function may run.
 
-    Nothing is called. Functions in the framework's ``package`` are not read."""
+    Nothing is called. Functions in the framework's ``package`` are not examined."""
     waiting: list[Any] = [function]
     seen: set[int] = set()
     while waiting and len(seen) < _MAX_FUNCTIONS:
@@ -189,14 +189,15 @@ def _is_code_of(cls: type, value: Any) -> bool:
 
 
 def kinds(obj: Any) -> list[str]:
-    """Return the classes of an object as ``module.Class``, starting with the object's own class. For a class,
-    return the classes of its instances."""
+    """Return the classes of an object, including base classes, as ``module.Class``, starting with the
+    object's own class. For a class, return the classes of its instances."""
     cls = obj if inspect.isclass(obj) else type(obj)
     return [f"{each.__module__}.{each.__qualname__}" for each in cls.__mro__]
 
 
 def walk_tree(obj: Any, below: Callable[[Any], Iterable[Any]]) -> Iterator[Any]:
-    """Yield an object and everything ``below`` it at any depth, nearest first, and each object once."""
+    """Yield an object and all of its descendants according to ``below``, nearest first. Yield each object
+    only once."""
     found = [obj]
     for each in found:
         yield each
@@ -231,7 +232,8 @@ def version_of(package: str) -> str:
 
 
 def unsupported_version_error(framework: Framework, missing: str) -> Refused:
-    """Return the error for a framework version that lacks ``missing``, which the adapter requires."""
+    """Return the error for a framework version that lacks ``missing``, which is a feature that the adapter
+    requires."""
     installed = f"{framework.package} {version_of(framework.package)}".strip()
     what = f"{installed}: {missing} not found; agenteval supports {framework.supports}"
     return Refused(what, "use a function as the target (docs/agents.md)")

@@ -1,5 +1,5 @@
-"""Run a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent`` of smolagents, along with its
-managed agents.
+"""Run a smolagents ``ToolCallingAgent``, ``CodeAgent`` or other ``MultiStepAgent``, along with its managed
+agents.
 
 Each conversation has copies of the agents, with their own memory, state and interpreter. A turn runs in a
 thread, since the framework is synchronous."""
@@ -41,7 +41,7 @@ _AGENT = "smolagents.agents.MultiStepAgent"
 _LOCAL = "smolagents.local_python_executor.LocalPythonExecutor"
 _QUIET = -1
 _NO_TYPES = ("any", "image", "audio")
-"""The input types that do not exist in JSON Schema."""
+"""The input types of smolagents that do not exist in JSON Schema."""
 
 
 class _Smolagents:
@@ -175,8 +175,8 @@ class SmolagentsConversation:
         return new
 
     def _callbacks(self, agent: Any, new: Any) -> Any:
-        """Return the agent's callbacks, with the original's monitor replaced by the copy's monitor, and an
-        additional callback that records the calls and usage of each step."""
+        """Return the agent's callbacks. The copy's monitor replaces the original's monitor, and an additional
+        callback records the calls and usage of each step."""
 
         def rebind(callback: Any) -> Any:
             return (
@@ -203,16 +203,16 @@ class SmolagentsConversation:
         return registry
 
     def _collect_calls(self) -> None:
-        """Store the calls of the current step. Calls made by agents below are excluded, because they are
+        """Store the calls of the current step. Calls made by managed agents are excluded, because they are
         nested in another call."""
         step = self._agent.step_number
         done = [each for each in self._world.take_answered_calls() if not each.is_inner]
         self._calls += [_AnsweredCall(step, each.name, each.args, str(each.result)) for each in done]
 
     def _note_imports(self, code: str) -> None:
-        """Note the modules that code imports, because the code may call these modules, and later steps can
-        still use them. Modules that the framework always allows are not noted, because they have no external
-        effects."""
+        """Note the modules that code imports. The code may call these modules, and later steps can still use
+        them. Modules that the framework always allows are not noted, because they have no external effects.
+        """
         from smolagents.utils import BASE_BUILTIN_MODULES
 
         new = (each for each in _imports_of(code) if each.partition(".")[0] not in BASE_BUILTIN_MODULES)

@@ -7,7 +7,7 @@ behaves as before. If the scenario mocks a tool, the scenario answers the call, 
 runs.
 
 To add a hook, add a module with a function ``install(module)`` to this package. In ``HOOKS``, list the
-framework's modules that contain the code to patch. Add ``PACKAGES`` to the module if the framework's code is
+framework modules that contain the code to patch. Add ``PACKAGES`` to the module if the framework's code is
 spread over several packages. A hook uses only public attributes, and is tested with the oldest and the newest
 supported release (``.ci/frameworks.py``)."""
 
@@ -63,13 +63,13 @@ def install() -> None:
 
 
 def list_failures() -> list[str]:
-    """Return a sentence for each framework that could not be hooked. Calls to this framework's tools are not
+    """Return a sentence for each framework that could not be hooked. Calls to that framework's tools are not
     intercepted."""
     return list(_failed.values())
 
 
 def is_hooked(module: str) -> bool:
-    """Return whether a framework's module or a module below it was hooked."""
+    """Return whether a framework module or a module below it was hooked."""
     return any(name == module or name.startswith(module + ".") for name in _installed)
 
 
@@ -80,8 +80,8 @@ def hooked_packages() -> tuple[str, ...]:
 
 
 def _packages(name: str) -> Sequence[str]:
-    """Return the packages that a hook declares (``PACKAGES``). Otherwise, return the outermost package that
-    is not just a namespace package."""
+    """Return the packages that a hook declares (``PACKAGES``). If a hook declares none, return the outermost
+    package that is not just a namespace package."""
     if declared := getattr(sys.modules.get(f"{__name__}.{HOOKS[name]}"), "PACKAGES", ()):
         return tuple(declared)
     parts = name.split(".")

@@ -19,8 +19,8 @@ def install(module: Any) -> None:
 
 
 def _change(tool_class: Any, check: Any, real: Any) -> Any:
-    """Patch ``invoke`` so that the framework itself refuses invalid arguments, with its own message, before a
-    tool runs."""
+    """Patch ``invoke`` so that the framework itself still refuses invalid arguments, with its own message,
+    before a tool runs."""
     ask = hook("Microsoft's Agent Framework", _read, _give)(real)
 
     @functools.wraps(real)
@@ -67,7 +67,7 @@ def find_wrapped_agent(tool: Any) -> Any:
 
 
 def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """Return the answer in the framework's form, which marks an error with the prefix ``Error:`` or with an
-    exception."""
+    """Return the answer in the framework's form. The framework represents an error either by an exception or
+    by text with the prefix ``Error:``."""
     value = f"Error: {answer.failure}" if answer.is_error else answer.value
     return value if kwargs.get("skip_parsing") else tool.parse_result(value)

@@ -14,8 +14,8 @@ _BENCH = ("name", "arguments", "cancellation_token", "call_id")
 _TOOL = ("args", "cancellation_token", "call_id")
 _NO_CALL: tuple[str, Any, str] = ("", None, "")
 _IN_BENCH: ContextVar[tuple[str, Any, str]] = ContextVar("agenteval_autogen_call", default=_NO_CALL)
-"""The name, arguments and id of the current call in a workbench, which may use a different name for the tool.
-"""
+"""The name, arguments and id of the current call in a workbench. The workbench may use a different name for
+the tool."""
 
 
 class _AnswerText(str):
@@ -23,7 +23,8 @@ class _AnswerText(str):
 
 
 class AutoGenToolError(Exception):
-    """Raised when a tool fails. The framework passes the message to the model, marked as an error."""
+    """Raised when a tool fails. The framework passes the exception's message, marked as an error, to the
+    model."""
 
 
 def install(module: Any) -> None:

@@ -53,7 +53,7 @@ def _read(tool: Any, original: Any, arguments: Any) -> HookedCall | None:
 
 
 def name_of(tool: Any) -> str:
-    """Return a tool's name as a model sees it. For example, "Get order" becomes get_order."""
+    """Return a tool's name as a model sees it. For example, ``Get order`` becomes ``get_order``."""
     from crewai.utilities.string_utils import sanitize_tool_name
 
     return str(sanitize_tool_name(tool.name))

@@ -14,7 +14,7 @@ _OWN_TOOLS = (
     "transfer_to_agent", "set_model_response", "exit_loop", "finish_task",
     "adk_request_confirmation", "adk_request_credential", "adk_request_input",
 )  # fmt: skip
-"""The internal tools through which the framework makes calls for its own use."""
+"""The framework's internal tools, whose calls are for its own use."""
 _AGENT_TOOLS = ("AgentTool", "_TaskAgentTool")
 
 
@@ -26,8 +26,8 @@ def install(module: Any) -> None:
 
 
 def is_adk_builtin(tool: Any) -> bool:
-    """Return whether a tool belongs to the framework's own control flow, so that calls to the tool do not
-    count as the agent's calls."""
+    """Return whether a tool is part of the framework's own control flow, so that calls to the tool are not
+    counted as the agent's calls."""
     function = getattr(tool, "func", None)
     is_theirs = type(tool).__module__.startswith(_PACKAGE) and (
         function is None or (getattr(function, "__module__", None) or "").startswith(_PACKAGE)
@@ -48,7 +48,7 @@ def _read(tool: Any, _args: Any, kwargs: Any) -> HookedCall | None:
 
 def _make_proxy(tool: Any, ask: Any) -> Any:
     """Return a copy of the tool that calls ``ask``. Return ``None`` if the tool does more than call its
-    function, such as requesting credentials first."""
+    function, for example if it requests credentials first."""
     from google.adk.tools import FunctionTool
 
     if getattr(type(tool), "run_async", None) is not FunctionTool.run_async:

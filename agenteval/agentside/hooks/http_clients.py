@@ -1,4 +1,4 @@
-"""Hook httpx and httpx2, through which model clients send requests, by patching ``Client.send`` and
+"""Hook ``httpx`` and ``httpx2``, through which model clients send requests, by patching ``Client.send`` and
 ``AsyncClient.send``."""
 
 from __future__ import annotations

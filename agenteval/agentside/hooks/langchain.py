@@ -13,8 +13,8 @@ from .langchain_tools import find_argument_error, is_agent, is_handoff, model_ar
 from .tool_methods import HookedCall, hook, patch_subclasses
 
 PACKAGES = ("langgraph", "langchain", "langchain_classic", "deepagents")
-"""The packages whose loops call models. An author's own loop over a LangChain chat model is outside these
-packages."""
+"""The packages that contain loops that call models. If the author writes a loop around a LangChain chat
+model, that loop is outside these packages."""
 
 
 def install(module: Any) -> None:
@@ -48,7 +48,7 @@ def _give(real: Any, tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _skip_thread(base: Any, real: Any) -> Any:
-    """Patch the method so that a mocked tool bypasses the thread in which LangChain awaits synchronous tools.
+    """Patch the method so that a mocked tool bypasses the thread in which LangChain runs synchronous tools.
     In that thread, the order of simultaneous calls would be unknown."""
 
     def chosen(tool: Any) -> Any:

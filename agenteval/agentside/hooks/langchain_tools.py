@@ -128,7 +128,7 @@ def _is_graph(value: Any) -> bool:
 
 
 def is_handoff(tool: Any) -> bool:
-    """Return whether a tool belongs to the graph's control flow, because it hands over to another agent or
+    """Return whether a tool is part of the graph's control flow, because it hands over to another agent or
     maintains a to-do list. A handwritten hand-off is recognized by the name of the target agent."""
     function = wrapped_function(tool)
     if str(getattr(function, "__module__", "")) in _STATE_TOOL_MODULES or _HANDOFF_METADATA in (
@@ -146,7 +146,7 @@ def plain_name(name: str) -> str:
 
 
 def _destinations(function: Any) -> list[str]:
-    """Return the targets in the ``Command`` that a function returns."""
+    """Return the targets in the ``Command`` objects that a function returns."""
     known = {**getattr(function, "__globals__", {}), **closure_variables(function)}
     return [
         found

@@ -1,5 +1,5 @@
-"""Hook LlamaIndex by patching ``call`` and ``acall`` of its tools, and ``__call__`` of tools that define
-neither method."""
+"""Hook LlamaIndex by patching ``call`` and ``acall`` in its tool classes, and ``__call__`` in tool classes
+that define neither method."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _find_argument_error(tool: Any, args: Any, kwargs: Any) -> str:
 
 
 def _args(tool: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Return the arguments that the model supplies, excluding arguments from the framework."""
+    """Return the arguments that the model supplies, excluding arguments that the framework adds."""
     hidden = {getattr(tool, "ctx_param_name", None), *getattr(tool, "partial_params", ())}
     properties = tool.metadata.get_parameters_dict().get("properties", {}) if args else {}
     bound = bind_arguments(properties, args, kwargs)

@@ -1,5 +1,5 @@
-"""Hook Model Context Protocol (MCP) clients by patching ``ClientSession.call_tool`` (``tools/call``), in any
-client and over any transport."""
+"""Hook Model Context Protocol (MCP) clients by patching ``ClientSession.call_tool`` (``tools/call``), for any
+client and any transport."""
 
 from __future__ import annotations
 

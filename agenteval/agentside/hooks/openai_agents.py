@@ -23,8 +23,7 @@ def install(module: Any) -> None:
 
 
 def _change(real: Any) -> Any:
-    """Patch the function so that invalid arguments are refused before the function runs, as in the SDK
-    itself."""
+    """Patch the function so that the SDK itself still refuses invalid arguments before the function runs."""
     ask = hook(LAYER, _read, _give)(real)
 
     def invoke(tool: Any, context: Any, raw_arguments: Any) -> Any:
@@ -67,7 +66,7 @@ def _is_run_of_agent(value: Any) -> bool:
 
 
 def _find_argument_error(tool: Any, arguments: Any) -> Any:
-    """Return the reason why the SDK refuses the arguments, if the release exposes the function for checking
+    """Return the reason why the SDK refuses the arguments, if the release exposes the function that checks
     them."""
     function = getattr(tool, "__wrapped__", None)
     if function is None:
@@ -93,8 +92,8 @@ def _give(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 async def _failure_output(tool: Any, context: Any, error: Any, words: str = "") -> Any:
     """Return the text that the model receives for an error, according to the tool author's settings.
 
-    If the author set nothing, return ``words``, the text of a mock, because the SDK's own sentence may not
-    contain this text. Raise the error if the settings require that the run ends."""
+    If the author set nothing, return ``words``, which is the text of a mock, because the SDK's own sentence
+    may not contain this text. Raise the error if the settings require the run to end."""
     from agents import tool as tools
 
     error = error or RuntimeError(words)

@@ -1,5 +1,5 @@
-"""Hook the OpenAI Agents SDK for computer use. Each action counts as one call, and so does taking a
-screenshot."""
+"""Hook the OpenAI Agents SDK for computer use. Each action, including taking a screenshot, counts as one
+call."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def _read(action: str, computer: Any, args: Any, kwargs: Any) -> HookedCall:
 
 
 def _give(action: str, computer: Any, answer: Any, args: Any, kwargs: Any) -> Any:
-    """Return the answer for a computer, which cannot report errors. For an error, nothing happens and the
-    screen is empty."""
+    """Return the answer in the form that a computer returns. A computer cannot report errors, so an error is
+    represented by an empty screen."""
     return ("" if answer.is_error else answer.text) if action == "screenshot" else None

@@ -1,5 +1,5 @@
-"""Hook the OpenAI Agents SDK for tools that act on this machine from the model's text, such as a shell or a
-patch tool."""
+"""Hook the OpenAI Agents SDK for tools that act on this machine according to the model's text, such as a
+shell or a patch tool."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _read_shell(tool: Any, args: Any, kwargs: Any) -> HookedCall:
 
 
 def shell_arguments(action: Any) -> dict[str, Any]:
-    """Return the shell commands as arguments of the call."""
+    """Return the shell commands in the form of call arguments."""
     many = getattr(action, "commands", None)
     return {"commands": list(many)} if many is not None else {"command": list(getattr(action, "command", ()))}
 
@@ -49,7 +49,7 @@ def _read_patch(tool: Any, args: Any, kwargs: Any) -> HookedCall:
 
 
 def file_patch_arguments(operation: Any) -> dict[str, Any]:
-    """Return the operation on a file as arguments of a patch call."""
+    """Return the file operation of a patch call in the form of call arguments."""
     values = {name: getattr(operation, name, None) for name in ("type", "path", "diff", "move_to")}
     return {name: value for name, value in values.items() if value is not None}
 

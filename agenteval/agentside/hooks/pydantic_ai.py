@@ -40,7 +40,7 @@ def _model_arguments(context: Any, call_id: str, default: Any) -> Any:
 
 def _give(toolset: Any, answer: Any, args: Any, kwargs: Any) -> Any:
     """Return the answer. An error is raised as a framework exception if the release has an exception that
-    does not use up retries. Otherwise, the error is returned as text."""
+    does not use up a retry. Otherwise, the error is returned as text."""
     from pydantic_ai import exceptions
 
     failed = getattr(exceptions, _FAILED, None)

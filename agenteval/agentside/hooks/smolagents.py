@@ -34,15 +34,15 @@ def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
 
 
 def _checks_own_arguments(tool: Any) -> bool:
-    """Return whether a tool has its own way of handling arguments."""
+    """Return whether a tool handles its arguments in its own way."""
     from smolagents.tools import Tool
 
     return type(tool).__call__ is not Tool.__call__ or hasattr(tool, "skip_forward_signature_validation")
 
 
 def _find_argument_error(inputs: Any, arguments: Any) -> str:
-    """Return the error with which the framework refuses the arguments of a call that it makes itself, or an
-    empty string if the arguments are valid."""
+    """Return the error with which the framework refuses the arguments of a call that the framework itself
+    makes, or an empty string if the arguments are valid."""
     for name in arguments:
         if name not in inputs:
             return f"Argument {name} is not in the tool's input schema"

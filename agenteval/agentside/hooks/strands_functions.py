@@ -1,4 +1,4 @@
-"""Hook Strands by patching ``DecoratedFunctionTool.__call__``, for decorated tools that code calls as plain
+"""Hook Strands by patching ``DecoratedFunctionTool.__call__``, for decorated tools that are called as plain
 functions."""
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def _patch_call(real: Any) -> Any:
 
 
 def _read(tool: Any, args: Any, kwargs: Any) -> HookedCall | None:
-    """Return the call to a decorated tool as a call to a plain function. The function runs unless the
-    scenario mocks it."""
+    """Return the ``HookedCall`` for a decorated tool that is called as a plain function. The function runs
+    unless the scenario mocks it."""
     world = worlds.current_world()
     if is_strands_builtin(tool) or (world is not None and world.target is tool):
         return None

@@ -1,4 +1,5 @@
-"""Patch the field in which each tool stores the object that runs it, to call the tool world first."""
+"""Patch the field in which each tool stores the object that runs the tool, so that the tool world is called
+first."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ def patch_field(
 
 
 class PatchedField:
-    """A stand-in for the object in a tool's field. The stand-in looks the same from outside but behaves
-    differently."""
+    """A stand-in for the object in a tool's field. It has the attributes of that object, but its methods are
+    patched."""
 
     def __init__(self, tool: Any, value: Any, change: Callable[[Any], Any], methods: tuple[str, ...]) -> None:
         self._agenteval_tool = tool

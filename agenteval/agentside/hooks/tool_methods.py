@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class HookedCall(NamedTuple):
-    """A tool call as its framework makes it."""
+    """A tool call as made by the framework."""
 
     name: str
     args: Any
     """The arguments as the model wrote them, as a dict or as JSON text. Arguments that the framework injects
     are excluded."""
     call_id: str = ""
-    """The model's id for the call. Empty if the framework does not pass the id on."""
+    """The model's id for the call. Empty if the framework does not provide the id."""
     key: Any = None
     """The key that identifies the same call at inner levels, where a method calls the method of its base
     class or of a wrapped object. The default is the call's id or, if there is no id, the tool."""
@@ -42,7 +42,7 @@ class HookedCall(NamedTuple):
 
 
 class _ActiveCall(NamedTuple):
-    """A running call that is left to the agent."""
+    """A running call that the scenario leaves to the agent."""
 
     layer: str
     key: Any
@@ -80,7 +80,7 @@ def enter_direct_call(name: str, args: Any) -> Iterator[None]:
 
 
 class ToolFailedError(Exception):
-    """Raised when the agent's own tool reported an error through its return value. The text of the error is
+    """Raised when the agent's own tool reports an error through its return value. The text of the error is
     recorded."""
 
 
@@ -258,8 +258,8 @@ async def _await_if_needed(value: Any) -> Any:
 
 
 def as_async_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return ``change`` for a method that callers await, even if a class implements the method as a plain
-    function. Such a function is decorated or delegates to another object."""
+    """Return ``change`` for a method that callers await. A class may implement such a method as a plain
+    function that is decorated or that delegates to another object."""
 
     def change_any(real: Any) -> Any:
         @functools.wraps(real)
@@ -272,7 +272,7 @@ def as_async_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def as_stream_patch(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return ``change`` for a method that returns events for callers to iterate over."""
+    """Return ``change`` for a method that returns events over which callers iterate."""
 
     def change_any(real: Any) -> Any:
         @functools.wraps(real)
@@ -301,7 +301,7 @@ def _is_same(outer: _ActiveCall, active: _ActiveCall, is_mocked: bool) -> bool:
     """Return whether a call is part of a call that is already known.
 
     This is the case if the call comes from the method of a base class, from a tool that wraps another tool
-    under its name, or from a framework's tool that delegates to the layer below. A mocked call with a
+    with the same name, or from a framework's tool that delegates to the layer below. A mocked call with a
     different name is not the same call, because ids may come from another agent's model."""
     has_name = outer.call.name == active.call.name
     if is_mocked and not has_name:
@@ -319,7 +319,8 @@ def _is_same(outer: _ActiveCall, active: _ActiveCall, is_mocked: bool) -> bool:
 
 
 def _ends_with(name: str, mcp_name: str) -> bool:
-    """Return whether a framework's name for a tool is the MCP server's name for the tool with a prefix."""
+    """Return whether a framework's tool name consists of a prefix and the MCP server's tool name. Case and
+    punctuation are ignored."""
     framework_name, server_name = ("".join(filter(str.isalnum, each)).lower() for each in (name, mcp_name))
     return bool(server_name) and framework_name.endswith(server_name)
 
@@ -329,7 +330,7 @@ _PASSTHROUGH_CALLS: dict[int, _ActiveCall] = {}
 
 
 def _passthrough_calls() -> list[_ActiveCall]:
-    """Return the running calls that are left to an agent. An MCP client may send such calls from its own
+    """Return the running calls that are left to the agents. An MCP client may send such calls from its own
     task, which serves many conversations and does not know which conversation a call belongs to."""
     with _LOCK:
         return [each for each in _PASSTHROUGH_CALLS.values() if each.layer != MCP_LAYER]
@@ -435,6 +436,6 @@ def patch_subclasses(base: Any, names: tuple[str, ...], change: Callable[[Any], 
 
 
 def bind_arguments(parameters: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call, keyed by parameter name and in the order of the parameters."""
+    """Return the arguments of a call, keyed by parameter name and in parameter order."""
     names = list(parameters)
     return {**{names[at]: value for at, value in enumerate(args) if at < len(names)}, **kwargs}

@@ -1,8 +1,8 @@
-"""Classify exceptions from client libraries: network failure, refused access, timeout.
+"""Classify exceptions from client libraries as network failures, refused access or timeouts.
 
 There are too many such libraries to import all of them for ``isinstance`` checks. Exceptions are classified
 by class name, by HTTP status and by the exceptions that they wrap. Error messages are not examined, because
-anyone may write any words in a message."""
+their wording is arbitrary."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def is_final(error: BaseException) -> bool:
     """Return whether a retry is pointless or risky.
 
     A retry is pointless if it would fail in the same way (no access, an unknown host, an invalid
-    certificate). A retry is risky if it might repeat a request that was sent before the connection broke."""
+    certificate). A retry is risky if it might repeat a request that was sent before the connection was lost.
+    """
     return any(map(_is_final, _wrapped_errors(error)))
 
 
@@ -88,7 +89,7 @@ def _is_final(error: BaseException) -> bool:
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Return whether an exception reports a response that did not arrive in time."""
+    """Return whether an exception reports that a response did not arrive in time."""
     return any(map(_is_late, _wrapped_errors(error)))
 
 
@@ -122,8 +123,8 @@ def _is_no_connection(error: BaseException) -> bool:
 
 
 def _is_no_network(error: BaseException) -> bool:
-    """Return whether the server could not be reached at all or in time. A ``URLError`` is raised before the
-    server can answer."""
+    """Return whether the server could not be reached, or could not be reached in time. A ``URLError`` is
+    raised before the server can answer."""
     if isinstance(error, OSError) and error.errno in _NO_NETWORK:
         return True
     is_early = "URLError" in _class_names(error) and isinstance(_safe_getattr(error, "reason"), TimeoutError)
@@ -140,7 +141,8 @@ def _is_refused(error: BaseException) -> bool:
 
 
 def _statuses(error: Exception) -> Iterator[Any]:
-    """Yield the attributes in which libraries store the status, from the exception and its response."""
+    """Yield the values of the attributes in which libraries store the status, from the exception and its
+    response."""
     response = _safe_getattr(error, "response")
     yield from (_safe_getattr(error, name) for name in ("status_code", "status", "code"))
     yield from (_safe_getattr(response, name) for name in ("status_code", "status"))

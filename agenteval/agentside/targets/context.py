@@ -1,4 +1,5 @@
-"""The second argument of a Python agent, used both in agenteval's process and in the agent's own process."""
+"""The second argument of a Python agent, which is used both in agenteval's process and in the agent's own
+process."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _BLOCKS: ContextVar[bool] = ContextVar("agenteval_blocks_its_loop", default=Fals
 
 def is_loop_blocked() -> bool:
     """Return whether the current call blocks the event loop that runs the agent and all of the author's async
-    code. Nothing on that loop can then finish before the call does."""
+    code. In that case, nothing on the loop can finish before the call does."""
     return _BLOCKS.get()
 
 
@@ -64,13 +65,13 @@ class Context:
     epoch: int
     """The zero-based index of this conversation among the conversations with the same scenario."""
     seed: int
-    """The random seed of this conversation, with 63 bits."""
+    """The 63-bit random seed of this conversation."""
     turn: int
     """The zero-based index of the user's message."""
     on_direct_call: Callable[[Any, Any], None] = staticmethod(lambda name, args: None)
     """A callback that receives each call that the agent's code makes through this context."""
     has_listed_tools = False
-    """True if the agent has read ``tools``. The agent then knows no other tools."""
+    """True if the agent has read ``tools``. In that case, the agent knows no other tools."""
 
     def __init__(
         self,
@@ -110,8 +111,8 @@ class Context:
                 raise SystemExit(CONVERSATION_OVER) from None  # ends a thread silently
 
     def request_known_call(self, name: str, args: Any, batch: int) -> Future[ToolAnswer]:
-        """Call a tool that the agent is known to have. If the scenario does not answer the call, the scenario
-        author made a mistake, not the agent."""
+        """Call a tool that the agent is known to have. If the scenario does not answer the call, the mistake
+        is the scenario author's, not the agent's."""
         return self.request_call(name, args, batch)
 
     def mocks(self, name: str) -> bool:

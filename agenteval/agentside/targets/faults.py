@@ -28,7 +28,7 @@ class QuitError(RuntimeError):
 
 
 class CancelledUserCodeError(RuntimeError):
-    """Raised when the author's code is cancelled for a reason other than a cancellation by agenteval."""
+    """Raised when the author's code is cancelled, but not by agenteval."""
 
 
 @contextlib.contextmanager
@@ -44,8 +44,8 @@ def contain_exits() -> Iterator[None]:
 
 
 def describe_error(error: BaseException) -> str:
-    """Format an exception as ``ValueError: text (agent.py:12, in answer)``, with the innermost location that
-    is outside agenteval and libraries."""
+    """Format an exception as ``ValueError: text (agent.py:12, in answer)``, with the innermost location
+    outside agenteval and libraries."""
     if isinstance(error, QuitError) and error.__cause__:
         return describe_error(error.__cause__)
     try:
@@ -82,7 +82,7 @@ class ErrorClassification(NamedTuple):
     """``exception`` or ``timeout`` if the agent is at fault, ``infrastructure`` if the agent is not at fault,
     or ``author`` if the author is at fault."""
     is_final: bool = False
-    """For infrastructure failures, the same as ``is_final`` in ``core.errors.InfrastructureError``."""
+    """The value of ``is_final`` in ``core.errors.InfrastructureError``, for infrastructure failures."""
 
 
 def classify_error(error: BaseException) -> ErrorClassification:
@@ -91,7 +91,7 @@ def classify_error(error: BaseException) -> ErrorClassification:
     The agent is at fault unless the exception reports an infrastructure failure, which would affect any
     agent: a problem with the network, with access, or with a provider that is down. An exception that was
     raised ``from`` an infrastructure failure also counts as an infrastructure failure. An exception that was
-    raised while such a failure was handled, but without ``from``, does not."""
+    raised while such a failure was being handled, but without ``from``, does not."""
     causes = list(_leaf_errors(error))
     if kind := getattr(causes[0], "agenteval_kind", ""):  # agenteval's own exceptions declare it
         # Final, because a retry would hide that calls were missed.
@@ -111,8 +111,8 @@ def get_partial_reply(error: BaseException) -> Any:
     """Return the part of the turn that the agent completed before the exception, in any form that an answer
     may have.
 
-    The partial reply is attached to the exception or to an exception that caused it. Return ``None`` if there
-    is no partial reply."""
+    The partial reply is attached to the exception or to one of its causes. Return ``None`` if there is no
+    partial reply."""
     found: BaseException | None = error
     seen: set[int] = set()
     while found is not None and id(found) not in seen:

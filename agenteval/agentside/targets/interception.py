@@ -35,7 +35,8 @@ class ToolError(RuntimeError):
 
 
 class CannotInterceptError(Exception):
-    """Raised for a function that cannot be intercepted. ``tool`` is the tool that the function implements."""
+    """Raised for a function that cannot be intercepted. ``tool`` is the name of the tool that the function
+    implements."""
 
     def __init__(self, tool: str, what: str, remedy: str = "") -> None:
         super().__init__(what)
@@ -49,7 +50,7 @@ _MARK = "agenteval intercepts this call"
 
 class FunctionInterceptor:
     """The intercepted functions of one agent, keyed by the tools that they implement. The constructor raises
-    ``CannotInterceptError``."""
+    ``CannotInterceptError`` if a function cannot be intercepted."""
 
     def __init__(self, targets: Mapping[str, str], base: str) -> None:
         self._tools: dict[int, str] = {}
@@ -95,7 +96,7 @@ class FunctionInterceptor:
 
     def check_second_copy(self) -> str:
         """Return a message if a tool's function was loaded again under a different name, or an empty string
-        otherwise. The copy is intercepted from then on."""
+        otherwise. The second copy is then intercepted, too."""
         known = len(self._functions)
         added = self._find_new_functions()
         for _, function in self._functions[known:]:
@@ -149,7 +150,7 @@ def _import_in_package(path: str, base: str) -> None:
 
 
 def _module_names(source: str) -> list[str]:
-    """Return the names under which a file is loaded."""
+    """Return the names under which a file is loaded as a module."""
     if source in sys.modules:
         return [source]
     last = os.path.basename(source)
@@ -204,7 +205,7 @@ class _InterceptableFunction:
 
 
 def _interceptable_functions(name: str, located: _LocatedFunction) -> list[_InterceptableFunction]:
-    """Return the functions that a target names. For a framework's tool, return the author's functions in the
+    """Return the functions that a target names. For a framework tool, return the author's functions in the
     tool. A tool may contain both a synchronous and an async function."""
     if not (
         isinstance(located.found, (FunctionType, MethodType)) or _explain_refusal(located.found, is_tool=True)
@@ -236,7 +237,7 @@ def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
 
 
 class _PatchedFunction:
-    """A function with replaced code, and its users."""
+    """A function whose code was replaced, and the interceptors that use it."""
 
     patched: dict[int, _PatchedFunction] = {}
 
@@ -282,8 +283,8 @@ class _PatchedFunction:
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call as JSON, keyed by parameter name.
 
-        A value that has neither a JSON form nor a text form is not an argument of the tool. An example is a
-        database connection."""
+        A value that can be represented neither as JSON nor as text is not an argument of the tool. An example
+        is a database connection."""
         named = {}
         for name, (value, kind) in self._bind(args, kwargs).items():
             if kind is inspect.Parameter.VAR_KEYWORD:

@@ -1,4 +1,4 @@
-"""Import the object that ``file.py:attribute`` or ``package.module:attribute`` names."""
+"""Import the object named by ``file.py:attribute`` or ``package.module:attribute``."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class TargetError(Exception):
     """Raised when a target cannot be found.
 
-    ``what`` continues a sentence that begins with the purpose of the target ("tool 'x'"). ``missing_name`` is
-    a name that is not in ``attribute_names``. The author may have meant one of the names in
+    ``what`` continues a sentence that begins with the purpose of the target (``tool 'x'``). ``missing_name``
+    is a name that is not in ``attribute_names``. The author may have meant one of the names in
     ``attribute_names``."""
 
     def __init__(
@@ -54,13 +54,13 @@ def load_agent(target: str, base: str) -> Any:
 
 
 def load_object(target: str, base: str) -> Any:
-    """Import the object that ``target`` names. ``base`` is the folder that file paths are relative to, and is
-    made importable. Raise ``TargetError`` if there is no such object."""
+    """Import the object that ``target`` names. File paths are relative to the folder ``base``, from which
+    modules can be imported afterwards. Raise ``TargetError`` if there is no such object."""
     return _load_with_owner(target, base)[-1]
 
 
 def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
-    """Return the object's owner, the object's name in its owner, and the object itself."""
+    """Return the object's owner, the object's name in the owner, and the object itself."""
     location, separator, attribute = target.rpartition(":")
     if not separator or not location or not attribute:
         raise TargetError(

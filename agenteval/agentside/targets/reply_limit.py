@@ -14,7 +14,7 @@ TOO_LARGE_TEXT = f"larger than {MAX_REPLY_BYTES // 2**20} MiB"
 
 def is_too_large(value: Any) -> bool:
     """Return whether the total size of the strings in a value exceeds the limit. The fields of Pydantic
-    objects and dataclass objects are included. The traversal stops as soon as the limit is exceeded."""
+    objects and dataclass instances are included. The traversal stops as soon as the limit is exceeded."""
     left, waiting = MAX_REPLY_BYTES, [value]
     seen: set[int] = set()  # ids of containers, because one may contain itself
     while waiting and left >= 0:

@@ -1,13 +1,13 @@
 """Detect modules with the same name among the author's files that are loaded into one process.
 
-Python keeps only one module for each name. For example, both ``old/bot.py`` and ``new/bot.py`` contain ``from
-prices import price``, and each file means the ``prices.py`` in its own folder. The second file would be given
-the first file's module, so that the wrong version would run. To prevent this, the imports in each file that
-refer to its own folders are read before the file is loaded, including imports inside functions. These imports
-must match the files that Python would import, both now and after every file that is loaded later.
+Python keeps only one module for each name. For example, ``old/bot.py`` and ``new/bot.py`` may both contain
+``from prices import price``, each referring to the ``prices.py`` in its own folder. The second file would be
+given the first file's module, so that the wrong version would run. To prevent this, the imports in each file
+that refer to its own folders are read before the file is loaded, including imports inside functions. These
+imports must match the files that Python would import, both now and after every file that is loaded later.
 
-Installed packages are left to Python: if Python prefers another module to a ``types.py``, the ``types.py`` is
-not a second version of that module."""
+Installed packages are left to Python. If Python prefers another module to the author's ``types.py``, for
+example, then ``types.py`` is not a second version of that module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SameNameError(ImportError):
-    """Raised for an import that would load the module from another of the author's files."""
+    """Raised for an import that would load a module from a different file of the author's."""
 
     remedy = (
         "make the import relative (from .module import name) in a package, rename one of the two modules,"
@@ -45,8 +45,9 @@ _CLAIMS: dict[tuple[str, str], str] = {}
 
 
 def claim_imports(files: Iterable[Path], folders: Sequence[str]) -> None:
-    """Record the imports in ``files``, which are about to be loaded, from ``folders``, which are searched
-    first for these imports. Raise ``SameNameError`` if Python would import a different file."""
+    """Record the imports in ``files`` that refer to modules in ``folders``. The files are about to be loaded,
+    and ``folders`` are searched first for their imports. Raise ``SameNameError`` if Python would import a
+    different file."""
     _check_claims(dict(_collect_claims(files, folders)))
 
 
@@ -74,8 +75,8 @@ def _check_claims(claims: dict[tuple[str, str], str]) -> None:
 
 
 def _resolve_module_file(name: str) -> str | None:
-    """Return the file that an import of ``name`` would load, which is the file of the first part of the
-    dotted name that has a file."""
+    """Return the file that an import of ``name`` would load first. Leading parts of the dotted name that have
+    no file, such as namespace packages, are skipped."""
     parts = name.split(".")
     for end in range(1, len(parts) + 1):
         module = sys.modules.get(".".join(parts[:end]))
@@ -103,8 +104,8 @@ def _display_path(file: str) -> str:
 
 
 def _walk_modules(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the modules along a dotted name that have a file. A folder without an ``__init__.py`` has no
-    file."""
+    """Yield the modules along a dotted name, excluding modules without a file, such as a folder without an
+    ``__init__.py``."""
     parts = name.split(".")
     for end, part in enumerate(parts, 1):
         spec = PathFinder.find_spec(part, folders)
@@ -118,7 +119,7 @@ def _walk_modules(name: str, folders: Sequence[str]) -> Iterator[tuple[str, Path
 
 
 def _collect_claims(files: Iterable[Path], folders: Sequence[str]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the imports of files from the folders, including indirect imports."""
+    """Yield the imports in ``files`` that refer to modules in the folders, including indirect imports."""
     waiting = list(files)
     seen = set()
     while waiting:

@@ -1,5 +1,5 @@
-"""Convert an agent's return value to JSON. Library objects are serialized by their own methods or by their
-fields."""
+"""Convert an agent's return value to JSON. Library objects are serialized by their own methods or field by
+field."""
 
 from __future__ import annotations
 

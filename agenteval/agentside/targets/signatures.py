@@ -22,8 +22,8 @@ def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter] | Non
 
 
 def _signature_of(function: Callable[..., Any], *, is_outermost: bool = False) -> inspect.Signature | None:
-    """Return the signature of a function, or ``None`` if it cannot be read. If ``is_outermost`` is True,
-    ignore the function that a decorator wraps."""
+    """Return the signature of a function, or ``None`` if the signature cannot be read. If ``is_outermost`` is
+    True, ignore the function that a decorator wraps."""
     try:
         return inspect.signature(function, follow_wrapped=not is_outermost)
     except (TypeError, ValueError):
@@ -52,8 +52,8 @@ def is_context(parameter: inspect.Parameter) -> bool:
 
 
 def find_signature_mismatch(function: Callable[..., Any], arguments: int, by_name: Iterable[str] = ()) -> str:
-    """Return the signature of ``function`` if it cannot be called with this number of positional arguments
-    and these keywords.
+    """Return the signature of ``function`` if it cannot be called with the given number of positional
+    arguments and the keywords in ``by_name``.
 
     Return an empty string if the call is possible, or if ``function`` has no readable signature."""
     if signature := _signature_of(function, is_outermost=True):
@@ -71,8 +71,8 @@ def format_signature(function: Callable[..., Any]) -> str:
 
 
 def underlying_function(function: Any) -> Any:
-    """Return the innermost function of a callable: the function inside decorators that declare the wrapped
-    function, inside a partial, a bound method or a callable object. Return anything else unchanged."""
+    """Return the innermost function of a callable, which may be inside a partial, a bound method, a callable
+    object, or decorators that declare the wrapped function. Return anything else unchanged."""
     inner = inspect.unwrap(getattr(function, "__func__", function))
     if isinstance(inner, partial):
         return underlying_function(inner.func)

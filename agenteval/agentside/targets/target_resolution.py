@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..frameworks.memory import SharedMemory
 
     Recognizer = Callable[[Any], Optional[Any]]
-    """A function that converts an object of a framework to a ``frameworks.FrameworkObject``."""
+    """A function that converts a framework object to a ``frameworks.FrameworkObject``."""
 
 TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
 """The purposes of a parameter: the latest user message; the conversation so far; everything before the latest
@@ -50,7 +50,7 @@ HISTORY_NAMES = frozenset(
 LIST_NAMES = HISTORY_NAMES | {"messages", "conversation", "chat_messages"}
 SESSION_NAMES = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
 _FACTORY_PREFIXES = frozenset(["make", "create", "build", "get", "new", "init", "setup", "load", "from"])
-"""The first words in the names of functions that create an agent."""
+"""The words with which the names of agent factories begin."""
 _FORMS = (
     "write it as (messages), (messages, ctx), (message: str) or (message, history), with a default for any"
     " other parameter (docs/agents.md)"
@@ -65,7 +65,7 @@ _ROLE_DESCRIPTIONS = {
 
 
 class TargetRefusal(NamedTuple):
-    """The reason why a target is not an agent, and the remedy."""
+    """An explanation of why a target is not an agent, together with a remedy."""
 
     what: str
     remedy: str
@@ -100,9 +100,9 @@ class ResolvedTarget(NamedTuple):
     - ``factory``: a function creates the agent
     - ``copied``: an object is copied for each conversation
     - ``shared``: an object cannot be copied, so that all conversations share it
-    - ``framework``: an adapter opens conversations with an object of a framework"""
+    - ``framework``: an adapter opens conversations with a framework object"""
     method: str = ""
-    """The owner's method to call. Empty if the owner itself is called."""
+    """The method of the owner to call. Empty if the owner itself is called."""
     binding: ParameterBinding = ParameterBinding(())
     is_async: bool = False
     name: str = ""
@@ -119,8 +119,8 @@ class ResolvedTarget(NamedTuple):
 
     @property
     def is_forgetful(self) -> bool:
-        """True if the agent receives only one message, without earlier messages, and nothing that identifies
-        the conversation."""
+        """True if the agent receives only one message, with neither the earlier messages nor anything that
+        identifies the conversation."""
         return TEXT in self.received_roles and not self.received_roles & {HISTORY, SESSION}
 
     @property
@@ -215,9 +215,9 @@ def resolve_target(
 ) -> ResolvedTarget | TargetRefusal:
     """Decide how to call ``target``, which is an object or a ``Method``.
 
-    ``written`` is the target as the author wrote it. ``recognize`` detects objects of frameworks, some of
-    which are callable and would run their real tools. ``has_deps`` is True if the author also names a
-    function that creates the dependencies of such an object."""
+    ``written`` is the target as the author wrote it. ``recognize`` detects framework objects, some of which
+    are callable and would run their real tools. ``has_deps`` is True if the author also specifies a function
+    that creates the dependencies of such an object."""
     resolved = _resolve_framework_object(target, written, recognize, has_deps)
     if resolved:
         return resolved
@@ -229,8 +229,9 @@ def resolve_target(
 
 
 def _with_memory(agent: ResolvedTarget) -> ResolvedTarget:
-    """Add the memory that conversations share. The product of a factory is examined when the factory creates
-    it. The attributes of a copied object are copied along with the object."""
+    """Add the memory that conversations share. An agent that a factory creates is examined after it has been
+    created. For a copied object, only the class is examined, because the object's attributes are copied along
+    with the object."""
     if agent.lifecycle == "factory":
         return agent
     owner = type(agent.owner) if agent.lifecycle == "copied" else agent.owner
@@ -239,8 +240,8 @@ def _with_memory(agent: ResolvedTarget) -> ResolvedTarget:
 
 
 def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
-    """Return the reason why the object named as ``deps`` cannot create the dependencies, or ``None`` if it
-    can create them."""
+    """Return the reason why the object specified as ``deps`` cannot create the dependencies, or ``None`` if
+    it can create them."""
     if not callable(found):
         what = f"deps: {written} is a {type(found).__name__}, which all conversations would share"
         return TargetRefusal(what, "name a function that creates them, such as def make_deps(): …")
@@ -386,7 +387,7 @@ def _function_name(function: Any) -> str:
 
 
 def _defines(cls: type, name: str) -> bool:
-    """Return whether the class or one of its bases, excluding ``object``, defines the attribute."""
+    """Return whether the class or one of its bases other than ``object`` defines the attribute."""
     return any(name in vars(each) for each in cls.__mro__ if each is not object)
 
 
@@ -433,7 +434,7 @@ def _refuse_history(parameters: list[inspect.Parameter], function: Any) -> Targe
 
 def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> dict[str, str]:
     """Return the roles if one parameter receives all messages. An optional history parameter is dropped,
-    since the messages contain the history. An unmarked second parameter receives the context."""
+    since the messages contain the history. A second parameter of unknown role receives the context."""
     needed = {p.name for p in parameters if p.default is p.empty}
     kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in needed}
     return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _must_be_context(p, kinds)}}
@@ -464,8 +465,8 @@ def _bare_name(parameter: inspect.Parameter) -> str:
 
 
 def _secondary_role(parameter: inspect.Parameter, function: Any) -> str:
-    """Return the role of a parameter that does not receive the user's current message, or an empty string for
-    all other parameters."""
+    """Return the role of a parameter that does not receive the user's current message. Return an empty string
+    for any other parameter."""
     if is_context(parameter):
         return CONTEXT
     admitted, name = _accepted_roles(parameter, function), _bare_name(parameter)
@@ -490,8 +491,8 @@ def _is_for_the_user(parameter: inspect.Parameter) -> bool:
 
 
 def _must_be_context(second: inspect.Parameter, kinds: Mapping[str, str]) -> bool:
-    """Return whether a second parameter is required, although neither its name nor an annotation identifies
-    its role."""
+    """Return whether a second parameter must be the context: it is required, but neither its name nor an
+    annotation identifies its role."""
     is_unmarked = second.annotation is second.empty and second.name not in kinds
     is_needed = second.default is second.empty and second.kind is not second.KEYWORD_ONLY
     return is_unmarked and is_needed and CONTEXT not in kinds.values()
@@ -594,7 +595,7 @@ def _is_other_list(annotation: Any) -> bool:
 
 
 def _are_messages(items: Any) -> bool:
-    """Return whether the items in a list may be messages, according to the items' annotation."""
+    """Return whether the items in a list may be messages, according to the annotation of the items."""
     cls = getattr(items, "__origin__", items)
     return cls in (object, Any) or not isinstance(cls, type) or issubclass(cls, abc.Mapping)
 

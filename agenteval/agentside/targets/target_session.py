@@ -31,13 +31,12 @@ if TYPE_CHECKING:
 
 
 class NotAnAgentError(TypeError):
-    """Raised for a factory product that is not an agent, or for an agent that requests tool calls although it
-    cannot see their results."""
+    """Raised when a factory returns an object that is not an agent, or when an agent requests tool calls
+    although it cannot receive their results."""
 
 
 class TargetRefusedError(Exception):
-    """Raised for a factory product that is an object of a framework but cannot be run. The author is at
-    fault."""
+    """Raised when a factory returns a framework object that cannot be run. The author is at fault."""
 
     agenteval_kind = "author"
 
@@ -56,7 +55,7 @@ class TargetSession:
         world: World | None = None,
     ) -> None:
         """Prepare the session. ``recognize`` is described in ``resolve_target``. ``make_deps`` creates the
-        dependencies of an object of a framework. ``world`` is the conversation's tool world."""
+        dependencies of a framework object. ``world`` is the conversation's tool world."""
         self.world = world or World()
         self._agent = agent
         self._recognise = recognize
@@ -100,7 +99,7 @@ class TargetSession:
         return self._entry_point(*places, **named)
 
     def _open(self) -> Callable[..., Any]:
-        """Open a conversation with an object of a framework."""
+        """Open a conversation with a framework object."""
         opened = self._opened = self._agent.owner.opened(self._session_id, self._make_deps, self.world)
 
         async def reply(text: str, _context: Any) -> Any:
@@ -110,7 +109,8 @@ class TargetSession:
 
     @property
     def is_of_framework(self) -> bool:
-        """True if a framework adapter runs the agent, as far as is known so far."""
+        """True if a framework adapter is known to run the agent. The agent of a factory is unknown until the
+        factory has created it."""
         return self._agent.lifecycle == "framework"
 
     @property
@@ -140,7 +140,8 @@ class TargetSession:
         return await _await_fully(self._call(messages, context))
 
     def _adopt(self, made: Any) -> None:
-        """Use the factory's product as the agent from now on. No other code refers to the product."""
+        """Use the object that the factory returned as the agent from now on. No other code refers to the
+        object."""
         resolved = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
         name = self._agent.name
         if isinstance(resolved, TargetRefusal) and self._recognise(made):
@@ -184,7 +185,7 @@ class TargetSession:
 
     def _collect_answer(self, value: Any) -> Any:
         """Return the items of a generator as one answer (for an async generator, a coroutine that returns the
-        answer), or the answer in a framework's result. Return anything else unchanged."""
+        answer), or the answer in a framework result. Return anything else unchanged."""
         is_growing = self._is_growing
         if inspect.isgenerator(value):
             return _collect(value, is_growing, self._pieces)
@@ -194,8 +195,8 @@ class TargetSession:
 
     @property
     def partial_answer(self) -> Any:
-        """The items that an unfinished generator has yielded, as an answer, or ``None`` if there is no such
-        generator."""
+        """The items that an unfinished generator has yielded so far, in the form of an answer. ``None`` if
+        there is no such generator."""
         found = list(self._pieces)
         return _join_pieces(found, self._is_growing) if found else None
 
@@ -232,7 +233,7 @@ def _collect(pieces: Iterable[Any], is_growing: bool, found: list[Any]) -> Any:
 
 
 def _join_pieces(found: list[Any], is_growing: bool) -> Any:
-    """Join the pieces of a text. Return items of any other type as the list of the turn's messages.
+    """Join the pieces if they are text. Otherwise, return the items as the list of the turn's messages.
 
     Chat functions for user interfaces, which accept a message and a history, yield the whole answer so far
     each time. For such functions, the last piece is the complete answer."""

@@ -1,5 +1,5 @@
-"""Handle calls to the agent's own tools. The scenario answers the calls, or the agent runs its tools and the
-calls are recorded (``unmocked_tools: passthrough``)."""
+"""Handle calls to the agent's own tools. Either the scenario answers a call, or the agent runs the tool and
+the call is recorded (``unmocked_tools: passthrough``)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ToolProxy:
 
 
 def record_call(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:
-    """Run ``run()``, record its result as the result of a call, and return the result."""
+    """Run ``run()``, record its return value as the result of a call, and return the value."""
     passthrough = PassthroughCall()
     recorded = call_in_start_order(lambda: passthrough.begin(context, name, args, batch))
     passthrough.go_ahead.result()
@@ -105,7 +105,8 @@ async def record_call_async(
 
 
 class PassthroughCall:
-    """A call that the agent runs. The world signals ``go_ahead`` and waits until the call is ``done``."""
+    """A call that the agent runs itself. The world signals ``go_ahead`` and then waits until the call is
+    ``done``."""
 
     def __init__(self) -> None:
         self.go_ahead: Future[None] = Future()
@@ -175,15 +176,15 @@ def _read_mapping(value: Mapping[Any, Any], left: int) -> Any:
 
 
 def _read_items(value: Any, left: int) -> Any:
-    """Return a list as JSON. A named tuple is read like an object with fields."""
+    """Return a list as JSON. A named tuple is treated as an object with fields."""
     if hasattr(value, "_asdict"):
         return _to_json(value._asdict(), left)
     return [_to_json(item, left) for item in value]
 
 
 def _read_object(value: Any, left: int) -> Any:
-    """Return an object's fields or its Pydantic model as JSON. Otherwise, return the object's text if its
-    class defines one, as dates, UUIDs and paths do."""
+    """Return an object's fields or its Pydantic model as JSON. For other objects, return the text form if the
+    class defines one, as the classes for dates, UUIDs and paths do."""
     if dataclasses.is_dataclass(value):
         return _to_json({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, left)
     if callable(getattr(value, "model_dump", None)):
@@ -206,4 +207,5 @@ _READERS: tuple[tuple[Any, Callable[[Any, int], Any]], ...] = (
     ((list, tuple, set, frozenset), _read_items),
     ((type, bytes, bytearray, memoryview), _refuse),
 )
-"""The readers, keyed by type. The first match is used, because an ``Enum`` may also be a string."""
+"""The functions that convert a value, keyed by type. The first match is used, because an ``Enum`` may also be
+a string."""

@@ -67,9 +67,9 @@ def work(
 ) -> None:
     """Run conversations until the input ends.
 
-    ``deps`` names the function that creates the dependencies of an object of a framework. It is empty if
-    there is no such function. ``settings`` contains ``intercept``, which maps each tool to the agent's
-    function that the scenario mocks, along with ``declared`` and ``runs_others``, which are described in
+    ``deps`` names the function that creates the dependencies of a framework object. It is empty if there is
+    no such function. ``settings`` contains ``intercept``, which maps each tool that the scenario mocks to the
+    agent's function for the tool. It also contains ``declared`` and ``runs_others``, which are described in
     ``ImportWatch``."""
     lines, out = _take_over_pipes()
     wire = _Wire(out)
@@ -140,7 +140,7 @@ def _take_over_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 
 class _Wire:
-    """The lines sent to agenteval and the lines received from agenteval, which are read in a thread."""
+    """The connection to agenteval, which sends and receives lines. Incoming lines are read in a thread."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
@@ -285,8 +285,8 @@ def _close(target_session: TargetSession, loop: asyncio.AbstractEventLoop) -> No
 
 
 def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
-    """Keep the event loop running. A call to ``sys.exit`` in a background task, or to ``loop.stop()``, must
-    not end later conversations."""
+    """Keep the event loop running. A call to ``sys.exit`` or ``loop.stop()`` in a background task must not
+    end later conversations."""
     asyncio.set_event_loop(loop)
     while not loop.is_closed():
         with contextlib.suppress(BaseException):
@@ -314,7 +314,7 @@ def _build_reply_line(
 
 
 def _collect_observations(target_session: TargetSession) -> dict[str, Any]:
-    """Return the model requests and the known facts about tool calls, as parts of an answer."""
+    """Return the model requests and the known facts about tool calls, as fields of an answer."""
     world = target_session.world
     parts = {
         "exchanges": model_requests.exchanges_to_json(
@@ -353,8 +353,8 @@ def _run_turn(
 def _call_entry(
     entry: Callable[..., Any], messages: Any, context: Context, loop: asyncio.AbstractEventLoop
 ) -> Any:
-    """Call the agent. Async code runs on the single event loop of the process. Synchronous code runs in the
-    main thread and may block it."""
+    """Call the agent. Async code runs on the process's single event loop. Synchronous code runs in the main
+    thread, which it may block."""
     if inspect.iscoroutinefunction(entry):
         return asyncio.run_coroutine_threadsafe(entry(messages, context), loop).result()
     value = entry(messages, context)
@@ -368,8 +368,8 @@ def _call_entry(
 
 
 def _as_exception(error: BaseException) -> BaseException:
-    """Return an exception in the form in which agenteval's own process sees it. An exception that would end a
-    program is an error like any other."""
+    """Return an exception in the form in which it would be raised in agenteval's own process. An exception
+    that would end a program is treated as an ordinary error."""
     import concurrent.futures
 
     if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):

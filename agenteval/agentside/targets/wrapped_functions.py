@@ -32,8 +32,8 @@ _MAX_DEPTH = 5
 
 
 def functions_in(tool: Any) -> list[Any]:
-    """Return the functions and bound methods in a tool, excluding functions of the tool's own library. The
-    only code in the tool that runs is its properties."""
+    """Return the functions and bound methods in a tool, excluding functions of the tool's own library. No
+    code in the tool is run, except for its properties."""
     own_package = _package(type(tool)) if is_installed(type(tool)) else ""
     libraries = frozenset(
         filter(None, (own_package, __name__.partition(".")[0]))

@@ -1,5 +1,5 @@
-"""Run LangGraph and LangChain agents: graphs, and agents created by ``create_agent`` and similar functions,
-which are graphs, too.
+"""Run LangGraph and LangChain agents. These are graphs, including agents created by ``create_agent`` and
+similar functions.
 
 - ``graph``: inspects a graph before anything runs
 - ``conversation``: runs a copy of the graph turn by turn

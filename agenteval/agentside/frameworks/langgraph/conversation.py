@@ -29,8 +29,8 @@ class GraphRunOptions(NamedTuple):
 
 
 def run_options(graph: Any, deps: Any) -> GraphRunOptions:
-    """Return ``deps`` as the graph's context, and as its configuration for graphs that read their
-    dependencies there. Raise ``Refused`` if ``deps`` fit neither."""
+    """Return ``deps`` as the graph's context, and also as its configuration for graphs that read their
+    dependencies from the configuration. Raise ``Refused`` if ``deps`` fit neither."""
     schema = getattr(graph, "context_schema", None)
     if deps is LATER:
         return GraphRunOptions()
@@ -48,8 +48,8 @@ def run_options(graph: Any, deps: Any) -> GraphRunOptions:
 
 
 def _context_of_defaults(schema: Any) -> Any:
-    """Return a context made of default values, or ``None`` if the context type is a mapping, because such a
-    graph can run without a context. Raise ``Refused`` if a field has no default."""
+    """Return a context built from default values. Return ``None`` if the context type is a mapping, because
+    such a graph can run without a context. Raise ``Refused`` if a field has no default."""
     if dataclasses.is_dataclass(schema):
         missing = dataclasses.MISSING
         fields = [each for each in dataclasses.fields(schema) if each.init]
@@ -164,7 +164,7 @@ def _in_memory_saver(saver: Any) -> Any:
 
 def _store_for(graph: Any) -> Any:
     """Return a copy of the graph's store if the store is in memory. A database is the author's choice and is
-    returned unchanged. A graph that requires a store but has none is given a new store, as on its own
+    returned unchanged. A graph that requires a store but has none is given a new store, as on the LangGraph
     platform."""
     from langgraph.store.memory import InMemoryStore
 

@@ -1,7 +1,7 @@
 """Convert LangChain messages to OpenAI's format.
 
-A message is an object or a form that LangChain accepts instead: a dict, a string, or a pair of a role and a
-string."""
+A message is either an object or one of the other forms that LangChain accepts: a dict, a string, or a pair of
+a role and a string."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class RecordedMessage(NamedTuple):
-    """A message in a turn, and the place in the graph where it was seen."""
+    """A message in a turn, and the place in the graph where it was recorded."""
 
     message: Any
     agent: str
     """The innermost agent that the message belongs to. Empty for the graph itself."""
     is_of_graph: bool
-    """True if the message reached the graph itself and is not internal to an agent below the graph."""
+    """True if the message reached the graph itself and is not internal to an agent in a subgraph."""
 
 
 class MessageEncoder:
@@ -49,7 +49,8 @@ class MessageEncoder:
         return transcript
 
     def _write_answer(self, recorded: RecordedMessage, transcript: Transcript) -> None:
-        """Add an agent's message. A message that only hands over is added if the agent's name is known."""
+        """Add an agent's message. A message that contains only a hand-off is added if the agent's name is
+        known."""
         message = recorded.message
         made = _calls(message)
         calls = [call for call in made if call.id not in self._hidden and call.name not in self._internal]
@@ -60,8 +61,8 @@ class MessageEncoder:
             transcript.answer(text or None, calls, name=name or None)
 
     def _write_person(self, recorded: RecordedMessage, transcript: Transcript) -> None:
-        """Add a message with the user's role. Some graphs use this role for the answer of an agent below,
-        with the agent's name."""
+        """Add a message with the user's role. Some graphs use this role, with the agent's name, for the
+        answer of an agent in a subgraph."""
         message = recorded.message
         name = get_field(message, "name")
         if recorded.is_of_graph and name and get_field(message, "id") != self._user:
@@ -103,7 +104,7 @@ def message_kind(message: Any) -> str:
 
 def iter_keyed_messages(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield each message with its key in the conversation. The key is the message's id or, if it has no id,
-    the message's content together with the number of times that this content has occurred."""
+    the message's content together with the number of earlier occurrences of this content."""
     count: dict[Any, int] = {}
     for message in messages:
         key = get_field(message, "id")
@@ -145,7 +146,7 @@ _READ = frozenset(
         *_AT_PROVIDER,
     )
 )
-"""The block types in a reply that are read, that repeat its calls, or that contain no calls."""
+"""The block types in a reply that are supported, that repeat the reply's calls, or that contain no calls."""
 
 
 def _calls(message: Any) -> list[ToolCall]:
@@ -163,7 +164,8 @@ def _call_of_openai(call: Any) -> ToolCall:
 
 
 def server_calls(message: Any) -> list[ToolCall]:
-    """Return the calls that ran at the model's provider, in the forms in which some providers list them."""
+    """Return the calls that ran on the model provider's servers, in the forms in which some providers list
+    them."""
     listed = [each for each in _blocks(message) if each.get("type") in _AT_PROVIDER and "name" in each]
     return [
         ToolCall(each.get("id"), each["name"], each.get("args", each.get("input")) or {}) for each in listed
@@ -171,7 +173,7 @@ def server_calls(message: Any) -> list[ToolCall]:
 
 
 def describe_unread(message: Any) -> Iterator[str]:
-    """Yield a description of each part of a reply that may contain calls but is not read."""
+    """Yield a description of each part of a reply that may contain calls but is not supported."""
     for block in _blocks(message):
         kind = str(block.get("type"))
         if kind not in _READ and not kind.endswith("_result"):

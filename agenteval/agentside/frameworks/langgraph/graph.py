@@ -1,5 +1,5 @@
-"""Inspect a graph before anything runs: its tools, its agents and the author's code in it. Nothing in the
-graph is called."""
+"""Inspect a graph before anything runs: its tools, its agents and the author's code in the graph. Nothing in
+the graph is called."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def is_builder(obj: Any) -> bool:
 
 
 def is_runnable(obj: Any) -> bool:
-    """Return whether an object is a library's ``Runnable``. An object of an author's own ``Runnable`` class
-    is called like any other object."""
+    """Return whether an object is an instance of a ``Runnable`` class that belongs to LangChain's libraries.
+    An instance of the author's own ``Runnable`` class is called like any other object."""
     return _is_library_object(obj) and is_instance(obj, "langchain_core.runnables", "Runnable")
 
 
@@ -50,8 +50,8 @@ def _is_library_object(obj: Any) -> bool:
 
 
 def _is_shipped(obj: Any) -> bool:
-    """Return whether an object's class is defined in the library's module. A decorator also creates classes
-    in that module, from functions."""
+    """Return whether an object's class is defined in a library module. Classes that a decorator creates from
+    functions are excluded, although they also belong to that module."""
     cls = type(obj)
     return (
         _is_library_module(cls.__module__)
@@ -99,8 +99,8 @@ def collect_names(graph: Any) -> GraphNames:
 def input_keys(graph: Any) -> set[str]:
     """Return the keys of the graph's input.
 
-    If a graph has its own ``input_schema``, its keys are read from ``builder``. The schema's JSON Schema is
-    not used, since Pydantic cannot generate it for some state types."""
+    If a graph has its own ``input_schema``, the keys are read from ``builder``. The JSON Schema of
+    ``input_schema`` is not used, since Pydantic cannot generate it for some state types."""
     builder = getattr(graph, "builder", None)
     schemas = getattr(builder, "schemas", None)
     taken = schemas.get(getattr(builder, "input_schema", None)) if isinstance(schemas, dict) else None
@@ -108,8 +108,8 @@ def input_keys(graph: Any) -> set[str]:
 
 
 def collect_tools(graph: Any) -> dict[str, Any]:
-    """Return the tools that can be found, keyed by name: the tools in tool nodes, and the tools that other
-    nodes contain or refer to, including nodes of subgraphs."""
+    """Return all discoverable tools, keyed by name: the tools in tool nodes, and the tools that other nodes
+    contain or refer to, including nodes of subgraphs."""
     found: dict[str, Any] = {}
     for obj in _walk_reachable(graph):
         if _is_tool(obj):
@@ -130,7 +130,7 @@ def needs_store(graph: Any) -> bool:
 
 
 def has_no_async(graph: Any) -> bool:
-    """Return whether a middleware wraps calls only in a synchronous function. LangChain refuses to run such a
+    """Return whether a middleware wraps calls only in a synchronous function. LangChain cannot run such a
     graph asynchronously."""
     return any(
         getattr(cls, name) is not _base(cls, name) and getattr(cls, "a" + name) is _base(cls, "a" + name)
@@ -156,7 +156,8 @@ def _is_agent(node: Any) -> bool:
 
 
 def _is_known(step: Any) -> bool:
-    """Return whether a step is a library's own step, so that all of its calls are made by its tools."""
+    """Return whether a step is one of the library's own steps, so that all of its calls are made by its
+    tools."""
     attributes = getattr(step, "__dict__", {})
     code = [each for name in ("func", "afunc") if (each := attributes.get(name)) is not None]
     if code:
@@ -171,8 +172,8 @@ def _is_code_of_library(function: Any) -> bool:
 
 
 def _asks_for_store(obj: Any) -> bool:
-    """Return whether an object is a tool or one of the author's functions, and fetches a store or has a store
-    injected."""
+    """Return whether an object is a tool, or one of the author's functions, that fetches a store or has a
+    store injected."""
     function = wrapped_function(obj) if _is_tool(obj) else obj
     if type(function) is not FunctionType or _is_library_module(function.__module__):
         return False
@@ -277,14 +278,14 @@ def _is_worth_following(obj: Any) -> bool:
 
 
 def _items(items: Any) -> list[Any]:
-    """Return the relevant items in a collection, or no items if the collection is so large that it must
+    """Return the relevant items in a collection. Return no items if the collection is so large that it must
     contain data."""
     return list(filter(_is_worth_following, items)) if len(items) <= _MAX_OBJECTS else []
 
 
 def _called_parts(obj: Any) -> list[Any]:
-    """Return the objects that an object calls. Do not use ``getattr``, which would also look up attributes in
-    the object inside a RunnableBinding."""
+    """Return the objects that an object calls. Do not use ``getattr``, because a ``RunnableBinding`` would
+    also look up the attributes in the object that it wraps."""
     attributes = getattr(obj, "__dict__", {})
     return [attributes[name] for name in _CALLED_ATTRIBUTES if attributes.get(name) is not None]
 
@@ -295,8 +296,8 @@ def _fields(owner: Any) -> list[Any]:
 
 
 def _referenced_by_function(function: Any) -> list[Any]:
-    """Return the values in a function's closure. For functions outside the libraries, also return the globals
-    that the function names."""
+    """Return the values in a function's closure. For functions outside the libraries, also return the global
+    variables that the function refers to."""
     values = list(closure_variables(function).values())
     space = function.__globals__
     if not _is_library_module(str(space.get("__name__", ""))):

@@ -77,7 +77,7 @@ class StreamRecorder:
             self._last = of_turn[-1][0]
 
     def _record(self, key: Any, new: RecordedMessage) -> None:
-        """Record a message. A message that was already seen in a subgraph remains attributed to that
+        """Record a message. A message that was already recorded in a subgraph remains attributed to that
         subgraph's agent."""
         before = self._recorded.get(key)
         if before is not None:
@@ -130,7 +130,7 @@ class StreamRecorder:
         return self._encoder.encode(self._recorded.values()).to_openai()
 
     def answer(self) -> list[dict[str, Any]]:
-        """Return the turn's messages. The last message is the graph's answer."""
+        """Return the turn's messages, ending with the graph's answer."""
         transcript = self._encoder.encode(self._recorded.values())
         listed = transcript.to_openai()
         if self._structured is not None:
@@ -152,11 +152,10 @@ class StreamRecorder:
         return [each for each in reported if isinstance(each, dict) and each] or None
 
     def external_call_ids(self, messages: list[dict[str, Any]]) -> set[Any]:
-        """Return the ids of calls that ran at the provider or that a node with the author's code may have
-        run.
+        """Return the ids of calls that ran on the provider's servers or that may have been run by a node with
+        the author's code.
 
-        Only calls that the library answers are known either to have reached a tool or to have been refused.
-        """
+        Only for calls that the library answers is it known whether the call reached a tool or was refused."""
         hosted = {call.id for each in self._recorded.values() for call in server_calls(each.message)}
         if not self._names.own_nodes:
             return hosted
@@ -194,8 +193,8 @@ def _is_same_json(text: Any, other: str) -> bool:
 
 
 def new_meter() -> Any:
-    """Return a callback that counts the tokens used by all models below the graph, including models of agents
-    whose messages never reach the graph."""
+    """Return a callback that counts the tokens used by all models in the graph and its subgraphs, including
+    models of agents whose messages never reach the graph."""
     from langchain_core.callbacks import BaseCallbackHandler
 
     class Meter(BaseCallbackHandler):  # type: ignore[misc]

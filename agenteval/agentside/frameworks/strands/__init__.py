@@ -3,9 +3,9 @@
 - ``conversation``: runs a copy of the agent turn by turn, and converts its messages to OpenAI's format
 - ``copies``: rebuilds the agent from the author's parts
 
-Hooks alone intercept the tools (``hooks/strands.py``) and the messages (``MessageAddedEvent``). ``copies``
-keeps conversations apart, because no release of Strands does so itself. Agents with parts that cannot be
-copied this way are refused."""
+The tools and the messages are intercepted only by hooks: ``hooks/strands.py`` for tools and
+``MessageAddedEvent`` for messages. ``copies`` keeps conversations apart, because no release of Strands does
+so itself. Agents with parts that cannot be copied this way are refused."""
 
 from __future__ import annotations
 

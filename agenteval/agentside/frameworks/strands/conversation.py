@@ -102,15 +102,15 @@ _READ = frozenset(
         *("image", "video", "audio", "document", "guardContent"),
     )
 )
-"""The block types that are read or that contain no calls."""
+"""The block types that are supported or that contain no calls."""
 
 
 def _encode(added: list[Message], known_tools: set[str], without: str) -> Transcript:
     """Convert the messages to a transcript.
 
     ``known_tools`` contains the agent's tools; a result from any other tool is an error. ``without`` is the
-    tool through which the framework requests a structured answer; its calls are omitted. A model may reuse
-    the id of a call."""
+    tool through which the framework requests a structured answer; calls to this tool are omitted. A model may
+    reuse a call id."""
     left_out: set[str] = set()
     missing: set[str] = set()
     transcript = Transcript()

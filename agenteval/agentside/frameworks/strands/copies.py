@@ -1,8 +1,8 @@
 """Rebuild agents from their parts for one conversation, and find these parts.
 
-A copy of an agent is not sufficient, because it shares messages and hooks with the original. The original is
-not usable either: it refuses a second simultaneous conversation, and older releases mix up the conversations.
-"""
+A plain copy of an agent is not sufficient, because it shares messages and hooks with the original. The
+original cannot be used either: it refuses a second simultaneous conversation, and in older releases it mixes
+up the conversations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _tools_that_are_agents(agent: Any) -> list[Any]:
 
 
 def hosted_tools(agent: Any) -> list[str]:
-    """Return the tools that run at the model's provider, as named in the model's settings."""
+    """Return the tools that run on the model provider's servers, as named in the model's settings."""
     config = getattr(agent.model, "config", None)
     settings = [each for each in (config, (config or {}).get("params")) if isinstance(each, dict)]
     listed = [tool for each in settings for key in each if key.endswith("tools") for tool in each[key] or ()]
@@ -42,7 +42,7 @@ def hosted_tools(agent: Any) -> list[str]:
 
 
 def _is_among(part: Any, parts: list[Any]) -> bool:
-    """Return whether the list contains the object itself, not just an equal object."""
+    """Return whether the list contains the object itself, rather than just an equal object."""
     return any(part is each for each in parts)
 
 
@@ -53,11 +53,12 @@ class _RegisteredHook(NamedTuple):
     event: Any
     callback: Any
     order: Any
-    """The order of the hook. ``None`` in older releases."""
+    """The order of the hook, or ``None`` in older releases."""
 
     @property
     def holder(self) -> Any:
-        """The object whose method is the callback, or is called by the callback. ``None`` for a function."""
+        """The object that owns the callback method, or whose method the callback calls. ``None`` for a
+        function."""
         owner = getattr(self.callback, "__self__", None)
         return closure_variables(self.callback).get("self") if owner is None else owner
 
@@ -84,7 +85,7 @@ def _self_registering_parts(agent: Any) -> list[Any]:
 
 def has_middleware(agent: Any) -> bool:
     """Return whether the author added middleware around model calls and tool calls. Middleware that plugins
-    add again in a copy does not count."""
+    add to a copy themselves is ignored."""
     registered = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
     handlers = [getattr(each, "handler", each) for listed in registered.values() for each in listed]
     adapted = [closure_variables(each).get("handler") or each for each in handlers]
@@ -166,8 +167,8 @@ class AgentCopies:
         }
 
     def _copy_tool(self, tool: Any) -> Any:
-        """Return the tool itself or, for a tool that is an agent, a tool with this conversation's copy of the
-        agent."""
+        """Return the tool itself. If the tool is an agent, return a tool with this conversation's copy of the
+        agent instead."""
         if _AS_TOOL not in kinds(tool):
             return tool
         new = copy.copy(tool)
@@ -198,7 +199,8 @@ class AgentCopies:
         ]
 
     def _copy_hook(self, hook: _RegisteredHook) -> _RegisteredHook:
-        """Return the hook itself or, for a method, the method of this conversation's copy of its object."""
+        """Return the hook itself. If the hook is a method, return the same method of this conversation's copy
+        of the method's object."""
         owner = getattr(hook.callback, "__self__", None)
         if owner is None:
             return hook
