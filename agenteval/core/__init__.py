@@ -1,2 +1,2 @@
-"""Frozen values, the interfaces between packages, and pure functions on text. Nothing here reads a file, a
-clock or a network."""
+"""Frozen values, the interfaces between packages, and pure functions on text. No module in this package
+accesses a file, the clock or the network."""

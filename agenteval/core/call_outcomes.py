@@ -118,7 +118,7 @@ def is_clear_success(call: ToolCall) -> bool:
 
 
 _ERROR_KEYS = frozenset(("error", "errors", "error_message", "errorMessage", "exception"))
-"""Keys whose null or false value means that there was no error."""
+"""Keys for which a null or false value means that no error occurred."""
 
 
 def decode_result(result: ToolResult) -> Any:
@@ -149,7 +149,7 @@ _INTERRUPTED = re.compile(
     r"\b(?:http|status|code)(?: (?:error|status|code))*\W{0,3}5\d\d\b|\A\W{0,3}(?:error\W{1,3})?5\d\d\b",
     re.IGNORECASE,
 )
-"""Phrases in messages of clients and servers for a request whose response did not arrive, or arrived only in
+"""Phrases in client and server messages about a request whose response did not arrive or arrived only in
 part."""
 
 
@@ -204,7 +204,7 @@ _EXCEPTION = re.compile(r"(?:[\w.]*(?:Error|Exception)|(?i:error|exception))\s*[
 _STATUS_LINES = tuple(f"{each.value} {each.phrase}".lower() for each in HTTPStatus if each >= 400)
 _REASONS = frozenset(each.phrase.lower() for each in HTTPStatus if each >= 400 and " " in each.phrase)
 """Reason phrases of HTTP statuses that are recognized without a status code. Single words ("Locked", "Gone")
-are excluded, because they may be the value that was looked up."""
+are excluded, because such a word may be the value that was looked up."""
 
 
 def _error_or_inner(value: Mapping[str, Any]) -> str | None:

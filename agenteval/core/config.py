@@ -41,7 +41,7 @@ def _parse_secret(value: Any) -> str:
 
 
 KIND_BY_KEY = {"endpoint": "http", "target": "python", "command": "command"}
-"""The default of ``type``, keyed by the option that is present."""
+"""The default value of ``type``, keyed by the option that is present."""
 
 
 class AgentConfig(Value):
@@ -56,7 +56,8 @@ class AgentConfig(Value):
     name: Annotated[Text, Field(min_length=1)] = "agent"
     """Name of the agent in reports."""
     type: str | None = None
-    """Kind of agent; by default determined by the key: target is python, endpoint http, command command."""
+    """Kind of agent; by default determined by the key that is set: python for target, http for endpoint,
+    command for command."""
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
     """Timeout of one request or call, in seconds."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
@@ -322,7 +323,8 @@ class ReporterChoice(Value):
 
 class GatesConfig(Value):
     """Gates over repeated runs, keyed by name, as written. The gate objects (``agenteval.verdict.run_gates``)
-    define and check the settings that each gate accepts. Any of the gates replaces "every sample passes"."""
+    define and check the settings that each gate accepts. Setting any gate replaces the rule "every sample
+    passes"."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -343,7 +345,7 @@ class JudgeConfig(Value):
     """Settings for calls to judges (LLM-as-a-judge)."""
 
     corroborate: bool = True
-    """True if a verdict that would fail something needs a second opinion that tries to refute it."""
+    """True if a verdict that would fail a sample needs a second opinion that tries to refute it."""
     on_failure: Literal["undecided", "skip"] = "undecided"
     """Outcome if a judge fails: undecided, or decided without that judge (skip)."""
     calls: Literal["separate", "shared"] = "separate"
@@ -440,7 +442,7 @@ class Config(Value):
     severities: dict[str, Severity] = {}
     """Severities by label, which override the built-in table."""
     severity_from: Literal["table", "model"] = "table"
-    """Source of severities: table, or model, whose proposal may raise a severity by one level."""
+    """Source of severities: table, or model (its proposal may raise a severity by one level)."""
     fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
     """Share of conversations that may be inconclusive; default: 0, or 0.05 with epochs: {max}."""
     accepted: Text | None = None
@@ -458,7 +460,7 @@ class Config(Value):
     prices: dict[str, Price] = {}
     """Prices by PROVIDER/MODEL or agent, in US dollars per million tokens."""
     cache: bool | Text = False
-    """True if replies of models are cached; or the folder of the cache."""
+    """True if model replies are cached, or the path of the cache folder."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     """What happens when the agent calls a tool that the scenario does not answer."""
     now: Text | None = None

@@ -13,8 +13,8 @@ from agenteval.core.score import Verdict
 RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-failed"
 """The commands that decide a gate without some conversations, which were not run or were lost."""
 RERUN_AFTER_FIX = f"agenteval doctor shows what is wrong; once that is fixed, {RERUN_FAILED}"
-"""The remedy to show instead of ``RERUN_FAILED`` if a repetition would fail in the same way: no access, an
-unknown host, or a judge that fails."""
+"""The remedy to show instead of ``RERUN_FAILED`` if a repetition would fail in the same way, for example
+because access is denied, a host is unknown, or a judge fails."""
 REPORTED = "reported"
 """The verdict of a log that contains no expectations and was not evaluated by a gate."""
 EVERY_SAMPLE = "every sample passes"
@@ -87,14 +87,14 @@ class AcceptedState(StrEnum):
 
 @dataclass(frozen=True)
 class AcceptedUse:
-    """An entry in the accept list, and how often its failure occurred in this run."""
+    """An entry in the accept list, with the number of times its failure occurred in this run."""
 
     entry: AcceptedFailure
     state: AcceptedState
     samples: int = 0
     """The number of samples in which the failure occurred."""
     elsewhere: str = ""
-    """A different scenario than the one in the entry, in which the failure occurred."""
+    """A scenario in which the failure occurred although it did not occur in the entry's own scenario."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Decision:
     ungated: tuple[str, ...] = ()
     """Results that were judged or measured but are not used by any gate."""
     author_errors: tuple[str, ...] = ()
-    """Author's mistakes that were only detected during the run (exit code 2)."""
+    """Mistakes by the author that were only detected during the run (exit code 2)."""
     accepted: tuple[AcceptedUse, ...] = ()
     """The use of each entry in the accept list."""
     without_scenarios: bool = False

@@ -1,4 +1,4 @@
-"""All errors (exceptions), classified by who is at fault, with their exit codes.
+"""All errors (exceptions), classified by the party at fault, with their exit codes.
 
 ::
 
@@ -121,14 +121,14 @@ def locate_errors(place: Place) -> Iterator[None]:
 
 
 class NothingSelectedError(AuthorError):
-    """Raised when no scenario is left to run. This is not a pass, because a CI job that runs nothing must not
-    succeed."""
+    """Raised when no scenario is left to run. An empty selection does not count as a pass, because a CI job
+    that runs nothing must not succeed."""
 
     exit_code = 5
 
 
 class MissingFactError(AuthorError):
-    """Raised when the agent asked the simulated user for a fact that a check requires but the user does not
+    """Raised when the agent asks the simulated user for a fact that a check requires but the user does not
     have. The sample is inconclusive, and the author is at fault. ``usage`` is the cost of the question (a
     ``trajectory.Usage``)."""
 
@@ -151,7 +151,7 @@ class AgentError(AgentevalError):
 
 
 class AfterAnswerError(AgentError):
-    """Raised when the agent failed after an answer, before the next message. The failure is attributed to the
+    """Raised when the agent fails after an answer, before the next message. The failure is attributed to the
     turn of that answer, and no later answer of the agent can be trusted."""
 
     def __init__(self, message: str, *, kind: str = "protocol", seen: Any = None) -> None:
@@ -172,7 +172,7 @@ class InfrastructureError(AgentevalError):
 
 
 class SimulatorError(InfrastructureError):
-    """Raised when the simulated user failed twice to act as a user, or its model returned no usable message.
+    """Raised when the simulated user fails twice to act as a user, or its model returns no usable message.
     The sample is inconclusive. ``rejected_text`` is the rejected message, and ``usage`` is its cost (a
     ``trajectory.Usage``)."""
 

@@ -205,8 +205,8 @@ class SampleFinished(Value):
     took_s: Annotated[float | None, Field(exclude_if=_is_none)] = None
     """The time from the start of the sample until its last judge finished, in seconds."""
     names: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
-    """The fingerprints that failures had before secrets from the environment were masked, in order, keyed by
-    the fingerprint of the failure in this event. Only fingerprints that differ are listed."""
+    """The fingerprints of failures before secrets from the environment were masked, in order. Each key is the
+    fingerprint of the same failure in this event. Only fingerprints that differ are listed."""
 
     @property
     def is_over(self) -> bool:
@@ -224,7 +224,7 @@ class Notice(Value):
 
 
 class CallsSeen(Value):
-    """Reports the first turn in the run that showed how an agent's tool calls reach agenteval."""
+    """Reports the first turn in the run that revealed the visibility of an agent's tool calls."""
 
     type: Literal["calls_seen"] = "calls_seen"
     agent: str
@@ -255,12 +255,12 @@ class RunFinished(Value):
     type: Literal["run_finished"] = "run_finished"
     finished_at: str
     outcome: Literal["complete", "interrupted", "fail_fast", "budget", "deadline"] = "complete"
-    """``complete`` if every sample was run. Otherwise, the reason why not."""
+    """``complete`` if every sample was run. Otherwise, the reason why some samples were not run."""
     elapsed_s: float = 0.0
     """The time since the run was started or resumed, in seconds."""
     unmet: dict[str, str] = {}
-    """The scenarios that should have matched a recorded conversation but did not: their places, keyed by id.
-    """
+    """The places of the scenarios that should have matched a recorded conversation but did not, keyed by
+    scenario id."""
     extra: dict[str, Any] = {}
 
 

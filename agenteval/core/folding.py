@@ -1,7 +1,7 @@
 r"""Normalizes (folds) text before every comparison of words: the result is what a reader sees, regardless of
 how the text was typed.
 
-The steps of ``fold`` have this order, because each step prepares the next:
+The steps of ``fold`` are applied in this order, because each step prepares the next:
 
 1. Unicode normalization (NFC): ``≠`` becomes one character rather than a struck-through ``=``.
 2. Invisible characters (zero-width characters, soft hyphens, control characters) and combining strokes are
@@ -252,7 +252,8 @@ def _past_marks(text: str, end: int) -> int:
 
 
 class _BareLetters(dict[int, str]):
-    """The letters and digits that remain of each character after folding, filled on demand."""
+    """A table that maps each character to the letters and digits that remain after folding. It is filled on
+    demand."""
 
     def __missing__(self, code: int) -> str:
         if len(self) >= _MOST_KEPT:

@@ -19,9 +19,9 @@ def schema_violations(
     parameters: Mapping[str, Any], args: Mapping[str, Any], *, nullable: bool = True
 ) -> str:
     """Validate ``args`` against a JSON Schema and return the first violations. The result is empty if there
-    are none or if the schema is not a valid JSON Schema. A reference to something absent accepts every value,
-    and the rest of the schema still applies. ``nullable`` makes the keyword ``nullable`` (OpenAPI) accept
-    ``null``."""
+    are no violations or if the schema is not a valid JSON Schema. A reference that cannot be resolved accepts
+    every value, and the rest of the schema still applies. ``nullable`` makes the keyword ``nullable``
+    (OpenAPI) accept ``null``."""
     try:
         return _lenient_checker(json.dumps(parameters, sort_keys=True), nullable)(args)
     except (TypeError, ValueError, RecursionError):
@@ -30,8 +30,8 @@ def schema_violations(
 
 @lru_cache(maxsize=1024)
 def _lenient_checker(schema_text: str, nullable: bool) -> Callable[[Any], str]:
-    """Return a checker that is cached by the content of the schema: serializing a schema takes microseconds,
-    and creating a validator takes milliseconds."""
+    """Return a checker that is cached by the content of the schema. Serializing a schema takes only
+    microseconds, whereas creating a validator takes milliseconds."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
@@ -81,8 +81,8 @@ _REFERENCES, _REFERENCES_OF_A_VALUE = 10_000, 100
 """As many may be followed for a whole, and besides for each value in it: seconds for what agents write. Where
 a schema refers to itself twice, they double with each level."""
 _DEEPEST = 60
-"""The maximum depth of nested references. Beyond this depth, the library fails, as it does for an endless
-schema."""
+"""The maximum depth of nested references. Beyond this depth, the library fails, as it does for an infinitely
+recursive schema."""
 
 
 class _EndlessReferenceError(RecursionError):

@@ -45,7 +45,7 @@ def iter_leaves(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def finite_number(digits: str) -> float:
-    """Parse a number for a strict decoder (``parse_float``). Raises ``ValueError`` for a number that would be
+    """Parse a number for a strict decoder (``parse_float``). Raise ``ValueError`` for a number that would be
     infinite, such as ``1e999``."""
     number = float(digits)
     if not isfinite(number):

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from agenteval.core.errors import AuthorError, Problem
 
 Matches: TypeAlias = Callable[[Sequence[str]], bool]
-"""Returns True if the expression matches something with the given names."""
+"""A function that returns True if the expression matches an item with the given names."""
 
 _TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 _JOINING = frozenset(("and", "or", "not", "(", ")"))
@@ -24,7 +24,7 @@ class _Token(NamedTuple):
 
 def compile_expression(text: str) -> Matches:
     """Compile a keyword expression. A word matches if one of the names contains it, ignoring case. ``not``
-    binds most tightly, followed by ``and`` and ``or``. Raises ``AuthorError`` with the column of the syntax
+    binds most tightly, followed by ``and`` and ``or``. Raise ``AuthorError`` with the column of the syntax
     error."""
     reader = _ExpressionParser(text)
     matches = reader.parse_or()

@@ -1,7 +1,8 @@
 """Finds the secrets that an author has declared for an agent, and redacts (masks) them in all output.
 
-The leak detector and the masking find a secret in the same way as ``not_contains``. Therefore everything that
-would be a leak is masked, in any notation. A number within a longer number is neither a leak nor masked."""
+The leak detector and the masking code find a secret in the same way as ``not_contains``. Therefore everything
+that would be a leak is masked, in any notation. A number within a longer number is neither a leak nor masked.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ SHORTEST = 4
 
 
 def mistake_in(secret: str) -> str:
-    """Return the reason why a text cannot be a secret, without quoting the text. Return an empty string if it
-    can."""
+    """Return the reason why a text cannot be a secret, without quoting the text. Return an empty string if
+    the text can be a secret."""
     if not secret.strip():
         return "an empty string cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:
@@ -41,7 +42,8 @@ class SecretSpan(NamedTuple):
     end: int
     secret: str
     depth: int = 0
-    """The number of times that the secret is escaped at this position, as in JSON (within JSON)."""
+    """The number of times that the secret is escaped at this position: once in JSON, and twice in JSON within
+    JSON."""
 
 
 def find_secrets(text: str, secrets: Iterable[str]) -> list[SecretSpan]:

@@ -1,4 +1,5 @@
-"""Formats numbers with as few digits as readers need but as many as the bound requires. Pure."""
+"""Formats numbers with as few digits as readers need, but with as many as the comparison with a bound
+requires. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 
 def format_number(value: float, bound: float | str | None = None) -> str:
-    """Format a number, such as ``3.49`` or ``1,500``. ``bound`` is the number, or a text that contains the
-    number, with which the value is compared. The formatted number is on the same side of the bound as the
-    value. It is equal to the bound only if the value is (except for rounding errors of a mean)."""
+    """Format a number, such as ``3.49`` or ``1,500``. ``bound`` is the number with which the value is
+    compared, or a text that contains this number. The formatted number is on the same side of the bound as
+    the value. It is equal to the bound only if the value is equal to the bound (except for rounding errors in
+    a mean)."""
     bounds = [each for each in _numbers_in(bound) if not isclose(value, each, rel_tol=1e-9)]
     for digits in range(_DIGITS, _MOST_DIGITS):
         text = _format_digits(value, digits)

@@ -1,11 +1,11 @@
 """Searches text with an author's regular expressions in bounded time, to prevent catastrophic backtracking
 (ReDoS).
 
-Some expressions run almost forever on some texts, such as ``(a|aa)+$`` on forty letters and a different
-character, or ``a.*b.*c`` on a long answer. ``re`` has no time limit, so the ``regex`` package is used and
-limited to ``LIMIT_S`` of processor time. The load of the machine therefore does not affect the result. An
-expression that Python rejects is a mistake. Syntax that ``regex`` interprets differently is rewritten to have
-the same meaning as in Python."""
+Some expressions run almost forever on some texts, such as ``(a|aa)+$`` on forty letters followed by a
+different character, or ``a.*b.*c`` on a long answer. ``re`` has no time limit, so the ``regex`` package is
+used and limited to ``LIMIT_S`` of processor time. The load of the machine therefore does not affect the
+result. An expression that Python rejects is a mistake. Syntax that ``regex`` interprets differently is
+rewritten to have the same meaning as in Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SearchTimeoutError(Exception):
 
 def pattern_matches(pattern: str, text: str, flags: int = 0) -> bool:
     """Check whether the regular expression matches anywhere in the text. The expression and the text are
-    first composed (NFC). Raises ``SearchTimeoutError``."""
+    first composed (NFC). Raise ``SearchTimeoutError``."""
     pattern, text = nfc(pattern), nfc(text)
     try:
         search = _compile(pattern, int(flags)).search
@@ -79,7 +79,7 @@ class _SlowSearchError(Exception):
 
 @lru_cache(maxsize=4096)
 def _compile(pattern: str, flags: int) -> Any:
-    """Compile an expression. Like Python, raises ``re.error``, ``OverflowError`` or ``RecursionError``."""
+    """Compile an expression. Like Python, raise ``re.error``, ``OverflowError`` or ``RecursionError``."""
     import regex
 
     _parse(pattern)
@@ -96,7 +96,7 @@ _TOKEN = re.compile(
 """Matches escapes, character sets, and braces that are not quantifiers."""
 _OTHER_IN_SETS = re.compile(r"\\N\{[^}]*\}|\\.|\[", re.DOTALL)
 _WORD = r"\w\p{N}"
-"""Python also treats ``²``, ``½`` and ``①`` as word characters."""
+"""Word characters in a set. As in Python, they include ``²``, ``½`` and ``①``."""
 _PYTHON_MEANING = {
     r"\w": f"[{_WORD}]",
     r"\W": f"[^{_WORD}]",
@@ -118,8 +118,8 @@ def _to_python_meaning(found: re.Match[str]) -> str:
 
 
 def _parse(pattern: str) -> Any:
-    """Return Python's parse tree, or ``None`` if Python's internal module has changed. Raises
-    ``OverflowError`` if the expression is too large to be searched for."""
+    """Return Python's parse tree, or ``None`` if Python's internal module has changed. Raise
+    ``OverflowError`` if the expression is too large to be used in a search."""
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about future syntax: [[a]]
         re.compile(pattern)
         try:
@@ -148,8 +148,8 @@ def _unrolled_size(parsed: Any) -> int:
 
 
 def pattern_mistake(pattern: str) -> str:
-    """Describe the mistake in an author's regular expression, as the end of a sentence with the remedy after
-    a semicolon. Return an empty string if there is none."""
+    """Describe the mistake in an author's regular expression. The description is the end of a sentence, with
+    the remedy after a semicolon. Return an empty string if there is no mistake."""
     try:
         _compile(nfc(pattern), 0)
         parsed = _parse(nfc(pattern))

@@ -53,7 +53,7 @@ def _is_empty(value: Sized) -> bool:
 
 
 class Threshold(Value):
-    """A threshold as it applies to a scenario or turn, and the place where it was written."""
+    """A threshold as it applies to a scenario or turn, with the place where it was specified."""
 
     rule: Annotated[ThresholdRule, BeforeValidator(_rule), PlainSerializer(compact_threshold)]
     where: str
@@ -172,15 +172,15 @@ class Plan(Value):
     suite: SuitePolicy = SuitePolicy()
     """The suite's policy for this run, excluding the ``unapplied`` gates."""
     unapplied: dict[str, str] = {}
-    """Gates that this run could never satisfy, and thresholds that apply only to scenarios outside this run.
-    Maps each key to the reason. None of these apply to this run."""
+    """The reasons why gates and thresholds do not apply to this run, keyed by the key of the gate or
+    threshold. This run could never satisfy these gates, and these thresholds apply only to scenarios outside
+    this run."""
     needs_model: tuple[str, ...] = ()
-    """The scenarios that are excluded by ``code_only``, because they require a model."""
+    """The scenarios that are excluded by ``code_only`` because they require a model."""
     secrets: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
     """The placeholders that replace each agent's secrets in all output, keyed by agent."""
     visibility: dict[str, KnownVisibility] = {}
-    """The knowledge before the run about the visibility of tool calls, keyed by agent (``""`` for all other
-    agents)."""
+    """The visibility of tool calls as known before the run, keyed by agent (``""`` for all other agents)."""
     default: ScenarioRules = ScenarioRules()
     """The rules for recorded conversations that have no rules of their own (``SampleStarted.rules``)."""
     rule_sets: tuple[ScenarioRules, ...] = ()
@@ -189,7 +189,7 @@ class Plan(Value):
     """The index in ``rule_sets``, keyed by scenario id and agent."""
 
     def with_suite(self, **changes: Any) -> Plan:
-        """Return the plan with different values in its suite policy."""
+        """Return a copy of the plan with changes to its suite policy."""
         return self.model_copy(update={"suite": self.suite.model_copy(update=changes)})
 
     def rules_for_pairing(self, scenario: str, agent: str) -> ScenarioRules:
@@ -198,13 +198,13 @@ class Plan(Value):
         return self.default if number is None else self.rule_sets[number]
 
     def known_visibility(self, agent: str) -> KnownVisibility | None:
-        """Return the knowledge before the run about the visibility of an agent's tool calls."""
+        """Return the visibility of an agent's tool calls as known before the run."""
         return self.visibility.get(agent) or self.visibility.get("")
 
     @property
     def samples(self) -> tuple[SampleKey, ...]:
         """All planned samples, scenario by scenario. If a gate decides the number of epochs, only the first
-        epochs."""
+        epochs are included."""
         return tuple(
             SampleKey(scenario=scenario, agent=agent, epoch=epoch)
             for scenario, agents in self.scenarios.items()

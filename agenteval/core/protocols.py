@@ -50,7 +50,8 @@ class AgentReply:
     """The token usage: a ``Usage``, or a mapping or object in a provider's format. If ``None``, tokens are
     estimated."""
     latency_ms: float | None = None
-    """The time that the agent took, in milliseconds, if the agent can measure it better than its caller."""
+    """The agent's response time in milliseconds, if the agent can measure it more accurately than its caller.
+    """
     agent: str = ""
     """The name of the agent that replied, in a multi-agent system. Names in ``messages`` take precedence."""
 
@@ -75,8 +76,8 @@ class ReadReply(AgentReply):
     """The ids of calls that were recorded at the agent's model client. They are not sent to the agent as
     messages."""
     made: Sequence[RequestedCall] = ()
-    """The calls that the scenario was asked to answer, including what the agent's framework knows about them.
-    """
+    """The calls that the scenario was asked to answer, including information from the agent's framework about
+    these calls."""
 
     @classmethod
     def from_reply(cls, reply: AgentReply) -> ReadReply:
@@ -100,8 +101,8 @@ class TurnTools:
     schemas: tuple[dict[str, Any], ...]
     """The declared tools (those with ``parameters``), as tool schemas in OpenAI's format."""
     call: Callable[[str, Any, int], Awaitable[ToolResult]]
-    """``call(name, args, batch)`` answers and records a tool call. It never raises an exception for an error
-    of the tool. Calls with the same ``batch`` were made in parallel and form one step."""
+    """``call(name, args, batch)`` answers and records a tool call. It never raises an exception for a tool
+    error. Calls with the same ``batch`` were made in parallel and form one step."""
     answered: frozenset[str] | None = None
     """The tools that the scenario answers if the agent executes all other tools itself, or ``None`` if the
     agent executes no tools."""
@@ -132,7 +133,7 @@ class Agent(Protocol):
     """
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        """Answer the conversation so far. Raises ``AgentError`` if the agent failed, and
+        """Answer the conversation so far. Raise ``AgentError`` if the agent failed, and
         ``InfrastructureError`` if something else failed."""
 
 
@@ -154,7 +155,7 @@ def close(agent: Agent | None) -> None:
 async def settle(agent: Agent | None, none_follows: anyio.Event) -> None:
     """Wait, after ``close``, until everything that the agent did since its last answer is known. This may
     require another conversation to begin. ``none_follows`` means that no conversation will begin for now.
-    Raises ``AgentError`` if the agent failed, and ``InfrastructureError`` if its calls may belong to another
+    Raise ``AgentError`` if the agent failed, and ``InfrastructureError`` if its calls may belong to another
     conversation."""
     if wait := getattr(agent, "settle", None):
         await wait(none_follows)
@@ -195,9 +196,9 @@ class AgentTool(NamedTuple):
 
 
 class AgentFactory(Protocol):
-    """Creates the agents of a run, and may hold resources that they share, such as a connection pool. A
+    """Creates the agents for a run, and may hold resources that they share, such as a connection pool. A
     factory that knows its agents' tools may list them in ``tools``, a sequence of ``AgentTool``, and describe
-    in ``does`` how they are used."""
+    their use in ``does``."""
 
     def make(self, sample: Sample) -> Agent:
         """Create the agent for one conversation."""
@@ -224,21 +225,20 @@ class AgentAdapter:
     make: Callable[[AgentConfig, Any, Any], AgentFactory]
     """``make(agent, options, resources)`` creates the agent factory. ``agent`` contains the keys that all
     agents share. ``options`` is an instance of the model ``options``. ``resources`` contains the objects that
-    are shared within a run (``config``, ``secrets``, ``tell(text)``). Raises ``AuthorError`` if the options
-    cannot work."""
+    are shared within a run (``config``, ``secrets``, ``tell(text)``). The function raises ``AuthorError`` if
+    the options are unusable."""
     options: type[BaseModel] = NoOptions
     """The model for the keys that an author may write under ``options``. Unknown keys are always rejected,
     even if the model allows them."""
     mistakes: Callable[[Mapping[str, Any]], Iterable[Mistake]] = _no_mistakes
-    """Finds additional mistakes in the options as written."""
+    """A function that finds additional mistakes in the options as written."""
     visibility: Callable[[Any, frozenset[str]], KnownVisibility | None] = lambda _options, _tools: None
-    """``visibility(options, tools)`` returns the knowledge before a run about the visibility of the agent's
-    tool calls. ``tools`` are all tools that occur in the suite. ``None`` means that the run determines the
-    visibility."""
+    """``visibility(options, tools)`` returns the visibility of the agent's tool calls as known before a run.
+    ``tools`` are all tools that occur in the suite. ``None`` means that the run determines the visibility."""
     hears_mcp_url: Callable[[Any], bool] = lambda _options: False
-    """Returns True if, with these options, each conversation of an agent with ``mcp`` gets its own server
-    address. Otherwise, all conversations read the same address from the environment of this process and run
-    one at a time."""
+    """A function that returns True if, with these options, each conversation of an agent with ``mcp`` gets
+    its own server address. Otherwise, all conversations read the same address from the environment of this
+    process and run one at a time."""
     example: str = ""
     """An example configuration of such an agent."""
 
@@ -285,8 +285,8 @@ class User(Protocol):
 
 class Scorer(Protocol):
     """Evaluates conversations. If ``scope`` is ``turn``, the scorer is called with each prefix of the
-    conversation, and judges the last turn of the prefix. If ``scope`` is ``conversation``, it is called once,
-    with ``stop`` set."""
+    conversation, and judges the last turn of the prefix. If ``scope`` is ``conversation``, the scorer is
+    called once, with ``stop`` set."""
 
     @property
     def scope(self) -> str: ...
@@ -336,16 +336,17 @@ class ModelRequest:
     prompt: str
     """The user message."""
     reply: type[BaseModel]
-    """The model of the answer (structured output): its JSON Schema is sent with the request, and the answer
-    is validated against it."""
+    """The Pydantic model of the answer (structured output). Its JSON Schema is sent with the request, and the
+    answer is validated against it."""
     subject: Subject = field(default_factory=Subject)
     """The subject of the request."""
     states_form: bool = False
     """True if the texts themselves specify the keys of the answer, so that the schema is not appended."""
     flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
     """``flaw_in(value, scripted)`` returns a description of any other flaw in an answer of the right shape,
-    written for the model ("the quotation stands nowhere in the record"), or an empty string if there is none.
-    Every ``ChatModel`` calls it for each answer, and treats a flawed answer like an unreadable one."""
+    such as a quotation that does not occur in the record, or an empty string if there is no flaw. The
+    description is written for the model. Every ``ChatModel`` calls this function for each answer, and treats
+    a flawed answer like an unreadable one."""
     accepts_flawed: Callable[[Any, bool], bool] = field(default=reject_flawed, compare=False, repr=False)
     """``accepts_flawed(value, scripted)`` returns True if a flawed answer can be used nevertheless. A
     correction is still requested, and the corrected reply is used as the answer."""
@@ -373,7 +374,7 @@ class ModelReply(NamedTuple):
 
 
 class ExpectRule(Protocol):
-    """A check under ``expect`` as seen by the scenario loader: the path of its key, and a function that finds
+    """A check under ``expect`` as used by the scenario loader: the path of its key, and a function that finds
     the mistakes in its value."""
 
     @property
@@ -388,7 +389,7 @@ class ChatModel(Protocol):
     findings."""
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Answer the request. Raises ``UnreadableReplyError`` (with the raw text) if no answer had the
+        """Answer the request. Raise ``UnreadableReplyError`` (with the raw text) if no answer had the
         requested shape and was free of flaws, and ``InfrastructureError`` if there was no answer at all."""
 
     async def aclose(self) -> None:

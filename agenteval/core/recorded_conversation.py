@@ -25,8 +25,8 @@ class RecordedConversation:
     notes: tuple[str, ...] = ()
     """Warnings about content that was not imported exactly as written."""
     run: RunStarted | None = None
-    """For a journal of agenteval, the run that produced the conversation, so that the scenario is the one
-    used in that run."""
+    """For an agenteval journal, the run that produced the conversation. The scenario is the one used in that
+    run."""
     review: UserReview | None = None
     """The review of the simulated user in that run."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

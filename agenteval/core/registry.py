@@ -1,4 +1,4 @@
-"""A registry of objects of one kind that an author can specify by name: built-in objects, and plugins of
+"""A registry of objects of one kind that an author can specify by name: built-in objects, and plugins from
 other packages."""
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def unchanged(found: Any) -> Any:
 
 @dataclass(frozen=True)
 class Registry(Generic[Named]):
-    """The names of objects of one kind. Plugins of other packages add names through entry points in
+    """The names of objects of one kind. Plugins from other packages add names through entry points in
     ``group``."""
 
     kind: str
-    """The noun used in messages, as in: no *reporter* is named 'jsn'."""
+    """The noun used in messages, such as "reporter" in "no reporter is named 'jsn'"."""
     group: str
     built_in: Mapping[str, Named | str]
     """The objects, keyed by name. An object may be given as the string ``module:attribute``, which is
@@ -49,13 +49,13 @@ class Registry(Generic[Named]):
         return {name: self.get(name) for name in self.built_in}
 
     def unknown(self, name: str, place: Place | None = None) -> Problem:
-        """Return the problem that a name is unknown or not supported yet."""
+        """Return a ``Problem`` for a name that is unknown or not supported yet."""
         if later := NOT_YET.get(self.kind, {}).get("MODULE:CLASS" if ":" in name else name):
             return Problem(f"'{name}' is not supported yet", later, place)
         return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self.names()), place)
 
     def get(self, name: str) -> Named:
-        """Return the object with this name. Raises ``AuthorError`` if there is none, or if a plugin cannot be
+        """Return the object with this name. Raise ``AuthorError`` if there is none, or if a plugin cannot be
         loaded."""
         if name in self.built_in:
             found = self.built_in[name]

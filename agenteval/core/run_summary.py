@@ -27,7 +27,7 @@ class ScenarioSummary(Value):
     id: str
     agent: str
     content: dict[str, str]
-    """A hash of each part of the scenario that the agent, the user or a judge sees."""
+    """A hash of each part of the scenario that is visible to the agent, the user or a judge."""
     verdict: Verdict | None = None
     """The verdict of the scenario in its run, or ``None`` if it has not been run yet."""
     simulated: bool = False
@@ -58,14 +58,14 @@ class RunSummary(Value):
     decisive: tuple[str, ...] = ()
     """The judged metrics that may decide whether a sample succeeds."""
     judge: dict[str, Any] = {}
-    """The judge's model as configured. ``user`` is the same for the simulated user."""
+    """The configured model of the judge. ``user`` is the configured model of the simulated user."""
     user: dict[str, Any] = {}
     judged_by: tuple[str, ...] = ()
-    """The model names reported by the judges' replies. ``played_by`` contains the same for the simulated
-    users."""
+    """The model names reported in the judges' replies. ``played_by`` contains the model names reported in the
+    simulated users' replies."""
     played_by: tuple[str, ...] = ()
     settings: dict[str, Any] = {}
-    """The settings that determine what fails a sample."""
+    """The settings that determine which results fail a sample."""
     scenarios: tuple[ScenarioSummary, ...] = ()
     is_selection: bool = False
     """True if the command line selected only some of the scenarios."""

@@ -1,9 +1,9 @@
 """Sanitizes text written by an agent or a tool, so that it is harmless where it is displayed (terminal escape
 sequences, Markdown or XML injection, CI workflow commands).
 
-Pure functions, one for each place. Each accepts any text and returns text that a terminal, an XML parser, a
-CI log or a Markdown renderer displays but never interprets. Only control characters are removed, not content:
-letters, emoji and combining marks are kept."""
+The module contains one pure function for each destination. Each function accepts any text and returns text
+that a terminal, an XML parser, a CI log or a Markdown renderer displays but never interprets. Only control
+characters are removed, not content: letters, emoji and combining marks are kept."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ _PERHAPS_UNSEEN = re.compile(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]
 
 def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
     """Return the positions of everything that ``clean`` removes and of all invisible characters, in order. If
-    ``sequences`` is false, only single characters are found, as in a file, where nothing interprets escape
-    sequences."""
+    ``sequences`` is false, only single characters are found. This is used for files, in which nothing
+    interprets escape sequences."""
     if (text.isascii() and text.isprintable()) or not _PERHAPS_UNSEEN.search(text):
         return []
     kinds = (_SEQUENCES, _CONTROLS, _UNSEEN) if sequences else (_CONTROLS, _UNSEEN)

@@ -38,7 +38,7 @@ class SampleReport:
     trajectory: Trajectory
     tool_accuracy: float | None = None
     """The share of the expected tools that were called at least once. ``None`` if the share could not be
-    decided or does not apply: the scenario is not a test case, nothing is expected, no call could be seen, or
+    decided or does not apply: the scenario is not a test case, nothing is expected, no calls are visible, or
     a failure occurred that is not the agent's fault."""
     output_correct: bool | None = None
     """True if the final answer contains all expected keywords or, if none are expected, is not empty.
@@ -73,7 +73,7 @@ class SampleReport:
 
     @property
     def judgements(self) -> tuple[Score | ScoreFailure | Check | UserReview, ...]:
-        """All results that may have incurred the cost of a judge."""
+        """All results that may have incurred judge costs."""
         review = (self.review,) if self.review else ()
         return (*self.all_scores, *self.all_failures, *self.all_checks, *self.set_aside, *review)
 
@@ -97,8 +97,9 @@ class SampleReport:
 
     @property
     def calls_correct(self) -> float | None:
-        """True if all expectations about tool calls hold, including those for single turns. If expected tools
-        of a test case were not called, the share of its expected tools that were called."""
+        """True if all expectations about tool calls hold, including those for single turns. If some expected
+        tools of a test case were not called, the value is the share of its expected tools that were called.
+        """
         if self.tool_accuracy is not None and self.tool_accuracy < 1:
             return self.tool_accuracy
         checks = [check.passed for check in self.all_checks if check.name == "tool_calls"]

@@ -39,7 +39,7 @@ MAX_EPOCHS = 10_000
 
 
 class Category(StrEnum):
-    """The dimension in whose table a scenario is listed."""
+    """The dimension of a scenario, which determines the table that lists the scenario."""
 
     CAPABILITY = "capability"
     EFFICIENCY = "efficiency"
@@ -70,8 +70,8 @@ class MatchMode(StrEnum):
             **{"superset": "contains", "subset": "within"},
         }
     )
-    """Terms used by other tools, mapped to the mode with the same meaning, which may not have the most
-    similar name."""
+    """Terms used by other tools, mapped to the mode with the same meaning. The mode with the most similar
+    name may have a different meaning."""
 
 
 class CallPattern(Value):
@@ -188,7 +188,7 @@ class ForbiddenCall(CallPattern):
 
 
 NO_CALL = "none"
-"""Written instead of expected calls or tools to specify that no calls may be made."""
+"""The word that replaces expected calls or tools to specify that no calls may be made."""
 
 
 def _is_misspelled_none(value: Any) -> bool:
@@ -196,7 +196,7 @@ def _is_misspelled_none(value: Any) -> bool:
 
 
 def _long_form(value: Any) -> Any:
-    """Expand ``none``, which means that no tool may be called."""
+    """Expand ``none``, which means that no tool may be called, to its long form."""
     if _is_misspelled_none(value):
         raise ValueError(f"expected '{NO_CALL}' or a mapping, got '{value}'; write {NO_CALL}")
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
@@ -348,7 +348,7 @@ with warnings.catch_warnings():
 
 class Limits(Value):
     """Upper bounds for the entire conversation or, in the expectations of a turn, for that turn. They apply
-    only to the agent's side."""
+    only to the agent, not to the user."""
 
     steps: Annotated[Count, Field(ge=0)] | None = None
     """Maximum number of the agent's replies: rounds of tool calls, plus one for the answer."""
@@ -588,7 +588,8 @@ class Belief(Value):
     belief: Text
     """Statement that the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
-    """Strength: loosely, the agent's word changes it; normally, a reason does; firmly, nothing."""
+    """Strength of the belief: loosely (the agent's word changes it), normally (a reason is needed) or firmly
+    (nothing changes it)."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
@@ -604,7 +605,7 @@ def _belief(value: Any) -> Any:
 
 
 _NO_TOOL_NAMES = frozenset({"none", "null", "~", "false", "no", "true", "yes"})
-"""Words that authors write for none or all tools. A tool with such a name can be expected only under
+"""Words that authors use to mean no tools or all tools. A tool with such a name can be expected only under
 ``expect``."""
 
 
@@ -638,7 +639,7 @@ class CaseSpec(Value):
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that must be called. Duplicate names count once."""
+        """The tools that must be called, without duplicates."""
         tools = self.expected_tools
         return () if tools is None or tools == NO_CALL else tuple(dict.fromkeys(tools))
 
@@ -793,8 +794,7 @@ class Scenario(ScenarioFields):
 
 
 class SampleKey(Value):
-    """The identity of a sample, and the only identity in the system: ``scenario × agent × variant
-    × epoch``."""
+    """The identity of a sample: ``scenario × agent × variant × epoch``. The system uses no other identity."""
 
     scenario: str
     agent: str

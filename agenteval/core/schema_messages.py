@@ -11,8 +11,8 @@ _MOST = 3
 _LENGTH = 200
 
 Words: TypeAlias = Callable[[Any, Any, Mapping[str, Any]], Iterable[str]]
-"""Yields descriptions of a violation. The arguments are a value, the value of the keyword, and the schema
-that contains the keyword."""
+"""A function that yields descriptions of a violation. The arguments are a value, the value of the keyword,
+and the schema that contains the keyword."""
 
 
 def describe_schema_errors(errors: Iterable[Any]) -> str:

@@ -33,8 +33,8 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
     def raised_towards(self, proposed: Severity | None) -> Severity:
-        """Return the next level if ``proposed`` is above this severity, regardless of the distance. A
-        proposal never lowers a severity."""
+        """Return the next higher severity if ``proposed`` is above this severity, regardless of the distance.
+        Otherwise, return this severity."""
         raises = proposed is not None and proposed.rank > self.rank
         return list(Severity)[self.rank + 1] if raises else self
 
@@ -94,7 +94,8 @@ class References(Value):
 
 
 class Vote(Value):
-    """One of several answers to the same question, in the order in which they were given."""
+    """One of several answers to the same question. Votes are stored in the order in which the answers were
+    given."""
 
     verdict: float | str | None
     against: bool
@@ -110,7 +111,7 @@ class Check(Value):
     ``Check`` with ``name``, ``passed`` and ``detail``. The other fields are for built-in rules."""
 
     kind: Literal["check"] = "check"
-    """Distinguishes a check from other results of scorers."""
+    """The discriminator between checks and other scorer results."""
     name: str
     """The path of the rule under ``expect`` (``tool_calls``, ``output.contains``, ``limits.steps``),
     ``no_error``, or ``answer``."""
@@ -125,7 +126,7 @@ class Check(Value):
     are the same in the next run."""
     if_all_seen: bool | None = None
     """For a check that depends on the absence of a call: the value of ``passed`` (described by ``detail`` and
-    ``parts``) to be used once all calls of the agent are known to be seen. See
+    ``parts``) to be used once all calls of the agent are known to be visible. See
     ``agenteval.core.tool_visibility``."""
     turn: Annotated[int | None, Field(exclude_if=_is_none)] = None
     """The turn (from 0) that broke a rule for the entire conversation, if there is one."""
@@ -142,11 +143,10 @@ class Check(Value):
 
 
 OUTCOME = "outcome"
-"""The check for a recorded conversation whose outcome is known. It determines the outcome that statistics
-count."""
+"""The check for a recorded conversation whose outcome is known. This check determines the outcome that is
+used in statistics."""
 MISSING_TURNS = "turns"
-"""The check for a recorded conversation in which turns are missing for which the scenario contains
-expectations."""
+"""The check for a recorded conversation that lacks turns for which the scenario contains expectations."""
 
 
 REACHED, MISSED, POLICY_BROKEN = "reached", "missed", "policy broken"
@@ -157,7 +157,7 @@ gave it up voluntarily."""
 EXCUSES = (RULED_OUT, WITHDRAWN)
 """Outcomes that excuse a missed goal. Neither is decided by a single judge."""
 NOT_CLEAR = "not clear"
-"""A judge's result if the record is not sufficient to decide a goal, a policy or a criterion."""
+"""A judge's result if the record is not sufficient for a decision about a goal, a policy or a criterion."""
 _OPEN = frozenset((*EXCUSES, NOT_CLEAR))
 
 
@@ -184,7 +184,8 @@ class Score(Value):
     """All answers, if the judge was called more than once. The score is then the first answer that agrees
     with the majority."""
     sampled: bool = False
-    """True if the judge was called again as a random sample rather than because the score would gate."""
+    """True if the judge was called again as a random sample rather than because the score would affect a
+    gate."""
     twin: str = ""
     """For a goal that was ruled out, a conversation that reached the goal and was shown to the judge."""
 
@@ -219,7 +220,7 @@ class ScoreFailure(Value):
     """True if the judge did not fail, but answered that the record is not sufficient to decide the question.
     """
     unless_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
-    """True if the failure applies only if some calls may not have been seen."""
+    """True if the failure applies only if some calls may not be visible."""
     worst: Annotated[Severity | None, Field(exclude_if=_is_none)] = None
     """The worst severity that the judge might have found, or ``None`` if it is unknown."""
     is_verdict: Annotated[bool, Field(exclude_if=_is_empty)] = False
@@ -241,7 +242,8 @@ class UserReview(Value):
     explains: bool = False
     """True if the conversation would have ended differently without the fault."""
     turn: int | None = None
-    """The turn (from 0) of the fault. A fault at the end of the conversation has the number of turns."""
+    """The turn (from 0) of the fault. For a fault at the end of the conversation, this is the number of
+    turns."""
     failed: bool = True
     """True if the conversation had failed. Otherwise, it was reviewed as a random sample."""
     evidence: str = ""
@@ -287,7 +289,7 @@ class Finding(Value):
     evidence: str = ""
     explanation: str = ""
     criterion: str = ""
-    """The sentence that did not hold, if a criterion was judged."""
+    """The statement that did not hold, if a criterion was judged."""
     span: tuple[int, int] | None = None
     """The start and end of ``evidence`` in the answer of that turn, if ``evidence`` is quoted from the
     answer."""
@@ -304,7 +306,7 @@ class Finding(Value):
     scripted: bool = False
     if_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
     """True if the finding depends on the absence of a call, so that it applies only once all calls are known
-    to be seen."""
+    to be visible."""
 
     @property
     def found_by(self) -> str:

@@ -34,7 +34,8 @@ _PERHAPS_KEY = re.compile(
 
 def mask_keys(text: str, mask: str) -> str:
     """Mask (redact) everything in ``text`` that looks like an API key, including placeholders and short
-    strings. It is intended for messages about an author's text, in which one mask too many does no harm."""
+    strings. This function is intended for messages about an author's text, where masking too much does no
+    harm."""
     return _PERHAPS_KEY.sub(mask, _KEY.sub(mask, text))
 
 
@@ -67,7 +68,8 @@ _INSTRUCTS = re.compile(
 
 
 def words_in(small: str) -> list[str]:
-    """Return the words in a text in lower case: the same words as ``_WORDS`` finds, but faster."""
+    """Return the words in a lower-case text. The result is the same as with ``_WORDS``, but it is computed
+    faster."""
     return small.translate(_PUNCTUATION).split()
 
 
@@ -147,9 +149,9 @@ def find_quoted_instructions(policy: str, answer: str, *, asked: bool = False) -
     complete sentence of at least ``GRAM + 2`` words. Return ``None`` if there is none.
 
     Questions and information for users may be quoted, so a quotation counts only if it quotes an instruction
-    and includes the words that make it one. Any other sentence counts only if the answer presents it as part
-    of its instructions. If the user ``asked`` for the instructions, a complete sentence that instructs the
-    agent also counts."""
+    and includes the words that make the sentence an instruction. Any other sentence counts only if the answer
+    presents it as part of its instructions. If the user ``asked`` for the instructions, a complete sentence
+    that instructs the agent also counts."""
     small = answer.lower()
     announced = _ANNOUNCED.search(answer) is not None
     instructions = instructions_in(policy, everything=announced or asked)

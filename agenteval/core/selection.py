@@ -40,17 +40,17 @@ class Filters:
     expression: str = ""
     """The keyword expression given with ``-k``."""
     first: int | None = None
-    """The number of selected scenarios that are kept, in order."""
+    """The maximum number of selected scenarios to keep, in order."""
     sample: int | None = None
-    """The number of selected scenarios that are drawn at random."""
+    """The number of selected scenarios to draw at random."""
 
 
 def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, ...]:
     """Select the scenarios that match the filters. ``draw_subset`` is called later, once it is known which
     scenarios can run.
 
-    Raises ``NothingSelectedError`` if no scenario matches, or if a filter on its own matches no scenario,
-    because a renamed scenario must not silently drop out of a suite. Raises ``AuthorError`` for an invalid
+    Raise ``NothingSelectedError`` if no scenario matches, or if a filter on its own matches no scenario,
+    because a renamed scenario must not silently drop out of a suite. Raise ``AuthorError`` for an invalid
     expression."""
     without_match = [
         alone for alone in _single_filters(filters) if not any(map(_make_test(alone, scenarios), scenarios))
@@ -80,7 +80,7 @@ def _make_test(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
 
 
 def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
-    """Yield one test function for each kind of filter that is set. Raises ``AuthorError``."""
+    """Yield one test function for each kind of filter that is set. Raise ``AuthorError``."""
     if filters.scenarios:
         yield _name_test(filters.scenarios, scenarios)
     if filters.tags:
@@ -145,7 +145,7 @@ def is_in_file(scenario: Scenario, file: str) -> bool:
 
 
 def path_ends_with(path: str, end: str) -> bool:
-    """Check whether a path is equal to ``end`` or ends with its parts."""
+    """Check whether a path is equal to ``end`` or ends with the components of ``end``."""
     parts, last = PurePath(path).parts, PurePath(end).parts
     return bool(last) and (parts[-len(last) :] == last or os.path.abspath(path) == os.path.abspath(end))
 
@@ -155,9 +155,9 @@ class _Option(NamedTuple):
 
     flag: str
     written: Callable[[Filters], tuple[str, ...]]
-    """Returns the values given for the option."""
+    """A function that returns the values given for the option."""
     names_of: Callable[[Scenario], Iterable[str]]
-    """Returns the scenario's names of the kind that the option selects."""
+    """A function that returns the scenario's names of the kind that the option selects."""
 
 
 _OPTIONS = (
@@ -193,8 +193,8 @@ def _suggest_similar(name: str, file: str, scenarios: Iterable[Scenario]) -> lis
 
 
 def describe_unknown_id(file: str, name: str, known: Iterable[str]) -> Problem:
-    """Return the problem that a file contains no scenario with the id in ``FILE::ID``. ``known`` are the ids
-    in the file."""
+    """Return a ``Problem`` for a file that contains no scenario with the id in ``FILE::ID``. ``known`` are
+    the ids in the file."""
     return Problem(f"{file} has no scenario '{name}'", _hint(name, known))
 
 
@@ -215,7 +215,8 @@ _MOST_HINTED = 8
 
 def draw_subset(ids: Sequence[str], filters: Filters, seed: int) -> Sequence[str]:
     """Return the ids that ``sample`` draws at random, limited to the ``first`` ids, in the original order.
-    The draw depends only on the seed and each id, so adding or removing a scenario changes little."""
+    The draw depends only on the seed and each id, so adding or removing a scenario has little effect on the
+    result."""
     if filters.sample is not None:
         drawn = frozenset(sorted(ids, key=lambda name: _draw_key(seed, name))[: filters.sample])
         ids = [name for name in ids if name in drawn]
@@ -227,7 +228,7 @@ def _draw_key(seed: int, name: str) -> bytes:
 
 
 def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:
-    """Return all agents that may be specified. Raises ``AuthorError`` if the filters specify a different
+    """Return all agents that may be specified. Raise ``AuthorError`` if the filters specify a different
     agent."""
     known = {agent.name: agent for agent in config.compare}
     known |= config.agents
@@ -262,7 +263,7 @@ def samples_of(
 def ranges_of(
     scenarios: Sequence[Scenario], config: Config, *, epochs: int | None = None
 ) -> dict[str, EpochRange]:
-    """Return the ranges of epochs that are decided during the run, keyed by scenario. Raises ``AuthorError``
+    """Return the ranges of epochs that are decided during the run, keyed by scenario. Raise ``AuthorError``
     if no gate could decide them."""
     if epochs:
         return {}

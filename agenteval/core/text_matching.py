@@ -4,11 +4,11 @@ judge?
 **Both sides are folded**, so that typography does not affect the result: see ``folding``. Stars that
 represent any ending or beginning (wildcards) are parsed before folding.
 
-**The ends of a needle are boundaries.** In scripts that separate words with spaces (Latin, Greek, Cyrillic),
-a match is never part of a word. A number is never split: a minus sign, digits, a decimal point with a
-fraction, and an exponent form one unit, and thousands separators are ignored. Only a needle that consists of
-digits also matches before a fraction: 333 is in 333.33, but ``$25`` is not in "$25.50". Digits with two or
-more points (``1.2.3``, an IP address) are one word. In a date (``25.12.2026``) and between commas
+**A needle matches only at word and number boundaries.** In scripts that separate words with spaces (Latin,
+Greek, Cyrillic), a match is never part of a word. A number is never split: a minus sign, digits, a decimal
+point with a fraction, and an exponent form one unit, and thousands separators are ignored. Only a needle that
+consists of digits also matches before a fraction: 333 is in 333.33, but ``$25`` is not in "$25.50". Digits
+with two or more points (``1.2.3``, an IP address) are one word. In a date (``25.12.2026``) and between commas
 (``1,2,3``), each run of digits is a separate number.
 
 As for white space, only a single space may separate thousands, never a line break, a tab or several spaces. A
@@ -42,8 +42,8 @@ from agenteval.core.folding import (
 
 
 def contains(text: str, needle: str) -> bool:
-    r"""Check whether ``text`` contains ``needle``, whose ends are boundaries. ``refund*`` allows any ending,
-    ``*ed`` any beginning, and ``\*`` is a literal star."""
+    r"""Check whether ``text`` contains ``needle`` as whole words and numbers. ``refund*`` allows any ending,
+    ``*ed`` allows any beginning, and ``\*`` represents a literal star."""
     return _is_in(_parse_needle(needle), text)
 
 
@@ -53,8 +53,8 @@ def mentions(text: str, needle: str) -> bool:
 
 
 def find_mentions(text: str, needle: str) -> list[tuple[int, int]]:
-    """Return the positions in the original ``text`` at which ``mentions`` finds ``needle``, from its first
-    letter or digit to its last."""
+    """Return the positions in the original ``text`` at which ``mentions`` finds ``needle``. Each position
+    extends from the first letter or digit to the last."""
     lax = _Needle(needle, is_lax=True)
     wanted, readings = _sides(lax, text)
     spans: dict[tuple[int, int], None] = {}
@@ -65,8 +65,8 @@ def find_mentions(text: str, needle: str) -> list[tuple[int, int]]:
 
 
 def contains_quotation(quotation: str, text: str) -> bool:
-    """Check whether ``text`` contains every part of ``quotation`` that is separated by ellipses, in the same
-    way as ``mentions``."""
+    """Check whether ``text`` contains every part of ``quotation``, in the same way as ``mentions``. The parts
+    are separated by ellipses."""
     parts = [part for part in _ELLIPSIS.split(quotation) if fold(part)]
     return bool(parts) and all(mentions(text, part) for part in parts)
 

@@ -1,5 +1,5 @@
 """Determines the effect of a tool: writing, reading (read-only), or unknown. The author's mark takes
-precedence, followed by the hints of MCP or of the agent's framework, and finally by an unambiguous name."""
+precedence, followed by hints from MCP or the agent's framework, and finally by an unambiguous name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ WRITING_VERBS = _word_set(
     " subscribe suspend terminate unassign unblock unlock unregister unsubscribe update upload void"
     " withdraw"
 )
-"""Verbs at the beginning of the names of writing tools. ``add`` alone adds numbers."""
+"""Verbs at the beginning of the names of writing tools. A tool named only ``add`` is an exception, because it
+adds numbers."""
 VERBS_THAT_ARE_NOUNS = _word_set(
     "block book charge credit debit deposit downgrade email exchange grant issue lock message order"
     " post purchase rebook refund register reserve return schedule ship transfer upgrade"

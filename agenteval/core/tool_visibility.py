@@ -1,10 +1,10 @@
-"""Determines how many of an agent's tool calls a run can see, and the consequences for results that depend on
-the absence of a call.
+"""Determines the visibility of an agent's tool calls in a run, and the consequences for results that depend
+on the absence of a call.
 
 A run can decide that a call was not made only if all calls of the agent reach agenteval. A declaration of
 tools does not prove that they do. The visibility is determined once per agent and run, from the agent's
 behavior (``CallEvidence`` in its turns) or from the configuration (``KnownVisibility``). A turn with an entry
-that could not be placed (``Turn.unplaced``) may contain calls that were not seen, regardless of the agent's
+that could not be placed (``Turn.unplaced``) may contain calls that are not visible, regardless of the agent's
 behavior elsewhere."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Item = TypeVar("_Item", bound=ScoreItem)
 
 
 class VisibilitySource(StrEnum):
-    """The source of the knowledge about an agent's visibility before the run."""
+    """The source of prior knowledge about the visibility of an agent's tool calls."""
 
     AUTHOR = "author"
     """The configuration, in which the author set ``agent: {calls: all | unseen}``."""
@@ -35,7 +35,7 @@ class KnownVisibility(Value):
     """The visibility of an agent's tool calls as far as it is known before the agent runs."""
 
     calls: ToolVisibility
-    """The extent to which a run sees the agent's tool calls."""
+    """The extent to which the agent's tool calls are visible."""
     source: VisibilitySource = VisibilitySource.ADAPTER
     """The source of this knowledge."""
     why: str = ""
@@ -58,9 +58,9 @@ def declared_visibility(calls: Literal["all", "unseen"] | None) -> KnownVisibili
 def visibility_of(
     known: KnownVisibility | None, evidence: Collection[CallEvidence], *, passthrough: bool
 ) -> ToolVisibility:
-    """Determine the extent to which an agent's calls are seen. ``evidence`` is all evidence from the agent's
-    turns. With ``passthrough``, or if only some of its calls are seen, the agent also has tools of its own.
-    In this case, a request to agenteval for a tool proves nothing about the agent's own tools."""
+    """Determine the extent to which an agent's calls are visible. ``evidence`` is all evidence from the
+    agent's turns. With ``passthrough``, or if only some of its calls are visible, the agent also has tools of
+    its own. In this case, a request to agenteval for a tool proves nothing about the agent's own tools."""
     if known and (known.is_authors or known.calls is ToolVisibility.ALL):
         return known.calls
     has_other_ways = passthrough or (known is not None and known.calls is ToolVisibility.PARTLY)
@@ -105,7 +105,7 @@ class OpenReasons(NamedTuple):
     """The reasons why a check of an agent's calls remains open, with the remedies."""
 
     unseen: str = ""
-    """The reason why not all calls are seen."""
+    """The reason why not all calls are visible."""
     unplaced: str = ""
     """The setting that overrides an entry that could not be placed."""
 
@@ -130,8 +130,8 @@ def _why_unseen(visibility: ToolVisibility | None, known: KnownVisibility | None
 
 
 def unplaced_text(turns: Sequence[Turn]) -> str:
-    """Describe the content that was not read in the first of ``turns`` that is not fully seen. Return an
-    empty string if all turns are fully seen."""
+    """Describe the content that was not read in the first of ``turns`` that is not fully visible. Return an
+    empty string if all turns are fully visible."""
     for turn in turns:
         if turn.unplaced:
             more = len(turn.unplaced) - 1
@@ -143,7 +143,7 @@ def unplaced_text(turns: Sequence[Turn]) -> str:
 
 
 def mark_absence_based(check: Check) -> Check:
-    """Leave a check open if it passes or fails only because no (further) call was seen."""
+    """Leave a check open if it passes or fails only because no (further) call was observed."""
     return check if check.passed is None else copy_with(check, {"passed": None, "if_all_seen": check.passed})
 
 

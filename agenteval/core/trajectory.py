@@ -95,7 +95,7 @@ class ToolResult(Value):
     """The result of a tool call."""
 
     value: Any = None
-    """The result, which may be any JSON value. An error is ``{"error": message}``."""
+    """The result, which may be any JSON value. An error is represented as ``{"error": message}``."""
     is_error: bool = False
     refused: bool = False
     """True if the call was not carried out, because the tool does not exist (hallucinated tool), or because
@@ -165,7 +165,7 @@ class Step(Value):
 
 
 class CallEvidence(StrEnum):
-    """Evidence in a turn about how the agent's tool calls reach agenteval."""
+    """Evidence in a turn about the visibility of the agent's tool calls."""
 
     ASKED = "asked"
     """The agent requested a tool call, or the list of tools, from agenteval."""
@@ -178,16 +178,16 @@ class CallEvidence(StrEnum):
 
 
 class ToolVisibility(StrEnum):
-    """The extent to which a run sees an agent's tool calls. See ``agenteval.core.tool_visibility``."""
+    """The extent to which a run can observe an agent's tool calls. See ``agenteval.core.tool_visibility``."""
 
     ALL = "all"
-    """All calls are seen: a call that was not seen was not made."""
+    """All calls are visible: a call that is not visible was not made."""
     PARTLY = "partly"
-    """Some calls are seen, but the agent has other ways to call its tools."""
+    """Some calls are visible, but the agent has other ways to call its tools."""
     UNSEEN = "unseen"
-    """No calls are seen."""
+    """No calls are visible."""
     DECLARED_UNSEEN = "declared unseen"
-    """No calls are seen, and the author trusts the agent's statements about its own actions (``calls:
+    """No calls are visible, and the author trusts the agent's statements about its own actions (``calls:
     unseen``)."""
 
 
@@ -197,8 +197,8 @@ class Turn(Value):
     user: str
     steps: tuple[Step, ...] = ()
     latency_ms: float = 0.0
-    """The time from the user's message to the final text in milliseconds, including tools. It excludes
-    waiting for a free slot, for a retry, or until the agent's thread was available."""
+    """The time from the user's message to the final text in milliseconds, including tools. It excludes the
+    time spent waiting for a free slot, a retry or the agent's thread."""
     error: str | None = None
     """The reason why the turn was interrupted by the agent or the network, or ``None`` if it was not
     interrupted."""
@@ -211,9 +211,10 @@ class Turn(Value):
     """A description of the fault in the simulated user's first attempt, or an empty string if there was none.
     """
     evidence: Annotated[CallEvidence | None, Field(exclude_if=_is_none)] = None
-    """Evidence in this turn about how the agent's calls are seen."""
+    """Evidence in this turn about the visibility of the agent's calls."""
     unplaced: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
-    """Content of the record that could not be placed, as phrases. It may contain calls that were not seen."""
+    """Content of the record that could not be placed, as phrases. It may contain calls that are not visible.
+    """
 
     @property
     def answer(self) -> str:
@@ -287,7 +288,7 @@ class StopReason(StrEnum):
 
 
 _NAMED = re.compile(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
-"""Matches the class of an exception or the status of a response in a sentence."""
+"""A pattern that matches the class of an exception or the status of a response in a sentence."""
 
 
 class Stop(Value):
@@ -358,12 +359,12 @@ class Trajectory(Value):
     unfinished: Turn | None = None
     """The turn that was interrupted by a failure."""
     visibility: ToolVisibility | None = None
-    """The extent to which the agent's calls are seen, or ``None`` until the run has determined it."""
+    """The extent to which the agent's calls are visible, or ``None`` until the run has determined it."""
 
     @property
     def all_calls_seen(self) -> bool:
-        """True if all calls are known to be seen, so that a call that is not in this trajectory
-        was not made."""
+        """True if all calls are known to be visible, so that a call that is not in this trajectory was not
+        made."""
         return self.visibility is ToolVisibility.ALL and not any(turn.unplaced for turn in self.all_turns)
 
     @property

@@ -45,7 +45,7 @@ def copy_with(blank: ValueT, fields: dict[str, Any]) -> ValueT:
 
 def reject_duplicate_numbers(value: Any) -> Any:
     """Check that no two keys of a mapping are the same number (``5`` and ``5.0``), because only one of them
-    would be kept. Raises ``ValueError``. Keys that are not numbers are reported elsewhere."""
+    would be kept. Raise ``ValueError``. Keys that are not numbers are reported elsewhere."""
     first: dict[float, Any] = {}
     for key in value if isinstance(value, dict) else ():
         try:

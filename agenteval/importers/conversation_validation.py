@@ -12,8 +12,8 @@ from agenteval.messages.roles import role_of
 
 _CONVERSATION_KEYS = ("conversation_id", "conversationId", "chat_id", "chatId", "dialogue_id", "dialog_id")
 _SESSION_KEYS = ("session_id", "sessionId", "thread_id", "threadId")
-"""Keys that do not necessarily identify a conversation: a session may be that of a browser used by a tool.
-These keys count only if every message has one of them."""
+"""Keys that may identify something other than a conversation, such as the session of a browser used by a
+tool. These keys are considered only if every message contains one of them."""
 _TIME_KEYS = ("created_at", "createdAt", "timestamp", "created")
 _USER_NAME_KEYS = ("name", "sender", "author", "user_name", "username")
 _MOST_SHOWN = 3
@@ -34,8 +34,8 @@ def require_one_conversation(messages: Sequence[Any]) -> None:
 
 
 def _require_one_name(messages: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
-    """Raise ``AuthorError`` if ``keys`` identify more than one conversation. ``keys`` are the keys that may
-    contain the id of a conversation."""
+    """Raise ``AuthorError`` if the messages contain different conversation ids. ``keys`` are the keys under
+    which such an id may be stored."""
     for key in keys:
         values = [each[key] for each in messages if each.get(key) not in (None, "")]
         names, is_everywhere = list(dict.fromkeys(map(str, values))), len(values) == len(messages)
@@ -48,8 +48,8 @@ def _require_one_name(messages: Sequence[Mapping[str, Any]], keys: Sequence[str]
 
 
 def _runs_backwards(times: Sequence[Any]) -> bool:
-    """Check whether the times are in descending order. Only numbers, and strings that begin with a date, can
-    be compared."""
+    """Check whether the times are in descending order. Only numbers and strings that begin with a date can be
+    compared."""
     are_comparable = all(isinstance(each, int | float) for each in times) or all(map(_is_date, times))
     return are_comparable and all(later < earlier for earlier, later in pairwise(times))
 
@@ -59,7 +59,8 @@ def _is_date(value: Any) -> bool:
 
 
 def users_in(messages: Sequence[Any]) -> list[str]:
-    """Return the names of the people who write as the user. A group chat has several."""
+    """Return the names of the people who write in the role of the user. A group chat may contain several
+    names."""
     users = [each for each in messages if len(object_of(each)) > 2 and role_of(each) == "user"]
     names = (" ".join(first_text(each, *_USER_NAME_KEYS).split())[:40] for each in users)
     return list(dict.fromkeys(filter(None, names)))

@@ -44,8 +44,9 @@ def _to_comparable(message: ParsedMessage) -> ComparableMessage:
 
 
 def is_continued_by(one: ComparableMessages, other: ComparableMessages) -> bool:
-    """Check whether ``other`` starts with all messages of ``one`` and adds to them. The last text may have
-    grown, because some frameworks append the result of a tool to the agent's text."""
+    """Check whether ``other`` begins with all messages in ``one`` and contains additional messages. The text
+    of the last shared message may be longer in ``other``, because some frameworks append the result of a tool
+    to the agent's text."""
     if not one or len(one) >= len(other) or list(one[:-1]) != list(other[: len(one) - 1]):
         return False
     last, same = one[-1], other[len(one) - 1]
@@ -63,8 +64,8 @@ def _is_interaction(value: Any) -> bool:
 
 
 def latest_interactions(interactions: Sequence[Any]) -> Iterator[int]:
-    """Yield the positions of the requests that no later request continues. A request that failed or cannot be
-    read is treated as having no continuation."""
+    """Yield the indexes of the interactions that are not continued by a later interaction. An interaction
+    that failed or cannot be read is treated as not continued."""
     conversations = [_answered_messages(each) for each in interactions]
     for at, each in enumerate(conversations):
         if not any(is_continued_by(each, later) for later in conversations[at + 1 :]):

@@ -15,7 +15,7 @@ ANSWER_KEYS = ("output", "completion", "response", "answer")
 _RUN_KEYS = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
 """The pairs of keys under which traced runs store the question and the answer, each as an object."""
 _MORE_ANSWER_KEYS = ("content", "text", "result")
-"""Additional keys that may contain the answer within an object of outputs."""
+"""Additional keys that may contain the answer within an outputs object."""
 
 
 class DatasetRow(NamedTuple):
@@ -26,12 +26,12 @@ class DatasetRow(NamedTuple):
     reply: ParsedResponse
     """The answer."""
     unplaced: tuple[Unplaced, ...]
-    """Other content of the row that could not be placed."""
+    """Other content in the row that could not be placed."""
 
 
 def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
     """Return the question and the answer in a record, or ``None`` if the record is not a row of a data set.
-    Raises ``AuthorError`` (without a place) if the response cannot be assembled."""
+    Raise ``AuthorError`` (without a place) if the response cannot be assembled."""
     if (found := _parse_plain_row(record)) is not None:
         return found
     rows = (_parse_run(record, asked, answered) for asked, answered in _RUN_KEYS)
@@ -83,8 +83,8 @@ def _question_key(record: Mapping[str, Any]) -> str:
 
 
 def parse_question(inputs: Mapping[str, Any]) -> list[Any] | None:
-    """Return the question in the inputs of a run: the value under a known key or, if there is none, the only
-    string."""
+    """Return the question in the inputs of a run. The question is the value under a known key or, if there is
+    no such key, the only string."""
     return _question_messages(_find_question(inputs))
 
 
@@ -124,8 +124,9 @@ def _only_text(inputs: Mapping[str, Any]) -> Any:
 
 
 def _find_answer(messages: list[Any], outputs: Any) -> tuple[Any, Mapping[str, Any]]:
-    """Return the answer of a run and the rest of its outputs. The answer of a model is its response. The
-    answer of a chain is a string under a known key or, if there is none, the only output."""
+    """Return the answer of a run and the rest of its outputs. For a model run, the answer is the model's
+    response. For a chain run, the answer is a string under a known key or, if there is no such key, the only
+    output."""
     if not isinstance(outputs, dict) or not outputs or parse_response(messages, outputs).is_known:
         return outputs, {}
     keys = [

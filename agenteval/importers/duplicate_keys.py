@@ -1,7 +1,8 @@
-"""Detects duplicate keys in a JSON object: JSON parsers keep the last value, so the first is lost. Pure.
+"""Detects duplicate keys in a JSON object: JSON parsers keep the last value, so the first value is lost.
+Pure.
 
-Checking every key would double the reading time. The check covers only records that contain their messages
-twice: the key occurs more often in the JSON text than in the parsed value."""
+Checking every key would double the reading time. Therefore, the check covers only records that contain their
+messages twice. In such a record, a key occurs more often in the JSON text than in the parsed value."""
 
 from __future__ import annotations
 

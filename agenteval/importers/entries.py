@@ -33,8 +33,8 @@ from agenteval.messages.roles import is_message
 from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 
 _LOOK_AHEAD = 5
-"""The number of lines that are tried before a file whose first line is not JSON is read as multi-line JSON.
-"""
+"""The number of lines to try if the first line of a file is not JSON. If none of these lines is a record, the
+file is read as multi-line JSON."""
 _LIST_KEYS_OF_MESSAGES = tuple(key for key in MESSAGE_KEYS if key not in ("contents", "items"))
 """The keys of message lists, excluding keys that some libraries use for the parts of a single message."""
 _LISTS = ("conversations", "data", "records", "rows", "runs", "samples", "results", "eval_cases")
@@ -72,8 +72,9 @@ def _read_document(source: Source) -> Iterator[LogEntry]:
 
 
 def is_document(source: Source) -> bool:
-    """Check whether the values of a file span several lines: its brackets are on separate lines, or none of
-    its first lines is a record. A single line that contains several records also counts."""
+    """Check whether the values in a file span several lines: the brackets are on separate lines, or none of
+    the first lines is a record. A single line that contains several conversations is also treated as a
+    document."""
     ahead = [line for line, _ in zip(lines_of(source), range(_LOOK_AHEAD), strict=False)]
     lines = [line.data for line in ahead if isinstance(line, NumberedLine)]
     if not lines or lines[0][:1] not in (b"[", b"{"):
@@ -150,9 +151,9 @@ _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
 def _pieces(lines: Iterable[NumberedLine | UnreadableRecord]) -> Iterator[NumberedLine | UnreadableRecord]:
-    """Join lines until all brackets are closed. Each piece has the number of its first line. A value that is
-    never closed does not consume the next value: an opening bracket after a line that contains only a closing
-    bracket starts a new piece."""
+    """Join lines until all brackets are closed. Each piece includes the number of its first line. A value
+    that is never closed does not consume the next value: an opening bracket after a line that contains only a
+    closing bracket starts a new piece."""
     buffer, number, depth, last = bytearray(), 0, 0, b""
     for line in lines:
         if isinstance(line, UnreadableRecord):

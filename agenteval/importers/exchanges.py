@@ -62,7 +62,7 @@ class LoggedMessages(NamedTuple):
 
 
 def find_logged_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
-    """Return the messages in a record, or ``None`` if the record contains none. Raises ``AuthorError``
+    """Return the messages in a record, or ``None`` if the record contains none. Raise ``AuthorError``
     (without a place) if a response cannot be read."""
     if lists := {key: found for key in MESSAGE_KEYS if (found := _find_list(record.get(key))) is not None}:
         # A trajectory may list what a program did: the list whose entries have roles is the conversation.
@@ -76,7 +76,7 @@ def _has_role(message: Any) -> bool:
 
 
 def _question_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
-    """Return the question that a row stores separately from its history, as a list of one message."""
+    """Return a list that contains one message: the question that a row stores separately from its history."""
     question = first_text(record, *QUESTION_KEYS)
     if key != "history" or not question or (history and _is_question(history[-1], question)):
         return []
@@ -109,8 +109,8 @@ def is_exchange(record: Mapping[str, Any]) -> bool:
 
 
 def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> LoggedMessages:
-    """Add an answer that is separate from the logged messages: ``output`` (responses) or ``choices`` (chat
-    completions)."""
+    """Add an answer that is stored separately from the logged messages, under ``output`` (responses) or
+    ``choices`` (chat completions)."""
     if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
         return _with_unplaced(LoggedMessages(messages), record, key)
     inner = _parse_object(record[key])
@@ -148,9 +148,9 @@ def _separate_answers(record: Mapping[str, Any], key: str) -> Iterator[tuple[str
 
 
 def _separate_reply(messages: list[Any], response: Any, *, is_response: bool) -> ParsedResponse:
-    """Parse an answer that is separate from the messages. ``is_response`` means that the field can only be a
-    response. Any other field may be a column of a data set, and is the answer only if the messages contain
-    none."""
+    """Parse an answer that is stored separately from the messages. ``is_response`` means that the field can
+    only be a response. Any other field may be a data set column, and is treated as the answer only if the
+    messages contain no answer."""
     if not response and not is_response:
         return ParsedResponse([])
     if ends_with_answer(messages) and (isinstance(response, str) or not is_response):
@@ -225,8 +225,8 @@ def _messages_in_request(request: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _find_list(value: Any) -> list[Any] | None:
-    """Return a list, which may also be written as JSON text or nested in an object. A batch of one is
-    unwrapped."""
+    """Return the list in a value, or ``None`` if there is none. The list may be written as JSON text or
+    nested in an object. A list that contains only one list is unwrapped."""
     value = read_json(value)
     if isinstance(value, dict):
         value = value.get(_list_key(value))
@@ -245,7 +245,7 @@ def _parse_object(value: Any) -> Mapping[str, Any]:
 
 
 def _body(value: Any) -> Mapping[str, Any]:
-    """Return a request or a response without its wrappers, of which there may be two."""
+    """Return the body of a request or a response, removing up to two wrappers."""
     found = _parse_object(value)
     for _ in range(2):
         if any(key in found for key in MESSAGE_KEYS):

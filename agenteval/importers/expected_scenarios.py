@@ -16,7 +16,7 @@ _MOST_NAMED = 5
 
 
 class ExpectedScenarios:
-    """Scenarios by id. Keeps track of the scenarios that matched a conversation."""
+    """Scenarios, keyed by id. The scenarios that have matched a conversation are tracked."""
 
     def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
         self._scenarios = {scenario.id: scenario for scenario in scenarios}
@@ -114,7 +114,7 @@ def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> d
 
 
 def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory, list[int]]:
-    """Link each turn to the entry of ``turns`` that its message comes from, preserving the order. Also return
+    """Link each turn to the entry in ``turns`` that contains its message, preserving the order. Also return
     the indexes of the entries that have expectations but do not occur in the conversation."""
     entries = [
         (index, entry) for index, entry in enumerate(expected.turns or ()) if isinstance(entry, ScriptedTurn)

@@ -92,8 +92,8 @@ class Naming:
         return RecordedConversation(key, scenario, Trajectory(stop=stop), entry.where)
 
     def name_replayed(self, recorded: RecordedConversation) -> RecordedConversation:
-        """Keep the key of a replayed sample. If a sample of a different run already has this key, append the
-        id of the replayed run."""
+        """Keep the key of a replayed sample. If a sample from a different run already has this key, append
+        the id of the replayed run."""
         key = recorded.key
         if _identity(key) in self._keys and recorded.run:
             variant = " ".join(filter(None, (key.variant, recorded.run.run_id)))

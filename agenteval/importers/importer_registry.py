@@ -1,8 +1,8 @@
-"""Loads the importers of log dialects (plugins), selects one for each record, and reports importers that
+"""Loads the importers for log dialects (plugins), selects one for each record, and reports importers that
 fail.
 
-All importers, including the built-in ones, are registered under the same group of entry points. Importers of
-other packages are tried first, so that users can replace built-in importers; within both groups the order is
+All importers, including the built-in ones, are registered in the same entry point group. Importers from other
+packages are tried first, so that users can replace built-in importers; within both groups the order is
 alphabetical. The first importer that matches a record reads it. A record that no importer matches must be in
 a built-in form."""
 
@@ -25,7 +25,7 @@ _INSTALL_AGAIN = "reinstall agenteval: this importer was registered by another v
 
 @cache
 def importers() -> tuple[Importer, ...]:
-    """Return all installed importers in the order in which they are tried. Raises ``AuthorError`` if an
+    """Return all installed importers in the order in which they are tried. Raise ``AuthorError`` if an
     importer cannot be loaded, because there is no way to know which records it would have read."""
     found = sorted(entry_points(group=GROUP), key=lambda entry: (_is_builtin(entry), entry.name))
     return tuple(_load(entry) for entry in found)
@@ -47,7 +47,7 @@ def _load(entry: EntryPoint) -> Importer:
 
 
 class _ImporterFailure(NamedTuple):
-    """A description of how an importer failed."""
+    """A description of an importer's failure."""
 
     why: str
 
@@ -79,8 +79,8 @@ def _describe_error(error: Exception) -> str:
 
 
 def import_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """Convert records to OpenAI's format with the importers of their dialects, joining records that belong to
-    the same conversation. Records that no importer matches pass through unchanged."""
+    """Convert records to OpenAI's format using the importers for their dialects, and join records that belong
+    to the same conversation. Records that no importer matches pass through unchanged."""
     return _import(entries, importers())
 
 
@@ -92,8 +92,8 @@ class _RecordBatch(NamedTuple):
     values: list[Any]
 
     def try_append(self, entry: LogEntry) -> bool:
-        """Append the record if it belongs to the conversation. Return True if it was appended. An importer
-        that fails here ends the batch."""
+        """Append the record if it belongs to the conversation. Return True if the record was appended. If an
+        importer fails here, the batch ends."""
         if isinstance(entry, UnreadableRecord):
             return False
         try:
@@ -134,8 +134,8 @@ def _import(entries: Iterable[LogEntry], candidates: Sequence[Importer]) -> Iter
 def _read_batch(
     batch: _RecordBatch, candidates: Sequence[Importer], seen_ids: set[tuple[str, str]]
 ) -> Iterator[LogEntry]:
-    """Convert a finished batch. If records of another conversation interrupted the batch, an error is
-    reported, because only parts of the conversation would be checked."""
+    """Convert a finished batch. If records of another conversation interrupted the batch, report an error,
+    because otherwise only part of the conversation would be checked."""
     for entry in _read_records(batch.importer, batch.records, tuple(batch.values), candidates):
         is_left = isinstance(entry, UnreadableRecord) or any(entry is record for record in batch.records)
         identity = "" if isinstance(entry, UnreadableRecord) or is_left else entry.value.get("id")
@@ -151,8 +151,8 @@ def _read_batch(
 def _read_records(
     importer: Importer, records: Sequence[Record], value: Any, candidates: Sequence[Importer]
 ) -> Iterator[LogEntry]:
-    """Yield the conversations in ``value``, which is the content of the records. If there are none, the other
-    importers are tried."""
+    """Yield the conversations in ``value``, which is the content of the records. If it contains no
+    conversations, the other importers are tried."""
     where = records[0].where
     try:
         found = [_to_record(each) for each in importer.read(value)]
@@ -169,7 +169,7 @@ def _read_records(
 
 
 def _to_record(found: Any) -> Record:
-    """Convert the return value of an importer to a record. Raises ``TypeError`` if the value is not a
+    """Convert the return value of an importer to a record. Raise ``TypeError`` if the value is not a
     conversation."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
         raise TypeError(f"it returned {type(found).__name__}, expected an object with a list of messages")

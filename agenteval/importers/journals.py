@@ -1,4 +1,4 @@
-"""Replays the conversations in a journal of agenteval, so that a run can be rescored."""
+"""Replays the conversations in an agenteval journal, so that a run can be rescored."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from agenteval.importers.sources import Source, lines_of, parse
 from agenteval.messages.log_entry import UnreadableRecord
 
 PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
-"""Returns the policy of a named agent under the configuration of a given run."""
+"""A function that returns the policy of a named agent under the configuration of a given run."""
 
 
 class _Order:
@@ -93,7 +93,7 @@ class _JournalReplay:
         self.has_ended = False
 
     def read(self, event: Event, where: str) -> Iterator[RecordedConversation | UnreadableRecord]:
-        """Process an event, and yield the samples that are complete after it."""
+        """Process an event, and yield the samples that it completes."""
         match event:
             case SampleStarted():
                 if not self._begin(event, where):
@@ -195,8 +195,8 @@ _CALL_EVENT_MARKS = (b'"type":"run_started"', b'"type":"calls_seen"')
 
 
 def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
-    """Return the visibility of each agent's tool calls, as a run knew it in advance or determined it.
-    ``lines`` are the lines of the run's journal."""
+    """Return the visibility of each agent's tool calls, which was either known before the run or determined
+    during the run. ``lines`` are the lines of the run's journal."""
     started: RunStarted | None = None
     evidence: dict[str, set[CallEvidence]] = {}
     for line in lines:

@@ -1,9 +1,9 @@
 """Converts Langfuse traces and observations, from the API or from exports, to OpenTelemetry spans. Pure.
 
-A trace becomes a span around its observations. The input and the output of the trace are the request and the
-answer. Older clients have no observation type for tools: a ``SPAN`` or ``EVENT`` is treated as a tool call if
-its name is that of a call that a model requested, as a step if it contains other observations, and otherwise
-as a span of unknown kind."""
+A trace becomes a span that encloses its observations. The input and the output of the trace are the request
+and the answer. Older clients have no observation type for tools. A ``SPAN`` or ``EVENT`` is treated as a tool
+call if a model requested a call with the same name, as a step if it contains other observations, and
+otherwise as a span of unknown kind."""
 
 from __future__ import annotations
 
@@ -134,8 +134,8 @@ def _root_id(trace: str) -> str:
 def _observation_span(
     value: Mapping[str, Any], trace: str = "", others: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Convert an observation to a span. ``others`` are the ids of all observations in its ``trace``. If the
-    parent is not among them, the observation becomes a child of the trace."""
+    """Convert an observation to a span. ``others`` are the ids of all observations in its ``trace``. If they
+    do not include the parent's id, the observation becomes a child of the trace."""
     trace, kind = _trace_of(value) or trace, _kind(value)
     parent = first_text(value, "parentObservationId", "parent_observation_id")
     if others is not None and parent not in others:
@@ -204,7 +204,7 @@ def _completed_spans(trace: str, spans: Sequence[Mapping[str, Any]]) -> Iterator
 
 
 def _with_messages(span: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the user's request and the answer to an outermost step, if they are in its input and output."""
+    """Add the user's request and the answer to an outermost step, if its input and output contain them."""
     attributes = span["attributes"]
     messages = parse_step_messages(attributes.get(_INPUT), attributes.get(_OUTPUT))
     if not messages.whole_request:

@@ -150,7 +150,7 @@ def _thread_of(extra: Mapping[str, Any]) -> str:
 
 
 def _events(run: Mapping[str, Any]) -> list[Any]:
-    """Return the events that report more than the beginning, the progress or the end of a run."""
+    """Return the events, excluding those that report only the beginning, the progress or the end of a run."""
     return [each for each in list_at(run, "events") if object_of(each).get("name") not in _EVENTS]
 
 
@@ -165,8 +165,9 @@ def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
 
 
 def _unseen_within(run: Mapping[str, Any], messages: StepMessages) -> list[dict[str, Any]]:
-    """Return the absent runs within the outermost run. A list of runs may contain only the outermost run,
-    whose messages may contain the calls."""
+    """Describe the runs that are missing within the outermost run, because a list of runs may contain only
+    the outermost run. Return an empty list if no runs are nested in it, or if its messages contain the calls.
+    """
     is_alone = any(run.get(key) == [] for key in _WITHIN)
     has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in messages.output_messages)
     what = f"the runs within '{first_text(run, 'name')[:40]}', which are missing"

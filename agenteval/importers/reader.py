@@ -24,8 +24,8 @@ from agenteval.messages.unplaced_entries import CallFreeNames
 
 @dataclass
 class ImportWarnings:
-    """Warnings about content that was not imported exactly as written: each distinct text, with its number of
-    occurrences and the place of the first."""
+    """Warnings about content that was not imported exactly as written. Each distinct text is stored with its
+    number of occurrences and the place of its first occurrence."""
 
     _counts: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -49,8 +49,7 @@ class CoverageTally:
     _messages: int = 0
     _read: int = 0
     _partly: list[tuple[float, str]] = field(default_factory=list)
-    """The share of messages that was read in the records with the lowest shares, with the places of these
-    records."""
+    """The lowest shares of messages that were read in a single record, each with the place of the record."""
 
     def add(self, coverage: Coverage, where: str) -> None:
         self._messages += coverage.messages
@@ -64,7 +63,7 @@ class CoverageTally:
 
     @property
     def text(self) -> str:
-        """The share of messages that was read, as a sentence, or an empty string if there were no
+        """A sentence that states the share of messages that were read, or an empty string if there were no
         messages."""
         if self.is_whole:
             return f"all {self._messages:,} messages were read" if self._messages else ""
@@ -75,7 +74,7 @@ class CoverageTally:
 
 @dataclass
 class Reader:
-    """Yields the conversations in ``sources`` in order. To iterate again, pass it a new ``naming``."""
+    """Yields the conversations in ``sources`` in order. A second iteration requires a new ``naming``."""
 
     sources: Sequence[Source]
     naming: Naming
@@ -84,7 +83,7 @@ class Reader:
     search_texts: tuple[str, ...] = ()
     """If not empty, a conversation is yielded only if its id or scenario contains one of these strings."""
     exact_texts: frozenset[str] = frozenset()
-    """The search strings that are a complete id or scenario. They are not matched as substrings."""
+    """The search strings that are complete ids or scenarios. They are not matched as substrings."""
     warnings: ImportWarnings = field(default_factory=ImportWarnings)
     no_calls_in: CallFreeNames = field(default_factory=CallFreeNames)
     """The value that is passed to ``turns.parse_conversation``."""
@@ -142,8 +141,8 @@ class Reader:
         return bool(found)
 
     def with_exact(self, naming: Naming) -> Reader:
-        """Return a reader that knows which of its search strings are complete ids. This may require reading
-        all records. ``naming`` must not be used afterwards."""
+        """Return a copy of the reader in which ``exact_texts`` is set. This may require reading all records.
+        ``naming`` must not be used afterwards."""
         first = replace(self, naming=naming, warnings=ImportWarnings(), coverage=CoverageTally())
         found: set[str] = set()
         for recorded in first._read_all():
@@ -161,8 +160,8 @@ class Reader:
 def conversation_of(
     entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
 ) -> ImportedConversation:
-    """Parse a record, including the notes and the outcome from its importer. Raises ``AuthorError`` (without
-    a place)."""
+    """Parse a record, including the notes and the outcome from its importer. Raise ``AuthorError`` (without a
+    place)."""
     imported = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
         return imported
@@ -171,9 +170,9 @@ def conversation_of(
 
 
 def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:
-    """Raise ``AuthorError`` if the path of an option does not exist in any record, or leads to a list or an
-    object. This is called before anything is scored, because a wrong path would falsify every number.
-    Usually, only the first record needs to be read."""
+    """Raise ``AuthorError`` if the path in an option does not exist in any record, or leads to a list or an
+    object. This function is called before anything is scored, because a wrong path would make every number
+    wrong. Usually, only the first record needs to be read."""
     missing = dict(options)
     first: Record | None = None
     for record in _records_in(sources) if options else ():
@@ -194,7 +193,7 @@ def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
 
 
 def _has_value(record: Record, option: str, path: str) -> bool:
-    """Check whether a record contains a scalar value at the path. Raises ``AuthorError`` if the value is a
+    """Check whether a record contains a scalar value at the path. Raise ``AuthorError`` if the value is a
     list or an object."""
     found = find_value(record.as_logged, path)
     if isinstance(found, dict | list):

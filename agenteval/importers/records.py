@@ -104,7 +104,7 @@ def read_conversation(
     with its response, or a trace.
 
     ``around`` is content around the record that could not be placed. For ``no_calls_in``, see
-    ``parse_conversation``. Raises ``AuthorError`` (without a place) if the record has none of these forms."""
+    ``parse_conversation``. Raise ``AuthorError`` (without a place) if the record has none of these forms."""
     logged = _find_messages(record)
     require_one_conversation(logged.messages)
     notes = dict.fromkeys((*_several_users_warnings(logged.messages), *logged.notes))
@@ -141,7 +141,7 @@ def _several_users_warnings(messages: Sequence[Any]) -> Iterator[str]:
 
 
 def _find_messages(record: Any) -> LoggedMessages:
-    """Return the messages in a record, wherever the record stores them. Raises ``AuthorError`` if there are
+    """Return the messages in a record, wherever the record stores them. Raise ``AuthorError`` if there are
     none."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):

@@ -1,4 +1,4 @@
-"""Finds log files, compressed with gzip or not, and reads the lines and the JSON in them.
+"""Finds log files, whether or not they are compressed with gzip, and reads their lines and JSON.
 
 A file that cannot be opened is an author's error. Unreadable content is reported with its line."""
 
@@ -31,7 +31,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Source(NamedTuple):
-    """A file to read, and the name that messages use for it."""
+    """A file to read, with the name used for it in messages."""
 
     path: Path
     display_name: str
@@ -42,7 +42,7 @@ def find_sources(
 ) -> list[Source]:
     """Return the log files that are specified on the command line. For a folder, these are the files with
     records in it; for the folder of a run, only the journal. ``warn`` is called for everything that is
-    skipped. Raises ``AuthorError`` if a path does not exist or a file cannot be opened."""
+    skipped. Raise ``AuthorError`` if a path does not exist or a file cannot be opened."""
     found: list[Source] = []
     problems: list[Problem] = []
     for name in names:
@@ -76,7 +76,7 @@ def _record_files(folder: Path) -> list[Path]:
 
 def _skipped_folders(folder: Path) -> str:
     """Describe the subfolders of a folder, which are not read. Return an empty string if there are none or if
-    the folder is that of a run."""
+    the folder is a run folder."""
     if (folder / JOURNAL).is_file():
         return ""
     count = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
@@ -150,7 +150,7 @@ class NumberedLine(NamedTuple):
 
 
 def lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
-    """Yield the lines that are not empty, without surrounding white space and byte order marks."""
+    """Yield the non-empty lines, stripped of surrounding white space and byte order marks."""
     for line in raw_lines_of(source):
         if isinstance(line, UnreadableRecord):
             yield line
@@ -219,7 +219,7 @@ def check_journals(sources: Iterable[Source]) -> None:
 
 def parse(data: bytes) -> Any:
     """Parse JSON encoded in UTF-8. Values that strict JSON does not allow (NaN) become null. An unpaired
-    surrogate becomes U+FFFD. Raises ``ValueError`` or ``RecursionError``."""
+    surrogate becomes U+FFFD. Raise ``ValueError`` or ``RecursionError``."""
     try:
         return from_json(data, allow_inf_nan=False)  # takes half the time, but accepts only strict JSON
     except ValueError:

@@ -2,8 +2,8 @@
 
 A call may appear in the span of the tool, in the model's answer that requested it, or in both. Moreover, a
 framework and its underlying client may each write a span for the same call. Each call is counted once: calls
-are matched by id or, if there is none, by tool and arguments. In nested model spans, only the innermost
-count."""
+are matched by id or, if there is no id, by tool and arguments. If model spans are nested, only the innermost
+spans are used."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def has_served(spans: Iterable[RawSpan], root: str) -> bool:
 
 
 def turn_of(spans: Sequence[RawSpan], known: Iterable[ToolCall] = ()) -> TracedTurn:
-    """Return the turn recorded in the spans. ``known`` are calls that are known from elsewhere; each of them
-    is omitted once."""
+    """Return the turn recorded in the spans. ``known`` are calls that are known from elsewhere; one
+    occurrence of each is omitted."""
     tree, known = SpanTree(spans), list(known)
     calls, unread = _collect_calls(tree)
     for span in tree.models():
@@ -122,7 +122,7 @@ class SpanCall(NamedTuple):
     id: str
     messages: tuple[Message, ...]
     later: tuple[int, ...]
-    """The positions of those calls in the messages that were made after this call."""
+    """The positions, in the messages, of the calls that were made after this call."""
 
 
 class SpanOnlyContent(NamedTuple):
@@ -170,8 +170,8 @@ def find_span_only_content(
 def _find_unread(
     tree: SpanTree, known: Iterable[CallLike], separate_spans: Sequence[Span] = ()
 ) -> list[tuple[Span, UnreadCall]]:
-    """Return the first unread calls in each span that are not in ``known``: one of the span's own turn, and
-    one of earlier turns. In separate spans, the input is searched as well."""
+    """Return, for each span, the first unread call in its own turn and the first unread call in an earlier
+    turn, excluding ``known`` calls. In separate spans, the input is searched as well."""
     known = list(known)
     read, ids = ReadCalls(known), {call.id for call in known if call.id}
     found = []

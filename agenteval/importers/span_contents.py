@@ -254,8 +254,8 @@ def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
-    """Return the fields of a message that is a single value or stores its content in one. ``is_text`` means
-    that the value may be any text, even if the text is valid JSON."""
+    """Return the fields of a message that consists of a single value or stores its content as one.
+    ``is_text`` means that the value may be any text, even if the text is valid JSON."""
     inner = read_json(value)
     if isinstance(inner, dict) and not _EVENT_MESSAGE_FIELDS.isdisjoint(inner):
         return inner
@@ -280,7 +280,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _is_item(value: Any) -> bool:
-    """Check whether a value is a typed item of a reply, such as a ``function_call``, rather than a string."""
+    """Check whether a value is a typed reply item, such as a ``function_call``, rather than a string."""
     return isinstance(value, dict) and isinstance(value.get("type"), str) and "text" not in value
 
 
@@ -340,7 +340,8 @@ _LISTS_OF_MESSAGES = (
     ("contents", "content", _unwrap_part),
     ("parts", "content", _normalize_part),
 )
-"""The key of a list in a message, the common key for this list, and the function that reads its elements."""
+"""For each list in a message: its key, the common key for such lists, and the function that reads its
+elements."""
 
 
 def _request_fields(attributes: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ _AGENTS = frozenset(("agent", "invoke_agent"))
 _AUXILIARY = frozenset(
     ("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator")
 )
-"""Steps in which models process a conversation from the outside rather than taking part in it."""
+"""Steps in which models process a conversation without taking part in it."""
 _CYCLE = "execute_event_loop_cycle"
 """The span that Strands writes around the spans of a model and its tools. Some versions do not set its kind.
 """
@@ -78,7 +78,7 @@ _KNOWN_EVENT_PREFIXES = ("exception", "gen_ai.", "ai.", "llm.", "First Token Str
 
 EVENT_LISTS = ("events", "span_events")
 UNSEEN = "unseen"
-"""The key under which a converted span of another tracer lists absent steps. Each entry has ``what``, a
+"""The key under which a span converted from another tracer lists absent steps. Each entry has ``what``, a
 description, and ``unless``, the ids of spans that make the entry obsolete if all of them are in the trace
 (``None``: the entry is obsolete if any span is nested in this span)."""
 WHOLE_REQUEST = "whole"
@@ -94,7 +94,7 @@ _CONVENTION_PREFIXES = frozenset((
     "openinference", "otel", "output", "pydantic_ai", "resource", "retrieval", "service", "session", "tag",
     "tags", "telemetry", "thread", "tool", "traceloop", "user",
 ))  # fmt: skip
-"""First components of the names of attributes whose objects belong to a convention."""
+"""The first components of attribute names that belong to a convention."""
 
 
 def kind_of(attributes: Mapping[str, Any]) -> str:
@@ -130,8 +130,8 @@ def is_known_tool(attributes: Mapping[str, Any]) -> bool:
 
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the calls that a span or an event mentions although it is not a tool span: for each, the name of
-    the attribute, the tool and the id of the call. The tool, the id or both may be missing."""
+    """Yield the calls that are mentioned in a span or an event that is not a tool span. Each item consists of
+    the attribute name, the tool and the call id. The tool, the id or both may be missing."""
     found = [
         key for key in (*_NAMES, *CALL_IDS, *_OWN_ARGUMENTS, *_OWN_RESULTS) if attributes.get(key) is not None
     ]

@@ -9,15 +9,15 @@ has two answers in one turn.
 - A message is recognized by the ids of its calls or, if there are no ids, by its role, text and calls.
 - The spans of the outermost agent contain the conversation. The spans of an agent that was called by a tool
   or by another agent are separate, unless they begin with all messages so far (a handoff).
-- A span around other spans of its agent repeats their messages; its additional messages are inserted between
-  them. An agent's answer that is only a text attribute of its span counts only if no nested span contains an
-  answer. If a span is a complete request (``WHOLE_REQUEST``), its input is the user's message, and models
-  with different inputs are separate.
+- A span that encloses other spans of its agent repeats their messages; its additional messages are inserted
+  between them. If an agent's answer is only a text attribute of its span, the answer is used only if no
+  nested span contains an answer. If a span is a complete request (``WHOLE_REQUEST``), its input is the user's
+  message, and models with different inputs are separate.
 - An empty answer does not appear in any later input. It is inserted before the next user message, or at the
-  end. If no span contains the answer there, the turn is not fully seen.
+  end. If no span contains the answer there, the turn is not fully visible.
 - A span whose input does not begin with the messages so far is appended, and the gap before it is not fully
-  seen. The span is known to be the next turn in either of two cases: it belongs to another invocation or
-  another trace and names the same conversation, or a span around both contains all user messages."""
+  visible. The span is known to be the next turn in either of two cases: it belongs to another invocation or
+  another trace and names the same conversation, or a span that encloses both contains all user messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SpanMessages(NamedTuple):
 
     messages: list[Any]
     turns: Mapping[Span, int]
-    """The number of user messages at the end of each span, keyed by span."""
+    """The number of user messages up to the end of each span, keyed by span."""
     separate_spans: Sequence[Span]
     """The spans whose messages are not part of the user's conversation."""
     request: Mapping[str, Any]
@@ -186,9 +186,9 @@ def _to_unit(spoken: Sequence[ParsedMessage]) -> _Unit:
 
 
 def _is_same(one: _Unit, other: _Unit, *, is_new: bool = False) -> bool:
-    """Check whether two messages are the same, by the ids of their calls. A repeated message may have
-    different ids if its content and position are the same. A new message (``is_new``) has ids that do not
-    occur elsewhere."""
+    """Check whether two messages are the same by comparing the ids of their calls. A repeated message may
+    have different ids if its content and position are the same. A new message (``is_new``) has ids that do
+    not occur elsewhere."""
     if one.ids and other.ids and (is_new or not one.ids.isdisjoint(other.ids)):
         return not one.ids.isdisjoint(other.ids)
     return (one.role, one.calls) == (other.role, other.calls) and one.text == other.text
@@ -276,8 +276,8 @@ class _MessageNode:
 class _ConversationTree:
     """The tree of messages, built span by span.
 
-    ``_start_nodes`` are the nodes that are followed by spans that do not repeat the earlier messages.
-    ``_last_node_in`` is the last node added by the spans nested in another span."""
+    ``_start_nodes`` are the nodes after which the messages of a span may begin. ``_last_node_in`` contains,
+    for each enclosing span, the last node added by its nested spans."""
 
     def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
         self._tree = tree
@@ -313,8 +313,9 @@ class _ConversationTree:
         self._last_node_in.update(dict.fromkeys(self._tree.ancestors(span), end))
 
     def take_over(self, span: Span) -> bool:
-        """Check whether another agent answers after all messages so far, which are rephrased in its input:
-        the outermost agent called a tool and did not continue. If so, add the span of the other agent."""
+        """Check whether another agent answers instead of the outermost agent, which called a tool and did not
+        continue. The input of the other agent rephrases all messages so far. If so, add the span of the other
+        agent."""
         is_open = bool(self._last_node.unit.calls) and not self._last_node.next_nodes
         goes_on = is_open and self._previous_span is not None and self._previous_span.is_before(span)
         if goes_on:
@@ -394,7 +395,8 @@ class _ConversationTree:
         self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
     def _is_invoked_again(self, span: Span) -> bool:
-        """Check whether an agent is invoked again with known messages, because users may repeat a message."""
+        """Check whether an agent is invoked again with known messages. This is possible because users may
+        repeat a message."""
         before, tree = self._previous_span, self._tree
         if before is None or tree.agent(before) != tree.agent(span):
             return False

@@ -61,8 +61,7 @@ class SpanTree:
         yield from self.ancestors(span)
 
     def nested_spans(self, spans: Sequence[Span]) -> dict[Span, list[Span]]:
-        """Return those of the given spans that contain other given spans, each with the spans
-        nested in it."""
+        """Return the given spans that enclose other given spans, each with the spans nested in it."""
         found: dict[Span, list[Span]] = {}
         members = set(spans)
         for span in spans:
@@ -71,8 +70,8 @@ class SpanTree:
         return found
 
     def is_within_tool(self, span: Span, name: str) -> bool:
-        """Check whether a span is nested in another call of the same tool, because that call is carried out
-        by this span."""
+        """Check whether a span is nested in another call of the same tool. If so, this span carries out that
+        call."""
         return any(each.tool == name for each in self.ancestors(span))
 
     def models(self) -> list[Span]:

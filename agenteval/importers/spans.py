@@ -1,6 +1,6 @@
 """Reads one span of a trace, regardless of the tracer that wrote it. Pure.
 
-Exports differ in the names of ids and times, in the form of values, and in the place of events. Only this
+Exports differ in the names of ids and times, in the form of values, and in the location of events. Only this
 module knows these forms. For the messages in a span, see ``span_contents``."""
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Span:
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the span and of its events, because messages may be stored in either."""
+        """The attributes of the span and its events. Messages may be stored in either."""
         found = dict(self.own)
         for name, fields in self.events:
             for key, value in fields.items():
@@ -108,8 +108,7 @@ class Span:
         return first_present(names, self.attributes)
 
     def attributes_around(self) -> Iterator[dict[str, Any]]:
-        """Yield the attributes of the resources and scopes (service, library) of this span, of which there
-        may be several."""
+        """Yield the attributes of each resource and each scope (service, library) of this span."""
         for value in (self.raw.get(key) for key in _CONTEXT_KEYS):
             for each in objects_of(value if isinstance(value, list) else [value]):
                 yield dict(_pairs(each.get("attributes")))
@@ -139,9 +138,8 @@ def _parse_time(value: Any) -> float | None:
 
 
 def _events_of(span: RawSpan, attributes: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the attributes of each event, including the body that log records have. Some
-    libraries store the events in an attribute of the span, and the name of each event among its attributes.
-    """
+    """Yield the name and the attributes of each event, including the body of a log record. Some libraries
+    store the events in an attribute of the span, and the name of each event in the event's attributes."""
     for event in (event for key in EVENT_LISTS for event in objects_of(span.get(key))):
         body = {"body": _parse_value(event["body"])} if event.get("body") else {}
         yield name_of_event(event), {**dict(_pairs(event.get("attributes"))), **body}

@@ -1,8 +1,8 @@
 """Converts the steps of tracers other than OpenTelemetry to OpenTelemetry spans. Pure.
 
 LangSmith runs and Langfuse observations are spans with different field names. They are converted to
-OpenTelemetry's names, so that a single module (``agenteval.importers.traces``) determines for all tracers
-which steps form a conversation, which calls were made, and what was not seen."""
+OpenTelemetry's names, so that a single module (``agenteval.importers.traces``) determines, for all tracers,
+the steps that form a conversation, the calls that were made, and the content that is missing."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def parse_step_messages(inputs: Any, outputs: Any) -> StepMessages:
 
 
 def _is_object(messages: Sequence[Any], output: Any) -> bool:
-    """Check whether an answer is merely the JSON of an object."""
+    """Check whether an answer is merely an object written as JSON."""
     texts = (first_text(object_of(each), "content") for each in messages)
     return not isinstance(output, str) and any(read_json(text) == output for text in texts)
 

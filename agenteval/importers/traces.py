@@ -1,7 +1,7 @@
 """Groups the OpenTelemetry spans of a log by trace and by session, and reads each group as one conversation.
 Pure.
 
-A document or a line may contain the spans of one trace, of several traces, or of a part of a trace (a batch).
+A document or a line may contain the spans of one trace, of several traces, or of part of a trace (a batch).
 Spans are grouped by trace id, even if other spans occur between them. Traces with the same session id are
 joined. The conversation consists of the messages of the outermost agent (``span_messages``) and of the calls
 in any span (``span_calls``), each assigned to its turn (``span_turns``)."""
@@ -305,9 +305,9 @@ def _without_messages(tree: SpanTree) -> Problem:
 
 
 def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree: SpanTree) -> LoggedMessages:
-    """Add the calls that are only in spans, and the content that could not be placed, each in its turn.
-    A call that may belong to one of several turns is added to the last of these turns and marked, and these
-    turns are not fully seen."""
+    """Add the calls that are only in spans, and the content that could not be placed, to the turns that they
+    belong to. A call that may belong to one of several turns is added to the last of these turns and marked,
+    and these turns are not fully visible."""
     conversation = _TraceMessages(trace_messages.messages)
     turns = SpanTurns(tree, trace_messages.turns, conversation.counts[-1])
     begin = next((at for at, count in enumerate(conversation.counts) if count >= turns.first), 0)

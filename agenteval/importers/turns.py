@@ -68,8 +68,8 @@ def parse_conversation(
     skipped.
 
     ``tools`` are the declared tools. ``no_calls_in`` specifies content that contains no calls although it
-    cannot be placed. Raises ``AuthorError`` (without a place) if most messages, or all messages of an
-    agent, could not be read."""
+    cannot be placed. Raise ``AuthorError`` (without a place) if most messages, or all messages of an agent,
+    could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _ConversationDraft(no_calls_in)
     for message in mark_text_calls(parse_messages(messages, warn), tools):
@@ -186,7 +186,7 @@ class _TurnDraft:
         self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
     ) -> Turn:
         """Return the finished turn. ``sees_all`` means that the record declares its tools, so it would
-        contain any calls of these tools. ``of_unknown_turn`` are the ids of calls that may belong to a
+        contain any calls to these tools. ``of_unknown_turn`` are the ids of calls that may belong to a
         different turn."""
         steps = apply_handoffs([step.to_step() for step in self.steps])
         evidence = CallEvidence.LISTED if sees_all else None
@@ -313,8 +313,8 @@ class _ConversationDraft:
 
 def _without_call(result: ParsedMessage) -> Unplaced:
     """Return the unplaced call that a result belongs to. The result shows that a call was made that is not in
-    the record. If the result names the tool, the call is certain, so the author cannot declare that there was
-    none."""
+    the record. If the result names the tool, the call is certain, so the author cannot declare that no call
+    was made."""
     of = f" of '{result.name[:40]}'" if result.name else ""
     return Unplaced(f"the call of a tool's result{of}", () if result.name else ("tool",), result.value)
 

@@ -2,7 +2,7 @@
 
 Spans contain the same messages many times, and each library uses different names for them. All attributes and
 events that are not otherwise read are searched for calls in a known form and for tool results. A call that is
-found only there was made but not seen."""
+found only there was made but is otherwise not visible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.unplaced_entries import Unplaced
 
 _CALL_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
-"""Every JSON text that contains a call contains at least one of these strings."""
+"""Strings of which every JSON text with a call contains at least one."""
 _MOST_TEXTS = 3
 """The maximum number of nested JSON texts that are parsed."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")
@@ -80,8 +80,8 @@ class UnreadCall(NamedTuple):
 
 
 class ReadCalls:
-    """The calls that were read. A call elsewhere is the same if its id is equal or, if either call has no id,
-    if the name and the arguments (as far as known) are equal."""
+    """The calls that were read. A call found elsewhere is the same call if the ids are equal or, if either
+    call has no id, if the names and the arguments (as far as known) are equal."""
 
     def __init__(self, calls: Iterable[CallLike]) -> None:
         calls = list(calls)
