@@ -139,7 +139,7 @@ class _Course(NamedTuple):
     """For each call, the latest call in an earlier step that may have changed something, or -1 if there is
     none."""
     differs_later: Sequence[bool]
-    """For each call, true if the same call returned a different result later in the turn."""
+    """For each call, true if an identical call returned a different result later in the turn."""
 
 
 def _build_course(conversation: DetectorInput) -> _Course:
@@ -202,11 +202,11 @@ _MAY_PASS = re.compile(
 
 
 def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find ignored tool errors: an identical call immediately after an error that fails in the same way, with
-    nothing done in between.
+    """Find ignored tool errors: after an error, the agent does nothing else, makes an identical call, and the
+    call fails in the same way.
 
-    After a transient error (such as busy or a timeout), retries are reported only from the third retry in a
-    turn."""
+    After a transient error (such as a timeout or a busy service), retries are reported only from the third
+    retry in a turn."""
     again = 0
     for before, placed in pairwise(conversation.calls):
         error = before.error
