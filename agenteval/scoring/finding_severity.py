@@ -85,7 +85,8 @@ def _effect(name: str, tools: Mapping[str, Tool]) -> ToolEffect:
 
 
 def get_cited_tool(finding: Finding, trajectory: Trajectory) -> str:
-    """Return the name of the tool that a finding is about, or an empty string if it is about no tool."""
+    """Return the name of the tool that a finding is about, or an empty string if the finding is not about a
+    tool."""
     calls = find_cited_calls(finding, [turn.tool_calls for turn in trajectory.all_turns])
     return calls[0].name if calls else finding.references.tool
 

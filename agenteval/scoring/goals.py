@@ -25,7 +25,7 @@ def list_goal_scores(samples: Iterable[SampleReport]) -> list[Score]:
 
 
 def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
-    """Count the goals that ended with one of ``outcomes`` and count neither for nor against the agent."""
+    """Count the open goals (neither for nor against the agent) whose outcome is one of ``outcomes``."""
     return sum(goal.is_open and goal.label in outcomes for goal in list_goal_scores(samples))
 
 

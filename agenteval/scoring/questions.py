@@ -64,7 +64,7 @@ def tools_of_unseen_calls(scenario: Scenario, trajectory: Trajectory) -> Sequenc
     """Return the declared tools that write, if one of these tools may have been called without being
     observed.
 
-    Return nothing if the author declares that the agent's word is to be taken for its actions."""
+    Return no tools if the author declares that the agent's word is to be taken for its actions."""
     if trajectory.all_calls_seen or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return ()
     return [name for name, tool in scenario.tools.items() if effect_of(name, tool) is ToolEffect.WRITES]

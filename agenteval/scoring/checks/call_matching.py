@@ -300,8 +300,8 @@ def _with_faults(result: ToolCallsResult, tried: _AlternativeResult, seen: _Grou
 def _nearest_call(
     expected: ExpectedCall, calls: Sequence[ToolCall], taken: frozenset[int]
 ) -> NearestCall | None:
-    """Return the actual call with that name that has the fewest differences, preferably a call that was not
-    assigned to another expected call."""
+    """Return the most similar actual call to the expected tool, preferably a call that was not assigned to
+    another expected call."""
     same_name = [index for index, call in enumerate(calls) if call.name == expected.name]
     free = [index for index in same_name if index not in taken]
     if not same_name:

@@ -1,4 +1,4 @@
-"""Defines ``CheckRule``, which declares everything about one check in ``expect``."""
+"""Defines ``CheckRule``, which declares all properties of one check in ``expect``."""
 
 from __future__ import annotations
 

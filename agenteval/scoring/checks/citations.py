@@ -1,5 +1,5 @@
-"""``expect.output.cites``: texts that the agent must state and that must come from a tool
-result (grounding)."""
+"""``expect.output.cites``: texts that the agent must state and that must originate from a tool result
+(grounding)."""
 
 from __future__ import annotations
 

@@ -281,8 +281,8 @@ def _turn_answer(scenario: Scenario, turn: Turn, factory: _CheckFactory, *, reco
 
 
 def _may_have_answered(turn: Turn) -> bool:
-    """Check whether content that could not be interpreted may be the answer, because no text, not even an
-    empty one, was read."""
+    """Check whether content that could not be interpreted may be the answer. This is possible only if no
+    text, not even an empty text, was read."""
     was_read = bool(turn.steps) and turn.steps[-1].text is not None and not turn.steps[-1].tool_calls
     return bool(turn.unplaced) and not was_read
 

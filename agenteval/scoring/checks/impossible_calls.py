@@ -1,5 +1,4 @@
-"""Finds expected tool calls that can never be made as expected, because the scenario itself rules them out.
-"""
+"""Finds expected tool calls that can never be made as expected, because the scenario itself rules them out."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ _SHORT_FORM = "expected_tools"
 
 
 def _without_calls(scenario: Scenario) -> str:
-    """Return the path that forbids all calls in the whole conversation, or an empty string if no path does.
-    """
+    """Return the path that forbids all calls in the whole conversation, or an empty string if no path does."""
     if scenario.case and scenario.case.allows_no_call:
         return _SHORT_FORM
     conversation_rule = scenario.expect.tool_calls
@@ -144,8 +142,8 @@ def _explain_undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Col
 
 
 def _explain_excluded(call: ExpectedCall, scenario: Scenario) -> str:
-    """Explain which arguments the tool's schema rejects, because a call with such arguments returns an error.
-    Return an empty string if an error is expected."""
+    """Explain which arguments the tool's schema rejects. A call with such arguments returns an error, so
+    return an empty string if an error is expected."""
     tool = scenario.tools.get(call.name)
     if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
         return ""

@@ -96,7 +96,7 @@ _FILLED_IN = re.compile(
 _OF_THE_USER = re.compile(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
 """Parameters that identify the user. They are often filled in by the code around the agent."""
 _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "issue", "reset", "set"])
-"""Words in the name of a tool whose calls may introduce a new name."""
+"""Words in a tool's name that indicate that calls to the tool may introduce a new name."""
 
 
 def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts) -> str:

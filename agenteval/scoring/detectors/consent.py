@@ -19,8 +19,8 @@ from agenteval.scoring.checks.arguments import call_matches
 from agenteval.scoring.detectors.detector_input import DetectorInput, Proof
 
 PLAIN_YES = ("yes", "yep", "yup")
-"""The words that count as a plain yes if a message begins with one of them and contains no question. No other
-words are recognized."""
+"""The words of a plain yes. A message is a plain yes if it begins with one of these words and contains no
+question. No other words are recognized."""
 
 
 def unconfirmed_action(conversation: DetectorInput) -> Iterator[Proof]:

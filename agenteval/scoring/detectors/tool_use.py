@@ -95,7 +95,8 @@ _AT_WILL = frozenset(
         "lower",
     ]
 )
-"""Words in the name of an unmarked tool that is meant to be called several times in a row."""
+"""Words in an unmarked tool's name that indicate that the tool is meant to be called several times in a row.
+"""
 _ADDING = frozenset(
     [
         "add",
@@ -114,7 +115,7 @@ _ADDING = frozenset(
         "eval",
     ]
 )
-"""Words in the name of an unmarked tool whose second call may be intended ("two more")."""
+"""Words in an unmarked tool's name that indicate that a second call may be intended ("two more")."""
 
 
 def _is_repeatable(name: str, facts: ToolFacts | None) -> bool:

@@ -129,8 +129,7 @@ def _excused_goals(sample: SampleReport) -> list[Score]:
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
-    """Return another conversation in the scenario that reached the goal, preferably one with the same agent.
-    """
+    """Return another conversation in the scenario that reached the goal, preferably one with the same agent."""
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
         key = other.key

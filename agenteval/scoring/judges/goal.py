@@ -298,8 +298,8 @@ def _handed_over(claim: Claim, target: JudgeTarget) -> tuple[str, ...]:
 
 
 def _could_change(target: JudgeTarget) -> bool:
-    """Check whether a tool writes, unless the author declares that the agent's word is to be taken for its
-    actions. In that case, return false."""
+    """Check whether a tool writes. Return false if the author declares that the agent's word is to be taken
+    for its actions."""
     writes = any(_has_effect(ToolEffect.WRITES, name, target.scenario) for name in target.record.tools)
     return writes and target.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
 
@@ -348,7 +348,7 @@ def _withdrawn(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _obstacle(claim: Claim, target: JudgeTarget, *, words: str) -> str:
-    """Check the obstacle.
+    """Check that the references contain a valid obstacle.
 
     The obstacle is a passage from the policy, or a failed or empty result of a call that was made before the
     agent said ``words``."""
@@ -457,7 +457,8 @@ def _calls_before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, Too
 
 
 def _shows_obstacle(claim: Claim, number: int, call: ToolCall, scenario: Scenario) -> bool:
-    """Check whether a call is the one that the reference names and its result may rule the goal out."""
+    """Check whether a call is the call to which the references point, and whether its result may rule out the
+    goal."""
     wanted = claim.references.call
     if call.result is None or wanted not in (None, number):
         return False

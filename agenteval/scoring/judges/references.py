@@ -349,7 +349,7 @@ def _judged_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _numbers(record: QuotableRecord, *, whole_record: bool = False) -> str:
-    """Describe the numbers of the judged calls or, if ``whole`` is true, of all calls shown to the judge."""
+    """Describe the numbers of the judged calls or, if ``whole_record`` is true, of all calls in the record."""
     first, last = 0 if whole_record else record.first_judged_call, len(record.calls) - 1
     scope = "the record" if whole_record else "what is judged"
     if last < first:
@@ -423,12 +423,13 @@ def _ignored_result(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _unsafe_action(claim: Claim, record: QuotableRecord) -> str:
-    """Check a call, or the agent's words."""
+    """Check that a judged call is named or, if no call is named, that the agent's own action is quoted."""
     return _own_action(claim, record) if claim.references.call is None else _judged_call(claim, record)
 
 
 def check_policy_violation(claim: Claim, record: QuotableRecord) -> str:
-    """Check the rule, and a call or the agent's words."""
+    """Check that the rule is quoted from the policy, and that a judged call is named or the agent's own
+    action is quoted."""
     rule = claim.references.rule
     is_left_out = claim.is_scripted and not rule
     flaw = "" if is_left_out else check_quotation("rule", rule, (record.policy,), "the agent's policy")

@@ -79,7 +79,8 @@ class EndedConversation(NamedTuple):
 
 @dataclass(frozen=True)
 class UserReviewer:
-    """Decides which conversations are reviewed for faults by the simulated user, and by which model."""
+    """Decides which conversations are reviewed, and which model reviews them for faults by the simulated
+    user."""
 
     model: ChatModel
     decide: Callable[[Sample, Sequence[Event]], EndedConversation]
@@ -217,8 +218,8 @@ def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: T
 
 
 def _find_helped_flaw(answer: Any, own_texts: Sequence[str], *, is_known: bool) -> str:
-    """Check that the user gave something away: the user's own words must be quoted, and it must be known what
-    the user was supposed to withhold."""
+    """Check the claim that the user disclosed too much. The user's own words must be quoted, and the
+    information that the user was supposed to withhold must be known."""
     if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
     return check_quotation("evidence", answer.evidence, own_texts, "what the user said")
