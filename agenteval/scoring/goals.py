@@ -25,7 +25,8 @@ def list_goal_scores(samples: Iterable[SampleReport]) -> list[Score]:
 
 
 def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
-    """Count the open goals (neither for nor against the agent) whose outcome is one of ``outcomes``."""
+    """Count the open goals whose outcome is one of ``outcomes``. An open goal counts neither for nor against
+    the agent."""
     return sum(goal.is_open and goal.label in outcomes for goal in list_goal_scores(samples))
 
 

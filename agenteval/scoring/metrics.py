@@ -1,4 +1,4 @@
-"""The table of known metrics, both built-in and custom, with the scope and the allowed values of each metric."""
+"""The table of known metrics, both built-in and custom, with each metric's scope and allowed values."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ def call_matches(expected: CallPattern, call: ToolCall) -> bool:
 def match_arguments(expected: CallPattern, call: ToolCall) -> bool | UnknownPart:
     """Check whether ``call`` matches ``expected``.
 
-    If the answer depends on something unknown, return the unknown part: the arguments (they could not be
-    read), the agent that made the call, or the call's result."""
+    If the answer depends on an unknown part of the call, return that part: the arguments (if they could not
+    be read), the agent that made the call, or the call's result."""
     if expected.name != call.name:
         return False
     if difference := next(compare_arguments(expected, call), None):

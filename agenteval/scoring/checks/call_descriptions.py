@@ -74,7 +74,7 @@ def _call_formatter(expectation: ToolCallsExpectation) -> Callable[[ToolCall], s
 
 
 def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
-    """List each fault once, or return an empty list unless the comparison failed.
+    """List each fault once if the comparison failed. Otherwise, return an empty list.
 
     ``missing book(time="20:00")`` shows the author's values; ``forbidden cancel(id="A-7")`` shows the agent's
     values."""

@@ -1,4 +1,5 @@
-"""Finds expected tool calls that can never be made as expected, because the scenario itself rules them out."""
+"""Finds expected tool calls that can never be made as expected, because the scenario itself makes them
+impossible."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ _SHORT_FORM = "expected_tools"
 
 
 def _without_calls(scenario: Scenario) -> str:
-    """Return the path that forbids all calls in the whole conversation, or an empty string if no path does."""
+    """Return the path that forbids all calls in the whole conversation, or an empty string if there is no
+    such path."""
     if scenario.case and scenario.case.allows_no_call:
         return _SHORT_FORM
     conversation_rule = scenario.expect.tool_calls

@@ -56,7 +56,7 @@ def _parse_json(answer: str) -> Any:
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object and reject duplicate keys, because parsers differ in which of the two values they use."""
+    """Build an object and reject duplicate keys, because parsers differ in which value they use."""
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]

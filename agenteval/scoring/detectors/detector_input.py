@@ -147,7 +147,7 @@ class Proof(NamedTuple):
     evidence: str
     """A quotation from the text or the call."""
     explanation: str
-    """One sentence that states what the evidence conflicts with."""
+    """One sentence that explains why the evidence shows a failure."""
     span: tuple[int, int] | None = None
     """The start and end of ``evidence`` in the turn's answer, if ``evidence`` is quoted from the answer."""
     severity: Severity | None = None

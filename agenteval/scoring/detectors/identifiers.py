@@ -179,7 +179,7 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def add_result(self, call: ToolCall) -> None:
-        """Add the result of a call. If the result is not in the record, the sources are no longer complete."""
+        """Add the result of a call. If the result is not in the record, the sources become incomplete."""
         if call.result is None:
             self.is_complete = self.is_complete and call.is_refused
         else:

@@ -48,8 +48,8 @@ class Detector:
     """Labels that take precedence over the detector's own label when both apply, because a judge gives only
     one label per turn."""
     requires_judge: bool = False
-    """True if the findings decide nothing until a judge answers. The sample is undecided if the answer could
-    have failed it."""
+    """True if the findings decide nothing until a judge answers. If the answer could have failed the sample,
+    the sample remains undecided without it."""
     alternative_labels: frozenset[str] = frozenset()
     """Other labels under which a judge may report the same failure. A judge gives only one label per turn and
     chooses the most severe."""

@@ -1,4 +1,4 @@
-"""``expect.criteria``: an LLM judge decides for each sentence whether it is met, not met or unclear."""
+"""``expect.criteria``: an LLM judge decides whether each criterion is met, not met or unclear."""
 
 from __future__ import annotations
 

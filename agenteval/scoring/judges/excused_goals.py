@@ -129,7 +129,8 @@ def _excused_goals(sample: SampleReport) -> list[Score]:
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
-    """Return another conversation in the scenario that reached the goal, preferably one with the same agent."""
+    """Return another conversation in the scenario that reached the goal. A conversation with the same agent
+    is preferred."""
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
         key = other.key

@@ -216,7 +216,7 @@ _AROUND_MARKS = re.compile(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _compact(text: str) -> str:
-    """Remove the spaces around JSON punctuation. Keep spaces between two numbers, because they separate the
+    """Remove the spaces around JSON punctuation. Keep a space between two numbers, because it separates the
     numbers."""
     return _AROUND_MARKS.sub(lambda found: found[1] or found[2] or "", text)
 

@@ -54,7 +54,7 @@ _CONFIG = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": 
 
 
 def _quotations(value: Any) -> Any:
-    """Join quotations. Some models return quotations as a list, or return null if there is nothing to quote."""
+    """Join quotations. Some models return a list of quotations, or null if there is nothing to quote."""
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return " … ".join(value)
     return "" if value is None else value
