@@ -1,4 +1,5 @@
-"""Merges findings about the same failure: if code proves what a judge also found, one finding names both."""
+"""Merges findings about the same failure: if code proves a failure that a judge also found, a single finding
+names both."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def merge_findings(
     """Merge and deduplicate a sample's findings, in order: a judge's findings are merged into the findings
     that code has proven.
 
-    A proven finding lists the judge's words in ``also`` and gets the higher of the two severities; if the
+    A proven finding lists the judge's words in ``also`` and gets the higher of the two severities. If the
     judge uses the same label, the finding gets the severity of its effect (``confirmed``). If code does not
     prove everything that the judge found, the merged finding gets the judge's label. Findings match if they
     are in the same turn and, if the judge names a call, about the same call. A finding with the judge's own

@@ -1,5 +1,5 @@
-"""Determines what a finding is about (the cited call, the tool's effect, the call's outcome) and rates its
-severity."""
+"""Determines the subject of a finding (the cited call, the tool's effect, the call's outcome) and rates the
+finding's severity."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ def list_possible_acts(
 ) -> list[Act | None]:
     """List every act that a finding about a conversation might cite.
 
-    The acts are the calls in the conversation, calls that were not made to the tools in ``names``, and words
-    alone (``None``)."""
+    The acts are the calls in the conversation, potential calls to the tools in ``tools`` and ``names``, a
+    call that may not have been observed, and words alone (``None``)."""
     unseen = [] if trajectory.all_calls_seen else [Act(ToolEffect.WRITES, CallOutcome.OPEN)]
     made = [build_act(call, tools) for call in trajectory.tool_calls]
     return [None, *made, *(Act(_effect(name, tools)) for name in {*tools, *names}), *unseen]
 
 
 def build_act(call: ToolCall, tools: Mapping[str, Tool]) -> Act:
-    """Return what a call did, as far as it is known."""
+    """Return the act that a call performed, as far as it is known."""
     return Act(_effect(call.name, tools), outcome_of(call))
 
 
 def _not_called(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterable[str]:
-    """Return the tools that a finding may claim were not called.
+    """Return the tools for which a finding may state that they were not called.
 
     A scripted judge need not name the tool that would have carried out the claimed action: it may be any tool
     that was never called."""
@@ -85,7 +85,8 @@ def _effect(name: str, tools: Mapping[str, Tool]) -> ToolEffect:
 
 
 def get_cited_tool(finding: Finding, trajectory: Trajectory) -> str:
-    """Return the name of the tool that a finding is about, or an empty string if it is about no tool."""
+    """Return the name of the tool that a finding is about, or an empty string if the finding is not about a
+    tool."""
     calls = find_cited_calls(finding, [turn.tool_calls for turn in trajectory.all_turns])
     return calls[0].name if calls else finding.references.tool
 
@@ -94,7 +95,7 @@ def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> S
     """Return the calls that a finding is about. ``turns`` contains the calls in each turn.
 
     A scripted judge may name only a turn. The finding then refers to the turn's tool, provided that only one
-    tool was called in that turn and the failure is not that another tool was missing. If the failure is a
+    tool was called in that turn and the failure is not a missing call to another tool. If the failure is a
     false claim of success, the finding refers to the calls that failed."""
     number = _get_faulty_call(finding)
     if number is not None:
@@ -111,7 +112,7 @@ def find_cited_calls(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> S
 def _get_faulty_call(finding: Finding) -> int | None:
     """Return the number of the call that is at fault.
 
-    Of two identical calls, the second is redundant; of two calls in the wrong order, the first was made too
+    Of two identical calls, the second is redundant. Of two calls in the wrong order, the first was made too
     early."""
     other = finding.references.other_call
     if finding.call is None or other is None or finding.label == WRONG_ORDER:

@@ -1,5 +1,5 @@
-"""Collects the findings of a whole run: their locations, the causes that code can identify, and the
-severities that count."""
+"""Collects the findings of a whole run: their locations, the causes that code can identify, and the effective
+severities."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class LocatedFinding:
     """A finding with its location."""
 
     number: int
-    """The number in the run, from 1."""
+    """The finding's number in the run, from 1."""
     key: SampleKey
     index: int
-    """The index among the sample's findings."""
+    """The finding's index among the sample's findings."""
     finding: Finding
     tool: str = ""
-    """The tool of the call that the finding is about, or the tool that was not called, or an empty string if
-    there is neither."""
+    """The tool of the call that the finding is about, or the tool that was not called. Empty if there is
+    neither."""
 
     @property
     def id(self) -> str:
@@ -118,8 +118,7 @@ def effective_severities(
     findings: Mapping[SampleKey, Sequence[Finding]],
     overrides: Mapping[str, Severity] | None = None,
 ) -> dict[SampleKey, tuple[Severity, ...]]:
-    """Return the severity that counts for each finding of each sample, in order, with ``severity_from:
-    model``.
+    """Return the effective severity of each finding in each sample, in order, with ``severity_from: model``.
 
     If a higher severity was proposed for a finding's issue, the finding's own severity is raised by one
     level. A harmless finding therefore does not become critical because of the findings it is grouped with. A

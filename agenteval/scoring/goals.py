@@ -1,5 +1,5 @@
-"""Evaluates goals (task success) over all conversations of a scenario, for facts that no single conversation
-shows. All functions are pure."""
+"""Evaluates goals (task success) over all conversations in a scenario, for facts that no single conversation
+reveals. All functions are pure."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def list_goal_scores(samples: Iterable[SampleReport]) -> list[Score]:
 
 
 def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
-    """Count the goals that ended with one of ``outcomes`` and count neither for nor against the agent."""
+    """Count the open goals whose outcome is one of ``outcomes``. An open goal counts neither for nor against
+    the agent."""
     return sum(goal.is_open and goal.label in outcomes for goal in list_goal_scores(samples))
 
 
 def has_reached(sample: SampleReport) -> bool:
-    """Check whether the goal was reached, for a goal that the agent should reach."""
+    """Check whether a goal that the agent should reach was reached."""
     return any(goal.label == REACHED and goal.value for goal in get_goal_scores(sample))
 
 
@@ -47,8 +48,8 @@ def raise_missed_goals(samples: tuple[SampleReport, ...], suite: SuitePolicy) ->
     conversation.
 
     Conversations that errored, and conversations in which the goal was ruled out or withdrawn, count neither
-    way. If a judge failed, a goal is unclear, or some conversations have yet to run, the severities stay
-    unchanged."""
+    for nor against the agent. If a judge failed, a goal is unclear, or some conversations have yet to run,
+    the severities stay unchanged."""
     goals = list_goal_scores(samples)
     if any(goal.value for goal in goals) or not all(map(_is_goal_known, samples)):
         return samples
@@ -92,8 +93,8 @@ def may_gate_unjudged(samples: Sequence[SampleReport], suite: SuitePolicy) -> bo
 def decides_all_others(samples: Sequence[SampleReport], suite: SuitePolicy) -> bool:
     """Check whether an unclear goal decides the severity of the other goals, all of which were missed.
 
-    If this goal was missed, too, no conversation reached the goal, which is severe although a single miss is
-    not."""
+    If the unclear goal was also missed, no conversation reached the goal. This is severe although a single
+    miss is not."""
     bound = suite.fail_on
     if bound is None:
         return False

@@ -1,5 +1,4 @@
-"""The table of known metrics, both built-in and custom: where each metric applies, and which values it
-allows."""
+"""The table of known metrics, both built-in and custom, with each metric's scope and allowed values."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ BEHAVIOR, TOOL_CALL_BEHAVIOR = "agent_behavior_failure", "tool_call_behavior_fai
 
 
 def build_metric_spec(rubric: Rubric) -> MetricSpec:
-    """Return the metric that a rubric defines. A scale of whole numbers from 0 to 1 is a rate."""
+    """Return the metric that a rubric defines. A scale of whole numbers from 0 to 1 is treated as a rate."""
     is_rate = rubric.scale is None or (rubric.whole and rubric.scale == (0, 1))
     return MetricSpec(
         name=rubric.metric,
@@ -67,7 +66,7 @@ def select_metrics(
     *,
     place_of: Callable[[int], Place | None] = lambda _: None,
 ) -> tuple[MetricSpec, ...]:
-    """Return the metrics that ``metrics:`` or ``--metric`` selects, each once, in the order of the table.
+    """Return the metrics selected by ``metrics`` or ``--metric``, each once, in the order of the table.
 
     Raise ``AuthorError`` for an unknown name. ``place_of`` returns the location of the name with a given
     index."""
@@ -88,8 +87,7 @@ def threshold_problems(
     known: Mapping[str, MetricSpec],
     place_of: Callable[[str], Place | None],
 ) -> list[Problem]:
-    """Return the problems with thresholds: unknown metrics, and bounds that every score or no score would
-    satisfy."""
+    """Return the problems with thresholds: unknown metrics, and bounds outside the metric's scale."""
     problems = []
     for name, entry in thresholds.items():
         if name not in known:
@@ -124,8 +122,8 @@ def applies_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -
 def may_apply_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     """Check whether the metric can be judged in this scenario at all.
 
-    An agent may call tools that nobody declared, but a goal that is not written down cannot be reached, and a
-    ``policy`` that is not known cannot be followed."""
+    An agent may call undeclared tools, but an unspecified goal cannot be reached, and an unknown ``policy``
+    cannot be followed."""
     if spec.needs == "goal":
         return bool(scenario.goal.strip())
     return policy or spec.needs != "policy"

@@ -40,8 +40,8 @@ def question_detectors(suite: SuitePolicy) -> tuple[str, ...]:
 def add_raised_questions(
     rubric: Rubric, raised: Iterable[Finding], scenario: Scenario, trajectory: Trajectory, turn: int
 ) -> Rubric:
-    """Return the rubric with the questions ``raised`` about the turn, or the unchanged rubric if there are
-    none."""
+    """Return the rubric with the questions in ``raised`` about the turn, or the unchanged rubric if there are
+    no questions."""
     questions = [
         _format_question(each) for each in raised if each.metric == rubric.metric and each.turn == turn
     ]
@@ -61,9 +61,10 @@ def _format_question(raised: Finding) -> str:
 
 
 def tools_of_unseen_calls(scenario: Scenario, trajectory: Trajectory) -> Sequence[str]:
-    """Return the declared tools that write, if one of these tools may have been called unseen.
+    """Return the declared tools that write, if one of these tools may have been called without being
+    observed.
 
-    Return nothing if the author declares that the agent's word is to be taken for its actions."""
+    Return no tools if the author declares that the agent's word is to be taken for its actions."""
     if trajectory.all_calls_seen or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return ()
     return [name for name, tool in scenario.tools.items() if effect_of(name, tool) is ToolEffect.WRITES]
@@ -95,7 +96,7 @@ def drop_answered_questions(
     label rejected.
 
     ``scores`` contains the scores of each turn. A judge gives only one label per turn. If that label is the
-    question's own label, it may be about another call; if it is an overriding label, it is about another
+    question's own label, it may be about another call. If it is an overriding label, it is about another
     fault. Neither label rejects the question."""
     return tuple(each for each in findings if not _is_answered(each, scores))
 

@@ -4,10 +4,10 @@ happened.
 Every text that was not written by the author of the check has its own fence, as a protection against prompt
 injection (see ``prompts.fence``). Content shared by more requests precedes content shared by fewer requests,
 so that the providers' prompt caches apply: first the agent's policy and tools (shared by a suite), next the
-author's texts about the scenario (shared by its epochs), and finally the turns. The parameters of the tools
-are longer than everything else that is known about the tools, and only the judge of tool use receives them.
-They follow the content that the suite shares, so that this judge's own records share them from turn to turn.
-The text for a turn begins with the text for the previous turn, up to the closing section."""
+author's texts about the scenario (shared by its epochs), and finally the turns. Tool parameters are longer
+than all other information about the tools, and only the judge of tool use receives them. They follow the
+content that the suite shares, so that this judge's own records share them from turn to turn. The text for a
+turn begins with the text for the previous turn, up to the closing section."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_TRANSCRIPT_BYTES = 300_000
 """The maximum size of a complete text in bytes, about 75,000 tokens. A longer conversation is shortened
 (truncated), and the text says so."""
 _ROOM = 0.75
-"""The share of the limit to which earlier turns are shortened, so that the next turns fit without another
+"""The fraction of the limit to which earlier turns are shortened, so that the next turns fit without another
 cut."""
 _CLOSING = 1_500
 """The number of bytes reserved for the closing section."""
@@ -55,16 +55,16 @@ class TranscriptOptions(NamedTuple):
     """The tools that the agent had, in OpenAI's format, or ``None`` to use the scenario's tools."""
     now: str | None = None
     upto: int | None = None
-    """The turn to judge (from 0), which is the last turn shown, or ``None`` to show the whole conversation.
+    """The turn to judge (from 0), which is the last turn shown. If ``None``, the whole conversation is shown.
     """
     parameters: bool = False
-    """True to include the parameters of the tools."""
+    """True if the parameters of the tools are included."""
     limit: int = MAX_TRANSCRIPT_BYTES
     """The limit in bytes."""
 
 
 def render_transcript(scenario: Scenario, trajectory: Trajectory, **options: Any) -> str:
-    """Return the text of ``build_transcript``."""
+    """Return the text of the transcript that ``build_transcript`` builds."""
     return build_transcript(scenario, trajectory, TranscriptOptions(**options)).text
 
 
@@ -167,7 +167,7 @@ _LATEST = (
 
 
 class _Turns:
-    """The turns of a record, and the means of shortening them to fit."""
+    """The turns in a record, with the methods that shorten them to fit."""
 
     def __init__(self, turns: Sequence[Turn], notes: Sequence[str]) -> None:
         self._turns = turns
@@ -301,7 +301,7 @@ def _notes(
     tools: Sequence[dict[str, Any]],
     now: str | None,
 ) -> list[str]:
-    """Return the notes that code adds to the turns. The notes are empty if calls cannot be seen."""
+    """Return the notes that code adds to the turns. The notes are empty if calls are not visible."""
     turns = trajectory.all_turns
     if not trajectory.all_calls_seen:
         return [""] * len(turns)
@@ -326,7 +326,7 @@ CALLS_DECLARED_UNSEEN = (
     " where it says what it found, take it as found; unless the record speaks against it. That no call is"
     " shown is no evidence that none was made: hold no missing call against the agent."
 )
-"""Replaces ``CALLS_NOT_OBSERVED`` if the author declares that calls are unseen."""
+"""The text that replaces ``CALLS_NOT_OBSERVED`` if the author declares that calls are not visible."""
 
 
 CALLS_NOT_OBSERVED = (
@@ -336,8 +336,8 @@ CALLS_NOT_OBSERVED = (
     " agent, and do not take one for made. Where only such a call could decide, the record does not let you"
     " decide: say so in the way that the form of the answer offers."
 )
-"""Added for every judge of an unobserved conversation. It overrides what the rules say about other records.
-"""
+"""The text added for every judge of an unobserved conversation. It overrides rules that apply to other
+records."""
 
 
 TEXTS_SHORTENED = (
@@ -345,7 +345,7 @@ TEXTS_SHORTENED = (
     " left out. The agent knew what stood there, and you do not: hold nothing against it because you do not"
     " see it, and where only that could decide, say so in the way that the form of the answer offers."
 )
-"""Added for every judge of a record that was shortened."""
+"""The text added for every judge of a record that was shortened."""
 
 
 def _what_to_judge(
@@ -368,10 +368,10 @@ def _what_to_judge(
 
 
 def _named_from(turns: Sequence[Turn]) -> int:
-    """Return the first turn by whose end several agents are known to have spoken. Agents are named from this
-    turn on.
+    """Return the first turn by the end of which several agents are known to have spoken. Agents are named
+    from this turn on.
 
-    The turns before it are the beginning of earlier records and stay unchanged."""
+    The earlier turns are the beginning of earlier records and stay unchanged."""
     known: set[str] = set()
     for index, turn in enumerate(turns):
         known.update(turn.agents)
@@ -398,8 +398,8 @@ def _turn(
 
 
 def _format_agent(agent: str) -> str:
-    """Return an agent's name in brackets, without any characters that could make it look like more than a
-    name."""
+    """Return an agent's name in brackets, without any characters that could make the name look like anything
+    else."""
     plain = "".join(each for each in _line(agent) if each.isalnum() or each in " _-.")[:40].strip()
     return f" ({plain})" if plain else ""
 
@@ -479,7 +479,7 @@ def _line(text: str) -> str:
 
 
 def _shortened(text: str, cap: int) -> str:
-    """Replace the middle of a long text with a note stating how much was left out."""
+    """Replace the middle of a long text with a note that states the length of the omitted part."""
     if len(text) <= cap:
         return text
     head, tail = text[: cap * 2 // 3], text[-(cap // 3) :]

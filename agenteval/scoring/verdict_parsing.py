@@ -1,5 +1,5 @@
-"""Parses judge verdicts as models write them, such as "4/5", "n/a", or a label with a comment. Ambiguous
-verdicts are not accepted."""
+"""Parses judge verdicts as models return them, such as "4/5", "n/a", or a label with a comment. Ambiguous
+verdicts are rejected."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NOTHING = frozenset(map(normalize_label, _NO_SCORE))
 _OF = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:/|out of)\s*([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE)
 _AROUND = " \n\t\"'`.*"
 _COMMENT = re.compile(r"\s*\(|\s+-+\s+|\s*[\u2013\u2014]\s*")
-"""Separates a label from a comment on the label: a bracket, or a dash with spaces around it."""
+"""The separator between a label and a comment on the label: a bracket, or a dash with spaces around it."""
 _WORD = re.compile(r"[^\W_]+")
 _TAKES_BACK = re.compile(r"\?|n['\u2019]t\b|\b(?:no|not|none|never|nothing|without)\b", re.IGNORECASE)
 
 
 def means_nothing(text: str) -> bool:
-    """Check whether a text states that there is no score, or nothing to name."""
+    """Check whether a text states that there is no score, or that there is nothing to name."""
     stripped = text.strip(_AROUND)
     return not stripped or normalize_label(stripped) in _NOTHING
 

@@ -1,8 +1,8 @@
 """The deterministic (code-based) checks that an author can request in ``expect``, one object for each check.
 
-To add a check, add its field in ``agenteval.core.scenario`` (the path of the field is the rule's name), its
-``CheckRule`` in a module in this package, and a test. ``agenteval.scoring.checks.check_rule`` defines what a
-rule declares."""
+To add a check, add a field in ``agenteval.core.scenario`` (the path of the field is the rule's name), a
+``CheckRule`` in a module in this package, and a test. ``agenteval.scoring.checks.check_rule`` defines the
+properties that a rule declares."""
 
 from agenteval.scoring.checks.agents import AGENTS
 from agenteval.scoring.checks.calls import TOOL_CALLS

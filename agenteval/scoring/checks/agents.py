@@ -13,7 +13,7 @@ from agenteval.scoring.checks.excerpts import one_line
 NAMELESS = (
     "name it: put the agent's name on each message (name: billing), or return AgentReply(…, agent='billing')"
 )
-"""The remedy shown when it is unknown which agent spoke or made a call."""
+"""The remedy shown if it is unknown which agent spoke or made a call."""
 _UNKNOWN = ""
 _SHOWN = 30
 
@@ -48,7 +48,7 @@ def _list_speakers(seen: CheckInput) -> list[str]:
 
 
 def _reachable_ends(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
-    """Return the possible numbers of expected agents that have spoken by the end.
+    """Return the possible numbers of expected agents that have spoken by the end of the conversation.
 
     An empty set means that an agent spoke out of turn. An unnamed agent may be any one of the expected
     agents, or several of them."""
@@ -63,7 +63,8 @@ def _reachable_ends(expected: Sequence[str], spoken: Sequence[str]) -> frozenset
 
 
 def _is_subsequence(spoken: Sequence[str], expected: Sequence[str]) -> bool:
-    """Check whether missing agents are the only fault. The missing agents may have spoken unseen."""
+    """Check whether missing agents are the only fault. The missing agents may have spoken without being
+    recorded."""
     remaining = iter(expected)
     return all(any(agent == each for each in remaining) for agent in spoken if agent)
 

@@ -1,9 +1,9 @@
 """Compares the arguments of a tool call with the expected arguments: deep JSON equality, with matchers.
 
-``1`` equals ``1.0`` but not ``true``; ``null`` equals only ``null``; the order of lists counts; NaN equals
-NaN; strings are compared after NFC normalization. A mapping whose only key is ``$any``, ``$in``, ``$regex``,
-``$approx`` or ``$optional`` is a matcher at any depth. All keys that begin with ``$`` are reserved: any other
-such key is an error."""
+``1`` equals ``1.0`` but not ``true``. ``null`` equals only ``null``. The order of list items matters. NaN
+equals NaN. Strings are compared after NFC normalization. A mapping whose only key is ``$any``, ``$in``,
+``$regex``, ``$approx`` or ``$optional`` is a matcher at any depth. All keys that begin with ``$`` are
+reserved: any other such key is an error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from agenteval.scoring.checks.excerpts import one_line
 Path: TypeAlias = tuple[str | int, ...]
 
 _ABSENT = object()
-"""Represents an absent value."""
+"""A marker for an absent value."""
 _APPROX_KEYS = ("value", "abs", "rel")
 _SHOWN_DIFFERENCES = 5
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
@@ -73,8 +73,8 @@ def call_matches(expected: CallPattern, call: ToolCall) -> bool:
 def match_arguments(expected: CallPattern, call: ToolCall) -> bool | UnknownPart:
     """Check whether ``call`` matches ``expected``.
 
-    If the answer depends on something unknown, return the unknown part: the arguments (they could not be
-    read), the agent that made the call, or the call's result."""
+    If the answer depends on an unknown part of the call, return that part: the arguments (if they could not
+    be read), the agent that made the call, or the call's result."""
     if expected.name != call.name:
         return False
     if difference := next(compare_arguments(expected, call), None):
@@ -92,8 +92,8 @@ def get_result_status(call: ToolCall) -> Literal["ok", "error"] | None:
 
 
 def compare_arguments(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
-    """Yield the differences in the agent, the result and the arguments of ``call``. The name is
-    not compared."""
+    """Yield the differences between ``call`` and the expected call in agent, result and arguments. The names
+    of the calls are not compared."""
     if expected.agent and call.agent and expected.agent != call.agent:
         yield Difference("agent", expected.agent, call.agent)
     wanted, result = expected.wanted_result, get_result_status(call) if expected.wanted_result else None
@@ -109,7 +109,7 @@ def compare_arguments(expected: CallPattern, call: ToolCall) -> Iterator[Differe
 
 
 def explain_differences(expected: Any, actual: Any) -> str:
-    """Describe the differing paths in one sentence, or return an empty string if nothing differs.
+    """Describe the differing paths in one sentence, or return an empty string if there are no differences.
 
     The inputs are either two values (``args``), or a ``CallPattern`` and a ``ToolCall``."""
     if isinstance(expected, CallPattern) and isinstance(actual, ToolCall):
@@ -161,7 +161,7 @@ class _Matcher(NamedTuple):
     holds: Callable[[Any, Any], bool]
     words: Callable[[Any], str]
     misuse: Callable[[Any], tuple[str, str] | None]
-    """Returns a description of what is wrong with the operand, and a remedy."""
+    """A function that returns a description of what is wrong with the operand, and a remedy."""
 
 
 def _keys(
@@ -214,7 +214,7 @@ def _matcher(expected: Any) -> tuple[_Matcher, Any] | None:
 
 
 def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
-    """Yield the errors in the matchers of an expected value that an author wrote."""
+    """Yield the errors in the matchers of an author's expected value."""
     reserved = [key for key in value if str(key).startswith("$")] if isinstance(value, Mapping) else []
     if not reserved:
         for key, item in _iter_items(value):
@@ -228,7 +228,7 @@ def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
 
 
 def _iter_items(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the items of a mapping or a list with their keys or indexes, or nothing for any other value."""
+    """Return the items of a mapping or a list with their keys or indexes, or no items for any other value."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list | tuple) else ()
@@ -296,7 +296,7 @@ def _regex_misuse(pattern: Any) -> tuple[str, str] | None:
 def _approx(operand: Any, actual: Any) -> bool:
     """Check whether ``|actual - value| <= max(abs, rel * |value|)``.
 
-    The comparison uses exact decimals as written, so that 0.4 is within 0.1 of 0.3."""
+    The comparison uses the exact decimals that were written, so that 0.4 is within 0.1 of 0.3."""
     value, absolute, relative = _tolerances(operand)
     if not _is_number(actual):
         return False

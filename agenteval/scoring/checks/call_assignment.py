@@ -2,8 +2,8 @@
 bipartite matching). The functions are pure, and calls are represented by numbers.
 
 An expected call without ``times`` stands for one call. An expected call with ``times`` stands for *every*
-call that matches it, and their number must be between ``at_least`` and ``at_most``. The rules of each
-``match`` mode:
+call that matches it, and the number of these calls must be between ``at_least`` and ``at_most``. The rules of
+each ``match`` mode:
 
 - ``strict``: the calls, from the first to the last, are the runs of the expected calls: one call for each
   expected call, or as many calls as ``times`` requires.
@@ -17,13 +17,14 @@ call that matches it, and their number must be between ``at_least`` and ``at_mos
 In the ordered modes, a call therefore belongs to one run and is counted in that run only. In the other modes,
 ``times`` counts every matching call, even if that call also satisfies another expectation.
 
-The assignment is optimal. Without order it is a maximum bipartite matching, so a loose expectation never uses
-up a call that a strict expectation needs. With order it preserves the order of both sequences and leaves as
-few required calls missing and as few actual calls unplaced as possible.
+The assignment is optimal. In the modes without order, the assignment is a maximum bipartite matching, so a
+loose expectation never uses up a call that a strict expectation needs. In the ordered modes, the assignment
+preserves the order of both sequences and minimizes the number of missing required calls and of unplaced
+actual calls.
 
 It may be unknown whether a call matches, because its arguments could not be read. ``lenient`` resolves this
-in favor of the agent: a failure then holds whatever the unknown calls were. Otherwise it is resolved against
-the agent: a pass then holds whatever the unknown calls were."""
+uncertainty in favor of the agent, so that a failure is certain regardless of the unknown calls. Otherwise the
+uncertainty is resolved against the agent, so that a pass is certain regardless of the unknown calls."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ from agenteval.core.scenario import MatchMode
 
 
 class CallCoverage(Enum):
-    """How completely the agent's calls are known."""
+    """The extent to which the agent's calls are known."""
 
     COMPLETE = auto()
     PREFIX = auto()
@@ -126,7 +127,7 @@ def find_assignment_faults(
 def _in_any_order(
     entries: Sequence[CallRequirement], count: int, match: MatchMode, *, lenient: bool, needs: bool
 ) -> AssignmentFaults:
-    """Find the faults in an assignment without order.
+    """Find the faults in an assignment for which order does not matter.
 
     If ``needs`` is true, all expected calls are required."""
     counting = {at: entry for at, entry in enumerate(entries) if entry.counts_every_match}
@@ -153,8 +154,8 @@ def _count_matches(
 ) -> tuple[set[int], list[Sequence[int]]]:
     """Return the calls that ``times`` counts, and the slots for the possible matches.
 
-    If a requirement has room for only some of its possible matches, it gets as many slots as there is room
-    for, and the assignment decides which possible matches fill the slots."""
+    If a requirement has room for only some of its possible matches, it gets as many slots as it has room for.
+    The assignment then decides which possible matches fill the slots."""
     counted = {at for entry in entries for at in entry.certain}
     slots: list[Sequence[int]] = []
     for entry in entries if lenient else ():
@@ -228,7 +229,7 @@ def _covering(
 
     An assignment that is optimal in both respects exists (Mendelsohn and Dulmage, "Some generalizations of
     the problem of distinct representatives", Canad. J. Math. 10, 1958): a path ends at a free expected call,
-    or at an expected call whose assigned call does not have to be used."""
+    or at an expected call whose assigned call is not required to be used."""
     made = dict(assignment)
     needed, takers = set(calls), _transposed(edges)
     dead: set[int] = set()
@@ -289,8 +290,8 @@ class _Slot(NamedTuple):
 
 
 _NEEDED = 2
-"""The weight of a required call. It exceeds the weight of a call that has to be placed, so that one of many
-calls is reported as out of order rather than a required call as missing."""
+"""The weight of a required call. It exceeds the weight of a call that has to be placed, so that the
+assignment reports one of many calls as out of order rather than a required call as missing."""
 
 
 def _in_runs(
@@ -346,7 +347,7 @@ def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[i
     """Return ``rows[s][c]``, the best score that the first ``s`` slots and the first ``c`` calls can achieve
     in order.
 
-    Each filled required slot scores, and so does each placed call that has to be placed."""
+    Each filled required slot adds to the score, as does each call that has to be placed and is placed."""
     rows = [[0] * (count + 1)]
     for slot in slots:
         before = rows[-1]
@@ -387,7 +388,7 @@ def _find_ordered_faults(
 ) -> AssignmentFaults:
     """Return the missing, extra and out-of-order calls.
 
-    A call is out of order if it could be assigned only without regard to order."""
+    A call is out of order if it could be assigned only if order were ignored."""
     in_order = {slot: call for slot, call in pairs if not slots[slot].many}
     in_many = {call for slot, call in pairs if slots[slot].many}
     ranked = sorted(range(len(slots)), key=lambda at: not slots[at].required)

@@ -1,4 +1,5 @@
-"""Describes the comparison of tool calls for people: the expected and the actual calls, and the faults."""
+"""Describes the comparison of tool calls in readable form: the expected calls, the actual calls and the
+faults."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def _alternative(expected: CallsExpectation) -> str:
 
 
 def _call_formatter(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
-    """Return a formatter for calls. The formatter includes agents and results if the author specified any."""
+    """Return a formatter for calls. Its output includes agents and results if the author specified any."""
     every = (*expectation.expected_calls, *expectation.forbidden)
     by_agent = any(each.agent for each in every)
     by_result = any(each.wanted_result for each in every)
@@ -73,7 +74,7 @@ def _call_formatter(expectation: ToolCallsExpectation) -> Callable[[ToolCall], s
 
 
 def list_call_faults(result: ToolCallsResult) -> tuple[str, ...]:
-    """List each fault once, or return an empty list unless the comparison failed.
+    """List each fault once if the comparison failed. Otherwise, return an empty list.
 
     ``missing book(time="20:00")`` shows the author's values; ``forbidden cancel(id="A-7")`` shows the agent's
     values."""

@@ -1,9 +1,9 @@
 """Compares actual tool calls with the expected and the forbidden tool calls, and decides the check. The rules
 are described in ``call_assignment``.
 
-Parts of a call may be unknown: its arguments could not be read, the agent that made the call is not named, or
-the result is unknown. The check is decided if the result does not depend on the unknown parts; otherwise it
-is undecided (``passed`` is ``None``).
+Parts of a call may be unknown: the arguments if they could not be read, the agent if it is not named, and the
+result. The check is decided if the result does not depend on the unknown parts; otherwise it is undecided
+(``passed`` is ``None``).
 
 A call that was refused, because its arguments violated the tool's schema or could not be read, was not
 carried out: it matches no expected call except one that expects an error. It still counts as an extra call
@@ -46,7 +46,7 @@ _COMPARED = 50  # calls compared to find the nearest: a looping agent may make a
 
 @dataclass(frozen=True)
 class NearestCall:
-    """The most similar actual call for a missing expected call, or the most similar expectation for an extra
+    """The actual call most similar to a missing expected call, or the expectation most similar to an extra
     call."""
 
     expected: ExpectedCall
@@ -83,7 +83,7 @@ class ToolCallsResult:
     unknown_calls: Mapping[UnknownPart, tuple[ToolCall, ...]] = field(default_factory=dict)
     """The calls that leave the verdict undecided, keyed by the unknown part."""
     rests_on_absence: bool = False
-    """True if the verdict might be different if the agent had made additional calls that were not seen."""
+    """True if the verdict might be different if the agent had made additional, unobserved calls."""
 
 
 def compare_tool_calls(
@@ -92,7 +92,7 @@ def compare_tool_calls(
     """Compare the actual tool calls in ``calls``, in order, with the expected and forbidden tool calls.
 
     If ``is_ongoing`` is true, more calls were to follow, so the comparison fails only if no further calls
-    could correct it. Raise ``AuthorError`` for an invalid argument matcher."""
+    could correct the fault. Raise ``AuthorError`` for an invalid argument matcher."""
     seen = _GroupedCalls(calls, expectation)
     tried = [_try_alternative(each, seen, is_ongoing=is_ongoing) for each in expectation.alternatives]
     best = min(tried, key=_AlternativeResult.order, default=None)
@@ -128,7 +128,7 @@ def _rests_on_absence(
     tried: Sequence[_AlternativeResult],
     forbidden: set[int],
 ) -> bool:
-    """Check whether unseen calls, anywhere among the calls that were seen, could change the verdict.
+    """Check whether unobserved calls, anywhere among the observed calls, could change the verdict.
 
     For tool calls, this question is decided only here."""
     if passed is False:
@@ -190,7 +190,7 @@ def _entry(call: ExpectedCall, found: _Matching, match: MatchMode) -> CallRequir
 def _can_serve(expected: CallPattern, call: ToolCall) -> bool:
     """Check whether a call can satisfy an expected call.
 
-    A call that agenteval refused ended in an error; a call that was denied before it began never ended."""
+    A call that agenteval refused ended in an error. A call that was denied before it began never ended."""
     return call.was_made or (not call.attempted and expected.wanted_result == "error")
 
 
@@ -300,8 +300,8 @@ def _with_faults(result: ToolCallsResult, tried: _AlternativeResult, seen: _Grou
 def _nearest_call(
     expected: ExpectedCall, calls: Sequence[ToolCall], taken: frozenset[int]
 ) -> NearestCall | None:
-    """Return the actual call with that name that has the fewest differences, preferably a call that was not
-    assigned to another expected call."""
+    """Return the most similar actual call to the expected tool, preferably a call that was not assigned to
+    another expected call."""
     same_name = [index for index, call in enumerate(calls) if call.name == expected.name]
     free = [index for index in same_name if index not in taken]
     if not same_name:

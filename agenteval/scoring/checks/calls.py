@@ -44,7 +44,7 @@ def _find_forbidding_entry(result: ToolCallsResult) -> str:
 def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
     """Yield the errors in tool names and matchers.
 
-    The model of ``tool_calls`` itself reports an entry that checks nothing."""
+    An entry that checks nothing is reported by the model of ``tool_calls`` itself."""
     for path, entry in _entries(written):
         yield from _find_call_mistakes(entry, path)
         if path[0] == "forbidden":

@@ -1,4 +1,4 @@
-"""Defines ``CheckRule``, which declares everything about one check in ``expect``."""
+"""Defines ``CheckRule``, which declares all properties of one check in ``expect``."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class CheckOutcome(NamedTuple):
     """True if no later turn could undo this failure: the agent did or wrote something forbidden, or exceeded
     a limit. Such a failure counts even if the rest of the conversation errored."""
     is_by_absence: bool = False
-    """True if the rule passes or fails only because no (further) tool call was seen. If the agent's calls
-    cannot be seen, such an outcome proves nothing."""
+    """True if the rule passes or fails only because no (further) tool call was observed. If the agent's calls
+    are not visible, such an outcome proves nothing."""
     subject: str = ""
     """The item that this outcome is about, if a rule checks several items. The subject becomes part of the
-    name."""
+    check's name."""
     key_path: str = ""
-    """The dotted path of the failed key, relative to the rule's own key, if the line of the failed key is
-    more specific."""
+    """The dotted path of the failed key, relative to the rule's own key. It is set if the failed key's line
+    is more specific than the rule's line."""
     turn: int | None = None
     """The first checked turn that broke the rule, or ``None`` if the failure cannot be located in a single
     turn."""
@@ -60,7 +60,7 @@ class CheckInput:
     """The folder against which the scenario's paths are resolved, or an empty path if the author's code must
     not be run."""
     observed: bool = True
-    """True if the agent's calls can be seen."""
+    """True if the agent's calls are visible."""
     timeout_s: float = 60.0
     """The time limit for the author's code."""
 
@@ -117,15 +117,15 @@ class CheckRule:
     """A pure function that compares the expected behavior with the observed behavior. It may raise
     ``SearchTimeoutError``."""
     evaluate_async: Callable[[Any, CheckInput], Awaitable[Sequence[CheckOutcome]]] | None = None
-    """Used instead of ``decide`` if the rule calls the author's code. Returns one outcome for each item that
-    is checked."""
+    """A function used instead of ``decide`` if the rule calls the author's code. It returns one outcome for
+    each checked item."""
     needs_answers: bool = False
     """True if the rule checks answers. Such a rule is left undecided if the agent failed during the
     conversation."""
 
     find_mistakes: Callable[[Any], Iterator[Mistake]] = _no_mistakes
-    """Yields the errors in what an author wrote for the rule, in particular an entry that checks nothing.
-    Empty lists are rejected for all rules alike."""
+    """A function that yields the errors in the author's entry for the rule, in particular an entry that
+    checks nothing. Empty lists are rejected for all rules."""
 
     def get_expected(self, expect: Expectation) -> Any:
         """Return the value that ``expect`` sets for this rule, or ``None`` if the rule is not requested."""

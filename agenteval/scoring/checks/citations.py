@@ -1,5 +1,5 @@
-"""``expect.output.cites``: texts that the agent must state and that must come from a tool
-result (grounding)."""
+"""``expect.output.cites``: texts that the agent must state and that must originate from a tool result
+(grounding)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from agenteval.scoring.checks.output import describe_wildcard_matches
 
 
 def check_citations(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that an answer contains each text, and that a tool result returned before that answer contains
-    it, too.
+    """Check that an answer contains each text, and that a tool result returned before that answer also
+    contains the text.
 
     The check thereby ensures that the text is neither made up (hallucinated) nor merely the user's own words.
     """
@@ -52,7 +52,7 @@ def _describe_call_count(seen: CheckInput) -> str:
 
 
 def _results(turns: Iterable[Turn]) -> Iterator[str]:
-    """Yield the text of each result, and each string (including keys) and number in it.
+    """Yield the text of each result, and each string (including keys) and number in the result.
 
     Skip a result that the agent did not wait for. Also skip the refusal of a call that was not carried out,
     because the refusal repeats what the agent sent."""
@@ -80,8 +80,8 @@ def _leaf_values(value: Any) -> Iterator[str]:
 
 
 def find_citation_mistakes(written: Any) -> Iterator[Mistake]:
-    """Yield an error if the value is one of the phrases that describe this key. Such phrases are easily
-    mistaken for the key's value."""
+    """Yield an error if the value is a description of this key, such as ``tool results only``, instead of a
+    text."""
     if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
         remedy = "list texts that the answer must contain and a tool must return: cites: [BK-001]"
         yield Mistake(f"output.cites: '{written}' is not a text", remedy)

@@ -1,5 +1,5 @@
 """The conversation that is passed to an author's Python check. It consists of copies, so that the record
-stays unchanged."""
+cannot be changed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ class ToolCallRecord:
     result: Any
     """The value that the tool returned (``{"error": …}`` for an error), or ``None`` if there is no result."""
     agent: str = ""
-    """The agent that made the call if there are several agents, or an empty string if the agent is not named.
-    """
+    """The agent that made the call, if there are several agents. Empty if the agent is not named."""
 
 
 @dataclass(frozen=True)
 class ConversationTurn:
-    """A turn."""
+    """A turn in the conversation."""
 
     user: str
     """The user's message."""
@@ -57,11 +56,11 @@ class Conversation:
     messages: tuple[Message, ...]
     """The same conversation as OpenAI messages."""
     observed: bool = True
-    """True if the agent's calls could be seen. If false, empty ``tool_calls`` prove nothing."""
+    """True if the agent's calls were visible. If false, empty ``tool_calls`` prove nothing."""
 
     @property
     def answer(self) -> str:
-        """The last final text, or an empty string if there is none."""
+        """The final text of the last turn, or an empty string if there are no turns."""
         return self.turns[-1].answer if self.turns else ""
 
     @property

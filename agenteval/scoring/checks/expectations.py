@@ -27,7 +27,7 @@ from agenteval.scoring.checks.mocks import MOCKS, check_mocks
 from agenteval.scoring.checks.output import check_contains
 
 _KEEPING_CALLS = ("infrastructure", "budget", "interrupted")
-"""Faults that are not caused by the agent and that leave the previously recorded calls valid."""
+"""Faults that the agent did not cause and that do not invalidate the calls recorded before them."""
 _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 
@@ -35,7 +35,7 @@ class TurnExpectations:
     """The checks for the last turn of a prefix, including a turn in which the agent failed.
 
     ``timeout_s`` limits each call to the author's own code. If ``recorded`` is true, the conversation is from
-    a log, and its answer may be content that could not be interpreted; in a run, the agent must give a
+    a log, and its answer may be content that could not be interpreted. In a run, the agent must give a
     readable answer."""
 
     scope: Final = "turn"
@@ -85,10 +85,10 @@ def turn_checks(
     observed: bool = True,
     recorded: bool = False,
 ) -> tuple[Check, ...]:
-    """Return the checks for one finished turn: always ``answer``, and those requested by the turn's entry in
-    ``turns``.
+    """Return the checks for one finished turn: ``answer``, which is always checked, and the checks requested
+    by the turn's entry in ``turns``.
 
-    ``observed`` is true if all calls in the turn are known to have been seen by then."""
+    ``observed`` is true if, by then, all calls in the turn are known to have been observed."""
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     factory = _CheckFactory(scenario, place, observed=observed)
@@ -128,10 +128,10 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
 def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
     """Return the checks for a whole conversation.
 
-    If a fault that the agent did not cause ended the conversation, return only the definitive failures in its
+    If a fault that the agent did not cause ended the conversation, return only the definitive failures in the
     finished turns, and the checks of the calls in an errored turn. If the agent itself failed, its answers
-    are treated in the same way, but the agent's failure, and the calls and costs up to that point, are
-    judged."""
+    are treated in the same way, but the agent's failure is judged, as are the calls and costs up to that
+    point."""
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
     broke, factory = fault == "agent", _CheckFactory(scenario, "expect", observed=observed, whole=True)
@@ -214,8 +214,8 @@ def _author_rules(expect: Expectation) -> Iterator[tuple[CheckRule, Any]]:
 class _CheckFactory:
     """Creates checks that contain the line of their rule.
 
-    If ``observed`` is true, the agent's calls were seen. If ``whole`` is true, the checks apply to a whole
-    conversation, and therefore name the turn that failed them."""
+    If ``observed`` is true, the agent's calls were observed. If ``whole`` is true, the checks apply to a
+    whole conversation, and therefore name the turn that failed them."""
 
     def __init__(self, scenario: Scenario, prefix: str, *, observed: bool, whole: bool = False) -> None:
         self.scenario, self.observed = scenario, observed
@@ -281,8 +281,8 @@ def _turn_answer(scenario: Scenario, turn: Turn, factory: _CheckFactory, *, reco
 
 
 def _may_have_answered(turn: Turn) -> bool:
-    """Check whether content that could not be interpreted may be the answer, because no text, not even an
-    empty one, was read."""
+    """Check whether content that could not be interpreted may be the answer. This is possible only if no
+    text, not even an empty text, was read."""
     was_read = bool(turn.steps) and turn.steps[-1].text is not None and not turn.steps[-1].tool_calls
     return bool(turn.unplaced) and not was_read
 

@@ -1,5 +1,5 @@
-"""Finds expected tool calls that can never be made as expected, because the scenario itself rules
-them out."""
+"""Finds expected tool calls that can never be made as expected, because the scenario itself makes them
+impossible."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class _Place(NamedTuple):
     """The calls that are forbidden at this place, including the calls that are forbidden in the whole
     conversation."""
     no_call: str
-    """The path that forbids every call at this place if that is a different path, otherwise an empty string.
-    """
+    """The path that forbids every call at this place, if that path is not the place's own path; otherwise an
+    empty string."""
 
 
 def _places(scenario: Scenario) -> Iterator[_Place]:
@@ -77,8 +77,8 @@ _SHORT_FORM = "expected_tools"
 
 
 def _without_calls(scenario: Scenario) -> str:
-    """Return the path that forbids all calls in the whole conversation, or an empty string if there is
-    none."""
+    """Return the path that forbids all calls in the whole conversation, or an empty string if there is no
+    such path."""
     if scenario.case and scenario.case.allows_no_call:
         return _SHORT_FORM
     conversation_rule = scenario.expect.tool_calls
@@ -94,7 +94,8 @@ def _without_calls(scenario: Scenario) -> str:
 def _find_reason(
     expected: CallsExpectation, place: _Place, scenario: Scenario, other_tools: Collection[str] | None
 ) -> tuple[str, str] | None:
-    """Return the tool of the first required call in an alternative that cannot be made, and the reason."""
+    """Find the first required call in an alternative that cannot be made. Return the name of its tool, and
+    the reason."""
     for call in expected.calls or ():
         if call.bounds(expected.match)[0] == 0:
             continue
@@ -130,7 +131,8 @@ def _is_always(forbidden: Any, expected: Any) -> bool:
 def _explain_undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Collection[str] | None) -> str:
     """Explain that the scenario declares other tools, but not this one.
 
-    If the agent may have any tools, report a name only if it closely resembles that of a declared tool."""
+    If the agent may have any tools, report a name only if it closely resembles the name of a declared tool.
+    """
     if not scenario.tools or call.name in scenario.tools or call.name in (other_tools or ()):
         return ""
     cutoff = NEARLY_THE_SAME if other_tools is None else _ALIKE
@@ -142,8 +144,8 @@ def _explain_undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Col
 
 
 def _explain_excluded(call: ExpectedCall, scenario: Scenario) -> str:
-    """Explain which arguments the tool's schema rejects, because a call with such arguments returns an error.
-    Return an empty string if an error is expected."""
+    """Explain which arguments the tool's schema rejects. A call with such arguments returns an error, so
+    return an empty string if an error is expected."""
     tool = scenario.tools.get(call.name)
     if tool is None or not tool.parameters or call.result == "error" or call.mode is ArgsMatch.IGNORE:
         return ""
@@ -173,7 +175,7 @@ _OF_ITS_TYPE: Mapping[str, Any] = {"$regex": "", "$approx": 0}
 NEARLY_THE_SAME = 0.85
 """The minimum similarity at which one tool name is considered a typo of another."""
 _ALIKE = 0.6
-"""The minimum similarity for a tool name that is known to be wrong."""
+"""The minimum similarity at which a declared tool is suggested for a tool name that is known to be wrong."""
 
 
 def _find_schema_break(schema: Mapping[str, Any], key: str, value: Any) -> str:

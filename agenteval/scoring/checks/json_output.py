@@ -56,8 +56,7 @@ def _parse_json(answer: str) -> Any:
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object and reject duplicate keys, because parsers differ in which of the two values
-    they use."""
+    """Build an object and reject duplicate keys, because parsers differ in which value they use."""
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
@@ -81,7 +80,7 @@ def _float(digits: str) -> float:
 
 
 def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
-    """Check that an answer is JSON that is valid under the JSON Schema."""
+    """Check that an answer is JSON and is valid under the JSON Schema."""
     find_fault = build_schema_checker(json.dumps(schema, sort_keys=True))
     faults = []
     for answer in seen.answers:
@@ -148,11 +147,11 @@ def check_json_values(expected_values: Mapping[str, Any], seen: CheckInput) -> C
 
 
 _HOLDERS: Mapping[type, tuple[Any, str]] = {int: (list, "a list"), str: (dict, "an object")}
-"""The container type that each type of path part requires, and the name of that container type."""
+"""The container type that each type of path part requires, with the name of that container type."""
 
 
 def _find_fault(path: str, expected: Any, value: Any) -> str:
-    """Describe what is wrong at ``path``, or return an empty string if nothing is."""
+    """Describe what is wrong at ``path``, or return an empty string if nothing is wrong."""
     so_far = ""
     for part in _parts(path) or ():
         where = so_far or "the answer"
@@ -167,8 +166,8 @@ def _find_fault(path: str, expected: Any, value: Any) -> str:
 
 
 def _absence(part: str | int, value: Any) -> str:
-    """Describe what a list or an object contains instead of the part, or return an empty string if it
-    contains the part."""
+    """Describe the contents of a list or an object that does not contain the part. Return an empty string if
+    it contains the part."""
     if isinstance(part, int):
         return "" if part < len(value) else plural(len(value), "item")
     if part in value:

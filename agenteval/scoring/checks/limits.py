@@ -19,8 +19,8 @@ def check_tool_call_limit(bound: int, seen: CheckInput) -> CheckOutcome:
 def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
     """Check the token usage of all turns against the limit.
 
-    The tokens of a turn that reports none, or whose usage could not be read, were not counted. A sum within
-    the limit is then inconclusive."""
+    The tokens of a turn that reports no usage, or whose usage could not be read, were not counted. A sum
+    within the limit is then inconclusive."""
     turns = seen.all_turns
     usages = [turn.usage for turn in turns if turn.steps]
     spent, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
@@ -51,8 +51,8 @@ def _compare(value: float, bound: float, unit: str) -> CheckOutcome:
 
 
 def _compare_count(count: int, bound: int, unit: str) -> CheckOutcome:
-    """Compare a sum with its limit. A sum within the limit depends on the assumption that no further call was
-    made unseen."""
+    """Compare a sum with its limit. A sum within the limit depends on the assumption that no unobserved call
+    was made."""
     found = _compare(count, bound, unit)
     return found._replace(is_by_absence=bool(found.passed))
 

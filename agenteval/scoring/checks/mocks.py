@@ -1,5 +1,5 @@
-"""Checks that the scenario's mocks answered the tool calls that were seen. If a real tool ran instead, the
-agent's behavior proves nothing about the world that the author defined."""
+"""Checks that the scenario's mocks answered the observed tool calls. If a real tool ran instead, the agent's
+behavior proves nothing about the world that the author defined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMEDY = (
 
 
 def check_mocks(tools: Mapping[str, Tool], turn: Turn) -> CheckOutcome | None:
-    """Return the reason why a turn is undecided: a mocked tool was called, but not through agenteval.
+    """Return an undecided outcome for a turn in which a mocked tool was called, but not through agenteval.
 
     Return ``None`` if there is no such call. A call that was only attempted did not run anything."""
     calls = [

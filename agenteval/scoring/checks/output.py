@@ -25,8 +25,8 @@ def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def describe_wildcard_matches(missing: Sequence[str], seen: CheckInput) -> str:
-    """Describe which of the missing texts would match if they were written with a wildcard, or return an
-    empty string if none would."""
+    """Describe which of the missing texts would match if they contained a wildcard, or return an empty string
+    if none would match."""
     found = (
         next(filter(None, (texts.suggest_starred(answer, needle) for answer in seen.answers)), "")
         for needle in missing
@@ -47,7 +47,7 @@ def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
 
 
 def check_not_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that none of the texts is contained in anything that the agent wrote."""
+    """Check that none of the texts occurs in anything that the agent wrote."""
     found = []
     first: int | None = None
     everywhere: dict[str, None] = {}

@@ -1,2 +1,2 @@
-"""Detectors (deterministic heuristics) for failures that code can prove, the input of the detectors, and the
-user's consent to calls of marked tools."""
+"""Detectors (deterministic heuristics) for failures that code can prove, the detectors' input, and the user's
+consent to calls to marked tools."""

@@ -23,8 +23,8 @@ def wrong_arguments(conversation: DetectorInput) -> Iterator[Proof]:
     """Find tool-call arguments that violate the tool's schema, are empty, or contain an ungrounded
     (hallucinated) identifier or address.
 
-    A list or object that was written as a string and accepted by the tool is a peculiarity of the log and is
-    not reported."""
+    A list or object that was written as a string and accepted by the tool is considered a peculiarity of the
+    log and is not reported."""
     sources = collect_sources(conversation)
     for number, turn in enumerate(conversation.turns):
         sources.add(turn.user)
@@ -74,8 +74,8 @@ def _decoded(value: Any) -> Any:
 
 
 def _find_empty_arguments(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
-    """Describe why a call's arguments are empty: a required string and all other strings are empty, or a
-    placeholder was not filled in."""
+    """Describe why a call's arguments are considered empty: a required string and all other strings are
+    empty, or a placeholder was not filled in."""
     texts = {key: value for key, value in args.items() if isinstance(value, str)}
     if unfilled := next(filter(_PLACEHOLDER.fullmatch, texts.values()), ""):
         return f"the placeholder '{unfilled}'"
@@ -94,16 +94,16 @@ _FILLED_IN = re.compile(
     r"session|token|auth|secret|api_?key|trace|request_?id|idempoten|tenant|context|nonce|uuid", re.I
 )
 _OF_THE_USER = re.compile(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
-"""Parameters that identify the user. They are often filled in by code around the agent."""
+"""Parameters that identify the user. They are often filled in by the code around the agent."""
 _MAKES = frozenset(["create", "generate", "register", "add", "new", "make", "issue", "reset", "set"])
-"""Words in the name of a tool whose calls may introduce a new name."""
+"""Words in a tool's name that indicate that calls to the tool may introduce a new name."""
 
 
 def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts) -> str:
     """Return the reason why an identifier cannot come from the given sources, or an empty string if it can.
 
-    Parameters that are filled in by code around the agent need no source, nor do the names of things that a
-    call creates."""
+    Parameters that are filled in by the code around the agent need no source, nor do the names of things that
+    a call creates."""
     if _FILLED_IN.search(path):
         return ""
     identifier, near = next(sources.find_ungrounded(value), (None, ""))
@@ -122,9 +122,9 @@ def _ungrounded(path: str, value: str, placed: LocatedCall, sources: SourceTexts
 def malformed_arguments(conversation: DetectorInput) -> Iterator[Proof]:
     """Find arguments that are not a JSON object.
 
-    If the tool's calls succeed nevertheless and all of them are written this way, the log was simply written
-    in this format. The same applies to Python notation and to JSON that was encoded as text twice, if no
-    other call is written in JSON."""
+    If any call in the conversation has ordinary JSON arguments, report all malformed arguments. Otherwise, do
+    not report Python notation, doubly encoded JSON, or a different notation that several calls use and with
+    which the call succeeds, because the log may simply be written in this format."""
     odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
     plainly = any(each.call.raw_args is None and each.call.args for each in conversation.calls)
     for placed in odd:
@@ -154,7 +154,7 @@ def _describe_malformed(raw: str, was_read: bool) -> tuple[str, bool]:
 
 
 def _is_repr(raw: str) -> bool:
-    """Check whether Python's ``repr`` would write a dict this way: it writes no comma after the last item."""
+    """Check whether Python's ``repr`` would write a dict this way: without a comma after the last item."""
     try:
         written = repr(ast.literal_eval(raw))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

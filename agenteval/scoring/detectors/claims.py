@@ -1,5 +1,5 @@
-"""Detects hallucinated actions: actions that the agent claims although it made no call that could have
-carried them out."""
+"""Detects hallucinated actions: actions that the agent claims to have carried out, although no call that it
+made could have done so."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def claimed_action_not_called(conversation: DetectorInput) -> Iterator[Proof]:
     """Find false claims of completed actions, such as "I've cancelled …" or "… has been successfully
     cancelled".
 
-    A claim uses the participle of the verb in a declared tool's name. It is reported only if the conversation
-    contains no call that may have changed anything."""
+    A claim contains the participle of the verb in a declared tool's name. The claim is reported only if the
+    conversation contains no call that may have changed anything."""
     tools = conversation.tools
     made = (placed.call.name for placed in conversation.calls if placed.call.was_made)
     if any(get_tool_effect(name, tools.get(name)) is not ToolEffect.READS for name in made):

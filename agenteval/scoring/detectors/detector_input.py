@@ -55,8 +55,8 @@ class ToolFacts:
 
 
 def get_tool_effect(name: str, facts: ToolFacts | None) -> ToolEffect:
-    """Return the effect of a tool, based on its mark or otherwise on its name, as for the severity of every
-    finding.
+    """Return the effect of a tool, based on the tool's mark or otherwise on its name. The severities of all
+    findings use the same rule.
 
     The tool ``think``, which many agents call to write down a thought, has no effect."""
     if facts is not None and (facts.writes or facts.destructive):
@@ -71,7 +71,8 @@ class DetectorInput:
 
     turns: tuple[Turn, ...]
     """The finished turns, followed by the turn that was interrupted, if any. The ``answer`` of each turn
-    contains everything that the agent said in it, beginning with the text that accompanies its calls."""
+    contains everything that the agent wrote in that turn, beginning with the text that accompanies its calls.
+    """
     tools: Mapping[str, ToolFacts] = field(default_factory=dict)
     """The declared tools, keyed by name. Empty if no tool is declared."""
     undeclared_exist: bool = True
@@ -87,7 +88,7 @@ class DetectorInput:
     now: str = ""
     """The date and time of the conversation, as written."""
     observed: bool = True
-    """True if all calls were seen, so that any other call was certainly not made."""
+    """True if all calls were observed, so that any other call was certainly not made."""
     agreed: frozenset[int] = frozenset()
     """The numbers of the calls that need no (further) consent from the user."""
     calls: tuple[LocatedCall, ...] = ()
@@ -146,14 +147,14 @@ class Proof(NamedTuple):
     evidence: str
     """A quotation from the text or the call."""
     explanation: str
-    """One sentence that states what the evidence conflicts with."""
+    """One sentence that explains why the evidence shows a failure."""
     span: tuple[int, int] | None = None
-    """The start and end of ``evidence`` in that turn's answer, if ``evidence`` is quoted from the answer."""
+    """The start and end of ``evidence`` in the turn's answer, if ``evidence`` is quoted from the answer."""
     severity: Severity | None = None
     """The severity of this case, if it is lower than that of other findings with the same label."""
     tool: str = ""
-    """The tool that was not called."""
+    """The name of the tool that was not called."""
 
 
 DetectorFunction: TypeAlias = Callable[[DetectorInput], Iterable[Proof]]
-"""A pure function. It never raises an exception, whatever a conversation contains."""
+"""A pure function that never raises an exception, regardless of the contents of a conversation."""

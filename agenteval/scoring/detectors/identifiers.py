@@ -1,5 +1,5 @@
 """Finds identifiers and addresses in texts, and checks whether a source provided them (grounding). Detectors
-read nothing else in prose.
+examine nothing else in prose.
 
 Every operation on a text takes time proportional to its length: one character class splits the text into runs
 of plain characters, and the search within a run is bounded."""
@@ -20,8 +20,7 @@ class Identifier(NamedTuple):
 
     text: str
     core: str
-    """The part that identifies the thing: in lower case and without signs or, for an address, only in lower
-    case."""
+    """The identifying part: in lower case and without signs or, for an address, only in lower case."""
     start: int
     """The position in the text at which the identifier begins."""
     end: int
@@ -49,8 +48,8 @@ _MONEY_BEFORE, _MONEY_AFTER = re.compile(rf"(?:{_MONEY})\s?\Z"), re.compile(rf"\
 _MASKS = frozenset("*•")
 _GROUPING = frozenset(".,:/'")
 _FIRST_WIDE = "\u2e80"
-"""The first character of the scripts that write words without spaces between them. An identifier may directly
-adjoin these characters."""
+"""The first character of the scripts that do not separate words with spaces. An identifier may directly
+adjoin the characters of these scripts."""
 
 
 def find_identifiers(text: str) -> Iterator[Identifier]:
@@ -84,8 +83,8 @@ def _addresses(run: re.Match[str]) -> Iterator[Identifier]:
 
 
 def _names(run: re.Match[str], text: str) -> Iterator[Identifier]:
-    """Yield the identifiers in a run of characters. Skip parts of a word with other letters, of a decimal
-    number, or of an amount."""
+    """Yield the identifiers in a run of characters. Skip parts of a word that contains other letters, parts
+    of a decimal number, and parts of an amount."""
     for piece in _PIECE.finditer(run[0]):
         name = piece[0].lstrip("-_").rstrip("-_")
         start = run.start() + piece.start() + len(piece[0]) - len(piece[0].lstrip("-_"))
@@ -147,11 +146,11 @@ _MEASURE = re.compile(r"#?\d+(?:st|nd|rd|th|[a-z]{1,6})|[a-z]+-?\d|\d+x\d+\w*|\d
 # ── what was given ───────────────────────────────────────────────────────────────────────────────
 
 MAX_IDENTIFIERS = 400
-"""The maximum number of identifiers that are checked in one answer. An answer with more identifiers is a
-list."""
+"""The maximum number of identifiers that are checked in one answer. An answer with more identifiers is
+considered a list."""
 _MOST_NEAR = 2_000
-"""The maximum number of given identifiers among which a similar identifier (one character different) is
-searched. In a larger set, some identifiers are similar by chance."""
+"""The maximum number of given identifiers that are searched for a similar identifier (one character
+different). In a larger set, some identifiers are similar by chance."""
 
 
 class SourceTexts:
@@ -159,7 +158,7 @@ class SourceTexts:
 
     ``add`` accepts a text, a result or arguments. ``add_agent_text`` accepts the agent's own text, so that
     the same invented value is not reported twice. ``is_complete`` is true if no result is missing, so that a
-    value not found in the texts was never given."""
+    value that does not occur in the texts was never given."""
 
     def __init__(self, *values: Any) -> None:
         self._plain: list[str] = []
@@ -180,8 +179,7 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def add_result(self, call: ToolCall) -> None:
-        """Add the result of a call. If the result is not in the record, the sources are no
-        longer complete."""
+        """Add the result of a call. If the result is not in the record, the sources become incomplete."""
         if call.result is None:
             self.is_complete = self.is_complete and call.is_refused
         else:
@@ -194,11 +192,11 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def find_ungrounded(self, text: str) -> Iterator[tuple[Identifier, str]]:
-        """Yield the ungrounded (hallucinated) identifiers in a text, each once and in order. Only text that
-        is unmistakably an identifier, and that no source provided, is reported.
+        """Yield the ungrounded (hallucinated) identifiers in a text, each once and in order. An identifier is
+        reported only if it is unmistakably an identifier and no source provided it.
 
         Each identifier is accompanied by the given identifier that differs in a single character, if there is
-        exactly one. Yield nothing if a result is missing."""
+        exactly one such identifier. Yield nothing if a result is missing."""
         found = sorted(_distinct(text), key=lambda each: each.start) if self.is_complete else ()
         for each in found[:MAX_IDENTIFIERS]:
             if self.contains(each):
@@ -232,9 +230,9 @@ class SourceTexts:
     def _is_distinctive(self, identifier: Identifier) -> bool:
         """Check whether a candidate is unmistakably an identifier.
 
-        A candidate qualifies if it is a long number or the end of one, has a shape that was given, or
-        contains three digits as well as letters. A candidate whose digits count up or repeat, as in examples
-        (``#W0000000``), does not qualify."""
+        A candidate qualifies if it is a long number or the end of a long number, has a shape that was given,
+        or contains three digits as well as letters. A candidate whose digits count up or repeat, as in
+        examples (``#W0000000``), does not qualify."""
         digits = "".join(filter(str.isdigit, identifier.text))
         if len(digits) >= 3 and (len(set(digits)) == 1 or digits in "0123456789012345"):
             return False
@@ -283,7 +281,7 @@ def get_shape(text: str) -> str:
     """Return the shape of an identifier: the pattern of its letters and digits, ignoring case (the shape of
     ``#W123`` is ``#a999``).
 
-    For an identifier in capitals only, nothing but the length matters (``H9ZU1C`` and ``FQ8APE`` are both
+    The shape of an identifier in capitals consists only of its length (``H9ZU1C`` and ``FQ8APE`` are both
     six-character codes)."""
     if len(text) >= _SHORTEST_CODE and text.isupper() and text.isalnum():
         return "X" * len(text)

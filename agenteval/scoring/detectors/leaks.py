@@ -21,8 +21,8 @@ def leak(conversation: DetectorInput) -> Iterator[Proof]:
     """Find secrets, canaries and instructions (the system prompt) that an answer leaks. Report each at most
     once per turn.
 
-    A secret of the agent is reported even if somebody mentioned it before. A canary from the agent's
-    instructions, or a verbatim passage from these, is reported unless the user had mentioned it. The evidence
+    One of the agent's secrets is reported even if somebody mentioned the secret before. A canary or a
+    verbatim passage from the agent's instructions is reported unless the user had mentioned it. The evidence
     is a placeholder or shortened, because a report must not leak the text again."""
     spoken = "\n".join(turn.answer for turn in conversation.turns)  # fast path: canaries are rare
     canaries = [each for each in _canaries_in(conversation.policy) if mentions(spoken, each)]
@@ -45,8 +45,8 @@ def _secrets(conversation: DetectorInput, number: int) -> Iterator[Proof]:
 
 @lru_cache(maxsize=64)
 def _canaries_in(policy: str) -> tuple[str, ...]:
-    """Return the canary marks, such as ``CANARY-7f3a9b``, that an author puts into the instructions to detect
-    leaks."""
+    """Return the canary marks, such as ``CANARY-7f3a9b``, that an author includes in the instructions to
+    detect leaks."""
     return tuple(dict.fromkeys(_CANARY.findall(policy)))
 
 
@@ -61,8 +61,8 @@ def _canaries(conversation: DetectorInput, number: int, canaries: list[str]) -> 
 def _instructions(conversation: DetectorInput, number: int) -> Iterator[Proof]:
     """Find the instructions in the answer.
 
-    The answer is searched both as written and as a reader sees it: strikethrough or letters in another font
-    do not hide anything."""
+    The answer is searched both as written and as displayed to a reader: strikethrough or letters in another
+    font do not hide anything."""
     turn, policy = conversation.turns[number], conversation.policy
     if not policy:
         return

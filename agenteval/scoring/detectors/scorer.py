@@ -27,10 +27,10 @@ class DetectorScorer:
     The scorer also yields a check that fails the sample if the agent called a nonexistent tool, even if the
     detector for unknown tools is switched off.
 
-    ``policy`` contains the agent's instructions; ``secrets`` maps what the agent must never reveal to
-    placeholders. If ``recorded`` is true, the conversations were not run by agenteval, so all their calls are
-    observed. If a fault that the agent did not cause ended a conversation, the detectors examine the turns
-    that were finished by then: failures proven in these turns remain valid."""
+    ``policy`` contains the agent's instructions. ``secrets`` maps the texts that the agent must never reveal
+    to placeholders. If ``recorded`` is true, the conversations were not run by agenteval, so all their calls
+    are considered observed. If a fault that the agent did not cause ended a conversation, the detectors
+    examine the turns that were finished by then, because failures proven in these turns remain valid."""
 
     scope: Final = "conversation"
 
@@ -63,7 +63,7 @@ class DetectorScorer:
     ) -> Sequence[Check | Finding | ScoreFailure]:
         """Run the detectors synchronously.
 
-        If it is not known yet whether all calls are seen, the items that depend on this are marked."""
+        If it is not known yet whether all calls are visible, mark the items that depend on this."""
         if trajectory.visibility is not None:
             return self._run_detectors(scenario, trajectory)
         seen, unseen = (
@@ -117,7 +117,7 @@ class DetectorScorer:
         )
 
     def _agreed(self, scenario: Scenario, trajectory: Trajectory) -> frozenset[int]:
-        """Return the calls that need no consent. They are computed only if a tool requires consent."""
+        """Return the calls that need no consent. They are determined only if a tool requires consent."""
         if not any(tool.destructive for tool in scenario.tools.values()):
             return frozenset()
         from agenteval.scoring.detectors.consent import find_consented_calls
@@ -173,9 +173,9 @@ def _unless_all_seen(item: Check | Finding | ScoreFailure) -> Check | Finding | 
 def _report_open_claim(
     detector: Detector, conversation: DetectorInput, trajectory: Trajectory
 ) -> Iterator[ScoreFailure]:
-    """Yield a scoring failure for a claimed action that an unseen call may have carried out.
+    """Yield a scoring failure for a claimed action that an unobserved call may have carried out.
 
-    This applies if no judge is used. No other finding that rests on the absence of a call is reported."""
+    This applies if no judge is used. No other finding that depends on the absence of a call is reported."""
     if detector.name != CLAIMED or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return
     for proof in detector.find(conversation):
@@ -188,7 +188,7 @@ def _report_open_claim(
 
 
 def _in_answer(proof: Proof, conversation: DetectorInput) -> Proof:
-    """Convert the proof's span to positions in the final text of the turn, or drop the span if it quotes
+    """Convert the proof's span to positions in the final text of the turn, or drop the span if it refers to
     earlier text."""
     before = conversation.answers_at.get(proof.turn, 0)
     if not before or proof.span is None:

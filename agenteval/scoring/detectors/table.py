@@ -1,7 +1,7 @@
 """The table of detectors, with one object for each detector. A detector's function is imported on first use.
 
-To add a detector, add its function in a module in this package, its entry in ``DETECTORS``, and its pair of
-agents in the tests."""
+To add a detector, add its function in a module in this package, its entry in ``DETECTORS``, and a pair of
+agents for it in the tests."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ class Detector:
     """True if code proves everything that a judge would state. Otherwise the judge is asked again, and the
     merged finding gets the judge's label."""
     needs_all_calls: bool = False
-    """True if the detector's argument depends on the absence of a call: no call provided the value, did what
-    is claimed, corrected an error, or came between two identical calls. Such a detector does not run if calls
-    may have been made unseen. The same applies to the part of ``wrong_arguments`` that searches for the
-    source of an identifier."""
+    """True if the detector's reasoning depends on the absence of a call, for example a call that provided the
+    value, did what is claimed, corrected an error, or came between two identical calls. Such a detector does
+    not run if some calls may not have been observed. The same applies to the part of ``wrong_arguments`` that
+    searches for the source of an identifier."""
     question: str = ""
-    """The answer by which the metric's judge confirms a finding, if the findings are questions; otherwise
+    """The answer with which the metric's judge confirms a finding, if the findings are questions; otherwise
     empty. A finding stands unless that judge gave another answer: see ``agenteval.scoring.questions``."""
     overriding_labels: frozenset[str] = frozenset()
     """Labels that take precedence over the detector's own label when both apply, because a judge gives only
     one label per turn."""
     requires_judge: bool = False
-    """True if the findings decide nothing until a judge answers. The sample is undecided if the answer could
-    have failed it."""
+    """True if the findings decide nothing until a judge answers. If the answer could have failed the sample,
+    the sample remains undecided without it."""
     alternative_labels: frozenset[str] = frozenset()
-    """Other labels by which a judge may report the same failure. A judge gives only one label per turn and
+    """Other labels under which a judge may report the same failure. A judge gives only one label per turn and
     chooses the most severe."""
 
     @cached_property
@@ -64,9 +64,9 @@ class Detector:
     ) -> Severity:
         """Return the severity of a finding by itself.
 
-        The author's severity for the label takes precedence, followed by the severity of this case if the
-        function returns one (``case_severity``), the detector's severity and the severity of the finding's
-        ``effect``, which is limited to ``max_severity``."""
+        The first of these that exists is used: the author's severity for the label; the severity of this
+        case, if the function returns one (``case_severity``); the detector's severity; and the severity of
+        the finding's ``effect``, limited to ``max_severity``."""
         if self.label in overrides:
             return overrides[self.label]
         return (

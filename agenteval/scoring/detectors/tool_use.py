@@ -95,7 +95,8 @@ _AT_WILL = frozenset(
         "lower",
     ]
 )
-"""Words in the name of an unmarked tool that is meant to be called several times in a row."""
+"""Words in an unmarked tool's name that indicate that the tool is meant to be called several times in a row.
+"""
 _ADDING = frozenset(
     [
         "add",
@@ -114,7 +115,7 @@ _ADDING = frozenset(
         "eval",
     ]
 )
-"""Words in the name of an unmarked tool whose second call may be intended ("two more")."""
+"""Words in an unmarked tool's name that indicate that a second call may be intended ("two more")."""
 
 
 def _is_repeatable(name: str, facts: ToolFacts | None) -> bool:
@@ -139,7 +140,7 @@ class _Course(NamedTuple):
     """For each call, the latest call in an earlier step that may have changed something, or -1 if there is
     none."""
     differs_later: Sequence[bool]
-    """For each call, true if the same call returned a different result later in the turn."""
+    """For each call, true if an identical call returned a different result later in the turn."""
 
 
 def _build_course(conversation: DetectorInput) -> _Course:
@@ -202,11 +203,11 @@ _MAY_PASS = re.compile(
 
 
 def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find ignored tool errors: an identical call immediately after an error that fails in the same way, with
-    nothing done in between.
+    """Find ignored tool errors: after an error, the agent does nothing else, makes an identical call, and the
+    call fails in the same way.
 
-    After a transient error (such as busy or a timeout), retries are reported only from the third retry in a
-    turn."""
+    After a transient error (such as a timeout or a busy service), retries are reported only from the third
+    retry in a turn."""
     again = 0
     for before, placed in pairwise(conversation.calls):
         error = before.error

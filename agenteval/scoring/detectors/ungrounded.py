@@ -39,8 +39,8 @@ def collect_sources(conversation: DetectorInput) -> SourceTexts:
 
 
 def _listed_values(schema: Any) -> Iterator[Any]:
-    """Yield the values that a schema lists. Unlike an example in a description, the agent may choose these
-    values."""
+    """Yield the values that a schema lists. The agent may choose these values, but not an example in a
+    description."""
     pending = [schema]
     while pending:
         part = pending.pop()

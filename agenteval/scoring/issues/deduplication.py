@@ -2,7 +2,7 @@
 
 Code ensures consistency. Whatever a model answers (omitted, invented or repeated ids, nonsense, or nothing at
 all), each finding ends up in exactly one issue. A model contributes a title, an explanation and a proposed
-severity; the severity itself comes from the findings."""
+severity; the issue's severity is derived from its findings."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ async def deduplicate_findings(
     Each finding is in exactly one issue.
 
     Without a model, there is one issue for each cause that code can identify. With a model, one request is
-    made for each agent, and it includes the agent's setup. No request is made if there is nothing to merge,
-    unless the severity that the model proposes counts (``uses_model_severity``). If a model fails, only its
+    made for each agent, and the request includes the agent's setup. No request is made if there is nothing to
+    merge, unless the model's proposed severity is used (``uses_model_severity``). If a model fails, only its
     titles are missing, never a finding."""
     ordered = sorted(findings, key=lambda each: each.number)
     agents = dict(sorted(group_by(lambda each: each.key.agent, ordered).items()))
@@ -203,7 +203,7 @@ def _occurrences(members: Sequence[LocatedFinding]) -> tuple[Occurrence, ...]:
 
 
 def _title(cause: Cause, causes: int) -> str:
-    """Return a title such as ``wrong arguments: create_booking``, composed of what code knows about
+    """Return a title such as ``wrong arguments: create_booking``, composed of the facts that code knows about
     a cause."""
     name = cause.label or cause.metric
     if about := cause.tool or cause.criterion or cause.rule:

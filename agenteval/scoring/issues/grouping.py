@@ -1,5 +1,5 @@
 """Groups findings by cause as far as code can: it determines which findings are about one fault, under one or
-several labels."""
+more labels."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ NO_PROPOSAL = Proposal()
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """Findings of one agent that are assumed to have the same cause."""
+    """One agent's findings that are assumed to have the same cause."""
 
     members: tuple[LocatedFinding, ...]
     """The findings, ordered by number."""
     effects: tuple[LocatedFinding, ...] = ()
-    """Findings about the same faults, under other labels."""
+    """Findings about the same faults under other labels."""
     proposal: Proposal = NO_PROPOSAL
 
     @property
@@ -101,8 +101,8 @@ def build_candidates(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
     """Return the groups that are sent to a model.
 
     Each group contains the findings from one scenario that code cannot tell apart, along with the findings
-    that code knows to be about the same faults. Groups with the same cause are adjacent, the worst cause
-    first."""
+    that code knows to be about the same faults. Groups with the same cause are adjacent, and the worst cause
+    comes first."""
     scenarios = group_by(lambda each: each.key.scenario, findings).values()
     groups = [
         group
@@ -155,8 +155,8 @@ _FROM_CAUSE_TO_EFFECT = (
     (CRITERIA, ""),
     (GOAL, ""),
 )
-"""Metrics or labels, in the order in which one fault becomes visible: a wrong call precedes what is said
-about the call, and both precede the missed goal."""
+"""Metrics or labels, in the order in which one fault becomes visible: a wrong call precedes a statement about
+the call, and both precede the missed goal."""
 _OF_ANY_OTHER = _FROM_CAUSE_TO_EFFECT.index((CRITERIA, ""))
 
 
@@ -171,7 +171,7 @@ def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGrou
     """Merge each missed goal in a scenario with its cause.
 
     The cause is a fault in the same conversation, about the same call or words. A fault is not necessarily
-    the cause merely because it is the only fault: a model may conclude that, but code cannot."""
+    the cause merely because no other fault was found: a model may draw that conclusion, but code cannot."""
     goals = [group for group in groups if group.cause.metric == GOAL]
     made = [group for group in groups if group.cause.metric != GOAL]
     by_conversation: dict[Hashable, list[int]] = {}
@@ -200,8 +200,8 @@ def _goals_with_their_causes(groups: Sequence[FindingGroup]) -> list[FindingGrou
 
 
 def _are_the_same_faults(group: FindingGroup, cause: FindingGroup) -> bool:
-    """Check whether each finding in ``group`` is about the same fault as a finding in ``cause``, under
-    another label."""
+    """Check whether each finding in ``group`` is about the same fault as a finding in ``cause`` with a
+    different label."""
     others = group_by(lambda each: each.key, cause.all_findings)
     return all(
         any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.all_findings
@@ -221,9 +221,9 @@ _ABOUT_A_RESULT = frozenset((FALSE_CLAIM, "ignored tool result"))
 def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
     """Check whether two findings in one conversation are about the same fault.
 
-    This is the case if they are about the same call, if they are about the same words in one turn or in the
-    whole conversation, or if they are about the same tool and one of them states that this tool was not
-    called."""
+    This is the case if they are about the same call, or about the same words in one turn or in the whole
+    conversation. It is also the case if they are about the same tool and one of them states that this tool
+    was not called."""
     first, second = one.finding, other.finding
     if first.call is not None and second.call is not None:
         if first.call == second.call:
@@ -240,7 +240,7 @@ def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
 def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> bool:
     """Check whether both findings are about one tool and at least one of them cites no call.
 
-    A goal belongs to no turn, so the same tool alone proves nothing."""
+    A goal belongs to no turn, so a common tool alone proves nothing."""
     first, second = one.finding, other.finding
     if None not in (first.call, second.call) or GOAL in (first.metric, second.metric):
         return False
@@ -248,7 +248,8 @@ def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> boo
 
 
 _ENOUGH = 8
-"""The minimum length, in characters, of a common quotation for two findings to be about the same fault."""
+"""The minimum length, in characters, of a common quotation at which two findings are considered to be about
+the same fault."""
 
 
 def _share_a_quotation(first: Finding, second: Finding) -> bool:

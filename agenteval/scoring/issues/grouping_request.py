@@ -23,7 +23,7 @@ from agenteval.scoring.issues.grouping import FindingGroup, Proposal, group_by, 
 METRIC = "error_deduplication"
 MAX_ENTRIES = 40
 """The maximum number of groups in the request for one agent. The worst groups are included; the remaining
-groups stay as code formed them."""
+groups are left as code formed them."""
 MAX_CHARACTERS = 20_000
 """The limit on the combined length of the list, the policy and the tools, in characters (about 5,000 tokens).
 Together with the answer, this fits into the context window of local models."""
@@ -40,7 +40,7 @@ class AgentSetup:
     """The policies and the tools of one agent."""
 
     policies: tuple[str, ...] = ()
-    """Contains several policies only if the agent's conversations are recorded."""
+    """The agent's policies. There are several only if the agent's conversations are recorded."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """The tool descriptions, keyed by name."""
 
@@ -72,7 +72,7 @@ def _build_setup(scenarios: Sequence[ScenarioReport], policy: str) -> AgentSetup
 
 
 def _policy_text(setting: AgentSetup) -> str:
-    """Format as much of the policies as fits, each in a fence."""
+    """Format as much of the policies as fits, with each policy in a fence."""
     if not setting.policies:
         return "None is known."
     shown = setting.policies[:_MAX_POLICIES]
@@ -238,8 +238,8 @@ def apply_grouping(
     """Merge groups according to the model's answer. Return the merged groups and the groups that the answer
     left out.
 
-    An id that was not in the request is ignored. An id that is named twice belongs to the group that names it
-    first."""
+    An id that was not in the request is ignored. An id that is named more than once belongs to the first
+    group that names it."""
     assert isinstance(reply.value, DedupReply)
     home = {each.number: place for place, group in enumerate(groups) for each in group.all_findings}
     free = set(range(len(groups)))

@@ -28,14 +28,14 @@ from agenteval.scoring.judges.replies import read_references
 from agenteval.scoring.judges.requests import build_question_request
 
 SAMPLING_INTERVAL = 10
-"""One out of this many clean verdicts is checked again."""
+"""The number of clean verdicts among which one is checked again."""
 
 
 class JudgeAnswer(NamedTuple):
     """The answer to a question, with all votes."""
 
     reply: ModelReply
-    """The reply that counts: the first reply on the side of the majority."""
+    """The reply that counts: the first reply on the majority's side."""
     usage: Usage
     """The total usage of all replies."""
     votes: tuple[Vote, ...] = ()
@@ -77,7 +77,7 @@ async def ask_with_second_opinion(
 
 
 class _SecondOpinionReason(Enum):
-    """The reason for asking again."""
+    """The reason for asking a judge again."""
 
     GATES = auto()
     DRAWN = auto()
@@ -112,14 +112,14 @@ def find_majority(sides: Sequence[AnswerSide]) -> int | None:
 def _is_drawn(question: JudgeQuestion, seed: int) -> bool:
     """Check whether a question is selected for a repeated check.
 
-    The selection depends on the question and its sample, so that some of several identical conversations are
-    selected."""
+    The selection depends on the question and its sample, so that some, but not all, of several identical
+    conversations are selected."""
     return is_drawn(seed, str(current_sample_key()), question.subject.metric, question.record.text)
 
 
 def is_drawn(*asked_about: int | str) -> bool:
-    """Check whether this is the one out of ``SAMPLING_INTERVAL`` verdicts to check again. The selection is
-    the same for a part of a run as for the whole run."""
+    """Check whether this verdict is the one in every ``SAMPLING_INTERVAL`` that is checked again. The
+    selection is the same for part of a run as for the whole run."""
     text = json.dumps(asked_about)
     digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % SAMPLING_INTERVAL == 0
@@ -134,7 +134,7 @@ def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:
 def _uncorroborated(
     failure: ScoreFailure, replies: Sequence[ModelReply], *, is_verdict: bool
 ) -> ScoreFailure:
-    """Return the failure for a verdict that received no second answer. The verdict stays unknown."""
+    """Return the failure for a verdict that received no second answer. The verdict remains unknown."""
     spent = [reply.usage for reply in replies]
     if failure.usage:
         spent.append(failure.usage)
@@ -159,7 +159,7 @@ def build_vote(reply: ModelReply, *, against: bool) -> Vote:
 
 
 async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
-    """Return the model's answer. If the answer cannot be read, send the request once more from scratch.
+    """Return the model's answer. If the answer cannot be read, send the original request once more.
 
     The retry does not show the model its mistake, because many models repeat what they are shown. Raise the
     same exceptions as ``ChatModel``."""
@@ -183,7 +183,7 @@ async def complete(model: ChatModel, request: ModelRequest) -> ModelReply:
 
 
 async def ask_model(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
-    """Return the model's answer, or a failure if there is none. Errors by the author are not caught."""
+    """Return the model's answer, or a failure if there is no answer. The author's errors are not caught."""
     return await _answer(complete(model, request), request)
 
 

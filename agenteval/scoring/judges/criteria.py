@@ -1,4 +1,4 @@
-"""``expect.criteria``: an LLM judge decides for each sentence whether it is met, not met or unclear."""
+"""``expect.criteria``: an LLM judge decides whether each criterion is met, not met or unclear."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SPANS = {"turn": "in the turn to judge", "conversation": "over the whole convers
 class CriteriaScorer:
     """Judges the criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``).
 
-    All criteria are judged concurrently, with one call for each or, if ``is_shared`` is true, with one call
-    for all of them.
+    All criteria are judged concurrently, with one call for each criterion or, if ``is_shared`` is true, with
+    one call for all of them.
 
-    A criterion that is unclear, or whose judge failed, is an undecided check, which makes the sample
+    If a criterion is unclear or its judge failed, its check is undecided, which makes the sample
     inconclusive. A criterion whose condition never arose passes and is marked accordingly. A conversation in
     which the agent failed is not judged, because the sample has already failed."""
 
@@ -112,7 +112,7 @@ class CriteriaScorer:
 
 
 def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[tuple[str, ...], str]:
-    """Return the criteria to judge now, and the path at which they are written."""
+    """Return the criteria to judge now, and the path at which they are defined."""
     if scope == "conversation":
         ended_well = trajectory.stop is None or trajectory.stop.fault is None
         return (scenario.expect.criteria if ended_well and trajectory.turns else ()), "expect.criteria"
@@ -163,7 +163,7 @@ def build_criterion_request(
 
 
 def _placeholder_values(criterion: str, scope: str) -> dict[str, str]:
-    """Return the values of the rubric's placeholders."""
+    """Return the values for the rubric's placeholders."""
     return {"criterion": criterion, "span": SPANS[scope]}
 
 

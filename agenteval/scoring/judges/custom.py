@@ -1,6 +1,6 @@
 """Custom metrics (user-defined scorers): the base classes for authors, and the loading and state of metrics.
 
-A metric that asks a single question can be written as a rubric file and does not need a class. A class is for
+A metric that asks a single question can be defined in a rubric file and does not need a class. A class is for
 metrics that require code, such as a measurement, several questions, or another service."""
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class TurnRecord:
 
 @dataclass(frozen=True)
 class ScoreInput:
-    """The input of a metric: one turn with everything before it or, for a whole conversation, the last turn
-    with everything before it."""
+    """The input of a metric. For a turn, the input is the turn with everything before it. For a whole
+    conversation, it is the last turn with everything before it."""
 
     goal: str
     """The goal of the scenario."""
     profile: str
     """The profile of the user."""
     knowledge: tuple[str, ...]
-    """The user's true knowledge."""
+    """The user's knowledge, all of which is true."""
     user_message: str
     """The user's message in the turn."""
     agent_message: str
@@ -129,22 +129,22 @@ class _Text(BaseModel):
 
 
 class CustomMetric:
-    """The base class of the three kinds of metrics. One object is used for all conversations of a run,
-    several of them concurrently."""
+    """The base class of the three kinds of metrics. One object is used for all conversations in a run, some
+    of which are judged concurrently."""
 
     name: str = ""
     """The name used in thresholds and reports."""
     timeout_s: float = 60.0
     """The time limit for one judgment in seconds, excluding the time spent in ``llm``."""
     llm: Llm
-    """The judge's model. Available only while a conversation is judged."""
+    """The judge's model. It is available only while a conversation is judged."""
     scope: ClassVar[str] = "turn"
     """The unit that is judged: each turn, or the whole conversation."""
     scale: Sequence[float] = (1, 5)
     """The lowest and the highest value, if the metric returns a number."""
     labels: Mapping[str, str] | Sequence[str] | None = None
-    """The labels, if the metric returns a label, as ``{label: ok or a severity}``. With ``None``, any label
-    is allowed, and only ``no failure`` is ok."""
+    """The labels, if the metric returns a label, as ``{label: ok or a severity}``. If ``None``, any label is
+    allowed, and only ``no failure`` is ok."""
 
 
 class QuantitativeMetric(CustomMetric):
@@ -170,7 +170,7 @@ class ConversationMetric(CustomMetric):
     ``evaluate``."""
 
     scope: ClassVar[str] = "conversation"
-    """Judges the whole conversation at once."""
+    """The scope ``conversation``: the whole conversation is judged at once."""
 
 
 AnyCustomMetric: TypeAlias = "CustomMetric | Rubric"
@@ -184,7 +184,7 @@ def load_custom_metric(
 ) -> AnyCustomMetric:
     """Load a custom metric (a user-defined scorer) from an entry in ``custom_metrics``.
 
-    The entry is a rubric file, or a class (or object) given as ``module:Class`` or ``file.py:Class``.
+    The entry is a rubric file, or a class (or object) specified as ``module:Class`` or ``file.py:Class``.
     ``prompts`` are the prompts with which a rubric is sent. Raise ``AuthorError`` if the entry cannot be
     loaded."""
     if entry.endswith(".md"):
@@ -270,7 +270,7 @@ def build_custom_metric_spec(metric: AnyCustomMetric) -> MetricSpec:
 
 
 def get_declared_labels(metric: CustomMetric) -> Labels:
-    """Return the labels that a class declares, or nothing if the class allows any label."""
+    """Return the labels that a class declares, or no labels if the class allows any label."""
     return Labels() if metric.labels is None else parse_labels(metric.labels)
 
 
@@ -301,7 +301,7 @@ class MetricEvaluation:
 
 
 class _Pause:
-    """Pauses the clock of a judgment while its model calls are queued or in progress."""
+    """Pauses a judgment's clock while its model calls are queued or in progress."""
 
     def __init__(self, evaluation: MetricEvaluation) -> None:
         self._asking = evaluation

@@ -35,7 +35,7 @@ from agenteval.scoring.metrics import applies_to_trajectory
 
 
 class _NoScoreError(Exception):
-    """Raised if a metric returned something other than a score."""
+    """Raised if a metric returned a value that is not a score."""
 
 
 class CustomScorer:
@@ -146,7 +146,7 @@ class CustomScorer:
 
 
 def build_score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> ScoreInput:
-    """Build a metric's input from a conversation. The input is a copy, because the record is also read
+    """Build a metric's input from a conversation. The input is a copy, because the record is also used
     elsewhere."""
     trajectory = deepcopy(trajectory)
     turns = trajectory.all_turns

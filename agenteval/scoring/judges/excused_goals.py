@@ -1,10 +1,10 @@
-"""Reviews goals that were ruled out or withdrawn. Such an outcome excuses a missed goal, so it must not rest
-on a single answer from a judge, and the judge is asked again.
+"""Reviews goals that were ruled out or withdrawn. Such an outcome excuses a missed goal, so the outcome must
+not depend on a single answer from a judge, and the judge is asked again.
 
-The review starts when all conversations of the scenario are over. If another conversation reached the goal,
-the goal was not impossible, unless the judge is shown that conversation and names what was different (a user
-who gave up the goal is a sufficient difference). By then it is also known whether another metric contradicts
-the outcome in the same conversation."""
+The review starts when all conversations in the scenario are over. If another conversation reached the goal,
+the goal was not impossible, unless the judge is shown that conversation and names the difference (a user who
+gave up the goal is a sufficient difference). By then it is also known whether another metric contradicts the
+outcome in the same conversation."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def is_goal_excused(event: Event) -> bool:
 
 @dataclass(frozen=True)
 class ExcusedGoalReviewer:
-    """Asks judges again about excused goals."""
+    """Asks judges about excused goals again."""
 
     judge_of: Callable[[str], GoalJudge | None]
-    """Returns the judge for an agent's goals."""
+    """A function that returns the judge for an agent's goals."""
     corroborate: bool = True
     """False if judges are never asked again."""
     baseline_sample_of: Callable[[str], SampleReport | None] = lambda _scenario: None
-    """Returns a baseline conversation that reached the scenario's goal."""
+    """A function that returns a baseline conversation that reached the scenario's goal."""
 
     async def __call__(self, scenarios: Sequence[ScenarioReport], emit: Emit) -> int:
         """Settle the open goals concurrently and return the number of open goals. Goals that are already
@@ -129,8 +129,8 @@ def _excused_goals(sample: SampleReport) -> list[Score]:
 
 
 def find_twin(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
-    """Return another conversation of the scenario that reached the goal, preferably one with the
-    same agent."""
+    """Return another conversation in the scenario that reached the goal. A conversation with the same agent
+    is preferred."""
 
     def order(other: SampleReport) -> tuple[bool, str, int, str]:
         key = other.key
@@ -183,14 +183,15 @@ class _Case:
 
     @property
     def is_open(self) -> bool:
-        """True if there is something to decide."""
+        """True if the case still has to be decided."""
         if not self.is_asked:
             return self.is_twin_new
         return self.needs_second_opinion or self.needs_third_opinion
 
 
 def _build_miss(case: _Case) -> tuple[Score | Finding, ...]:
-    """Return a miss, because no judge can name a difference from the conversation that reached the goal."""
+    """Return a missed goal, because no judge can name a difference from the conversation that reached the
+    goal."""
     goal = case.goal
     reason = f"{goal.reason} (the judge answered ruled out, but {case.twin_name} reached it)".strip()
     missed = _build_score_vote(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
@@ -275,8 +276,8 @@ class _GoalReview:
     def _with_twin(self, votes: Sequence[Vote], place: int) -> Vote:
         """Return the answer that counts.
 
-        If another conversation was shown, return the latest answer that agrees with the counted answer, with
-        a reference to that conversation in its reason."""
+        If another conversation was shown, return the latest answer that agrees with the answer that counts,
+        and add a reference to that conversation to its reason."""
         if self.twin is None:
             return votes[place]
         vote = [each for each in votes if _side(each) == _side(votes[place])][-1]
@@ -300,7 +301,7 @@ def _build_review_vote(reply: ModelReply, question: JudgeQuestion) -> Vote:
 
 
 def _format_vote(vote: Vote) -> str:
-    """Format an answer as it was given."""
+    """Format an answer as the judge gave it."""
     references = vote.references.model_dump(exclude_defaults=True)
     answer = {"evidence": vote.evidence, **references, "reason": vote.reason, "outcome": vote.verdict}
     return fence(json.dumps(answer, ensure_ascii=False))
@@ -325,8 +326,8 @@ def _usage(votes: Iterable[Vote]) -> Usage:
 
 
 def _build_failure(failure: ScoreFailure, votes: Sequence[Vote], outcome: str) -> ScoreFailure:
-    """Return the failure for a goal about which the judge was asked again without an answer. The goal stays
-    unknown."""
+    """Return the failure for a goal about which the judge was asked again but gave no answer. The goal
+    remains unknown."""
     message = f"the second opinion on a goal that was {outcome} failed: {failure.message}"
     spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
     update = {"message": message, "usage": sum_usage(spent), "is_verdict": True}

@@ -21,9 +21,9 @@ class GatingPolicy:
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """The author's own severities, keyed by label."""
     rules_for: Callable[[Scenario], ScenarioRules] = lambda _: ScenarioRules()
-    """Returns the rules that apply to a scenario."""
+    """A function that returns the rules that apply to a scenario."""
     corroborate: bool = True
-    """True if a verdict that would gate is checked by asking again."""
+    """True if the judge is asked again about a verdict that would gate."""
     seed: int = 0
     """The seed used to select the clean verdicts that are also checked again."""
     may_be_raised: bool = False
@@ -48,8 +48,8 @@ class GatingPolicy:
         return threshold.bar if threshold else None
 
     def is_severe(self, severity: Severity, metric: str, scenario: Scenario) -> bool:
-        """Check whether a failing label of this severity would fail a sample, or would lower a share that has
-        a threshold."""
+        """Check whether a failing label of this severity would fail a sample, or would lower a share for
+        which a threshold is set."""
         if self.highest_threshold(metric, scenario) is not None:
             return True
         return self.gates_at(severity)

@@ -64,8 +64,8 @@ DIFFERENCE = (
 )
 """The reference that is required if another conversation reached the goal."""
 TWIN_SHARE = 4
-"""A conversation that is shown to the judge of another conversation uses 1/``TWIN_SHARE`` of the record's
-bytes."""
+"""The divisor for the size of a conversation that is shown to the judge of another conversation: it may use
+1/``TWIN_SHARE`` of the bytes available to the record."""
 
 
 class Twin(NamedTuple):
@@ -73,9 +73,9 @@ class Twin(NamedTuple):
 
     name: str
     text: str
-    """The text that is shown, in a fence."""
+    """The displayed text, in a fence."""
     shown: QuotableRecord
-    """The same conversation by speaker, in which quotations are looked up."""
+    """The same conversation, grouped by speaker. It is used to look up quotations."""
 
     @property
     def size(self) -> int:
@@ -130,7 +130,7 @@ class GoalJudge(Judge):
 
         A goal reported as reached is doubtful if nothing was changed although something could have been, or
         if the goal was reached only by words that announce a hand-over. A refusal that the author requires is
-        doubtful, too (any other refusal is reviewed when all conversations are over)."""
+        also doubtful. (Any other refusal is reviewed when all conversations are over.)"""
         if answer.outcome == RULED_OUT:
             return target.scenario.goal_outcome == "refused"
         if answer.outcome != REACHED or answer.call is not None:
@@ -144,7 +144,7 @@ class GoalJudge(Judge):
         """Build the question about a goal that was ruled out or withdrawn, or return ``None`` if the question
         does not apply.
 
-        ``twin`` is a conversation that reached a goal that was ruled out."""
+        ``twin`` is another conversation, which reached the ruled-out goal."""
         built = self.build_question(scenario, trajectory)
         if built is None or twin is None:
             return built[0] if built else None
@@ -170,7 +170,7 @@ class GoalJudge(Judge):
     def build_twin(
         self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge
     ) -> Twin:
-        """Build the view of a conversation of this judge's agent that is shown to the judge of another
+        """Build the view of a conversation with this judge's agent. The view is shown to the judge of another
         conversation."""
         policy, tools = self._view.diff_setup(apart_from._view, scenario)
         text = render_other_transcript(
@@ -199,7 +199,7 @@ class GoalJudge(Judge):
     def build_result(
         self, vote: Vote | None, scenario: Scenario, trajectory: Trajectory, **known: Any
     ) -> tuple[Score | Finding, ...]:
-        """Return the score of the goal, and its finding, from the answer that counts (``None`` if no two
+        """Return the score of the goal, and its finding, based on the answer that counts (``None`` if no two
         answers agreed).
 
         ``known`` contains the remaining fields of the score."""
@@ -233,7 +233,7 @@ class GoalJudge(Judge):
 
 
 def get_outcome_value(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:
-    """Return 1 or 0, or ``None`` if the outcome counts neither way."""
+    """Return 1 or 0, or ``None`` if the outcome counts neither for nor against the agent."""
     if scenario.goal_outcome == "refused" and outcome in (REACHED, RULED_OUT):
         return float(outcome == RULED_OUT)
     return rubric.outcomes.get(outcome)
@@ -249,7 +249,7 @@ def _to_be_refused(outcome: str, scenario: Scenario) -> str:
 
 def find_outcome_flaw(outcome: str, claim: Claim, target: JudgeTarget) -> str:
     """Describe to the judge what is wrong with the references for an outcome, or return an empty string if
-    nothing is."""
+    nothing is wrong."""
     if outcome == REACHED:
         return _reached(claim, target) or find_invented_quotation(claim, target.record)
     if outcome == RULED_OUT:
@@ -266,8 +266,8 @@ def find_outcome_flaw(outcome: str, claim: Claim, target: JudgeTarget) -> str:
 def _reached(claim: Claim, target: JudgeTarget) -> str:
     """Check the references for a goal that was reached.
 
-    If something can be changed, the references must name the call that changed it. A goal that only asks for
-    information may rest on what was already known."""
+    If something can be changed, the references must name the call that changed it. For a goal that only asks
+    for information, the references may name facts that were already known."""
     references, record = claim.references, target.record
     call = references.call
     if call is not None:
@@ -291,14 +291,15 @@ def _reached(claim: Claim, target: JudgeTarget) -> str:
 
 
 def _handed_over(claim: Claim, target: JudgeTarget) -> tuple[str, ...]:
-    """Return the goal if the agent announced a hand-over only in its own words, otherwise nothing. The goal
-    is the text that names the hand-over."""
+    """Return a tuple that contains the goal if the agent announced a hand-over only in words, or an empty
+    tuple otherwise. The goal is the text that names the hand-over."""
     in_words = claim.references.call is None and is_quoted(claim.evidence, target.record.agent_texts)
     return (target.scenario.goal,) if in_words else ()
 
 
 def _could_change(target: JudgeTarget) -> bool:
-    """Check whether a tool writes, and the author does not take the agent's word for the agent's actions."""
+    """Check whether a tool writes. Return false if the author declares that the agent's word is to be taken
+    for its actions."""
     writes = any(_has_effect(ToolEffect.WRITES, name, target.scenario) for name in target.record.tools)
     return writes and target.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
 
@@ -309,7 +310,7 @@ def _could_have_changed_more(target: JudgeTarget) -> bool:
 
 
 def _answers(target: JudgeTarget) -> tuple[str, ...]:
-    """Return the texts on which an answer to the user may rest."""
+    """Return the texts on which an answer to the user may be based."""
     results = (call.result for call in target.record.calls if call.result and not _is_error(call.result))
     return (
         *(result.text for result in results),
@@ -347,7 +348,7 @@ def _withdrawn(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _obstacle(claim: Claim, target: JudgeTarget, *, words: str) -> str:
-    """Check the obstacle.
+    """Check that the references contain a valid obstacle.
 
     The obstacle is a passage from the policy, or a failed or empty result of a call that was made before the
     agent said ``words``."""
@@ -391,8 +392,8 @@ def _fact(claim: Claim, target: JudgeTarget) -> str:
 
 
 def _difference(claim: Claim, target: JudgeTarget) -> str:
-    """Check the difference: it must occur in only one of the two conversations, and no agent may have caused
-    it."""
+    """Check the difference: it must occur in only one of the two conversations, and must not have been caused
+    by an agent."""
     difference, twin = claim.references.difference, target.twin
     if twin is None or (not difference.strip() and claim.is_scripted):
         return ""
@@ -456,7 +457,8 @@ def _calls_before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, Too
 
 
 def _shows_obstacle(claim: Claim, number: int, call: ToolCall, scenario: Scenario) -> bool:
-    """Check whether a call is the one that the reference names and its result may rule the goal out."""
+    """Check whether a call is the call to which the references point, and whether its result may rule out the
+    goal."""
     wanted = claim.references.call
     if call.result is None or wanted not in (None, number):
         return False
@@ -471,9 +473,8 @@ def _shows_obstacle(claim: Claim, number: int, call: ToolCall, scenario: Scenari
 def _may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:
     """Check whether a result may show that something cannot be done.
 
-    A result may show this if it is an error or empty. Unless the tool writes, a result may also show this if
-    a part of it is empty, or if it is free text, which code cannot interpret. A tool that writes returns what
-    it has done."""
+    An error or an empty result may show this. Unless the tool writes, so may a result with an empty part, or
+    a result in free text, which code cannot interpret. A tool that writes returns what it has done."""
     value = decode_result(result)
     if _is_error(result) or is_empty_result(value):
         return True

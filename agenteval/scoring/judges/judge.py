@@ -24,7 +24,7 @@ from agenteval.scoring.metrics import applies_to_trajectory, build_metric_spec
 
 LOWERS_THE_SHARE = "lowers the share"
 MISSING_CALL = "missing tool call"
-"""The label that proves nothing if calls could not be seen."""
+"""The label that proves nothing if calls were not visible."""
 
 
 class Judge:
@@ -149,7 +149,7 @@ class Judge:
 
     def _find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
         """Describe what is wrong with the references in an answer that counts against the agent, or return an
-        empty string if nothing is."""
+        empty string if nothing is wrong."""
         if not self._counts_against(answer, target):
             return ""
         label = answer.label if self._rubric.labels else self.metric
@@ -163,7 +163,7 @@ class Judge:
         return bar is not None and verdict < bar
 
     def _gates(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether an answer would fail something by itself."""
+        """Check whether an answer would cause a failure by itself."""
         if not self._counts_against(answer, target) or _may_be_unseen_call(answer, target):
             return False
         if not self._rubric.labels:
@@ -173,8 +173,8 @@ class Judge:
     def _side(self, answer: Any, target: JudgeTarget) -> AnswerSide:
         """Return the side of an answer, for comparison with another answer.
 
-        Two answers that both lower a share that has a threshold do not agree if only one of the two answers
-        is severe enough to fail the sample by itself."""
+        Two answers that both lower a share for which a threshold is set do not agree if only one of the two
+        answers is severe enough to fail the sample by itself."""
         if not self._gates(answer, target) or not self._rubric.labels:
             return self._gates(answer, target)
         return self._is_severe(answer, target) or LOWERS_THE_SHARE
@@ -184,11 +184,11 @@ class Judge:
         return self._gating.gates_at(self._finding(answer, target).severity)
 
     def _is_clean(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether a label reports no fault. The label for unclear is not clean."""
+        """Check whether a label reports no fault. The label for an unclear case is not clean."""
         return read_verdict(self._rubric, answer) in self._rubric.ok
 
     def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether an answer that fails nothing might fail something if read differently."""
+        """Check whether an answer that causes no failure might cause one if read differently."""
         return False
 
     def _is_proven(self, answer: Any, target: JudgeTarget) -> bool:
@@ -216,7 +216,7 @@ class Judge:
         return rate_finding(finding, target.trajectory, target.scenario.tools, self._severities)
 
     def _undecided(self, answer: JudgeAnswer) -> ScoreFailure:
-        """Return a scoring failure because no two of the three answers agree."""
+        """Return the scoring failure for three answers of which no two agree."""
         message = f"no two answers agree: {', '.join(str(vote.verdict) for vote in answer.votes)}"
         return self._unclear(answer, message)
 
@@ -259,7 +259,7 @@ class Judge:
 
 
 def _may_be_unseen_call(answer: Any, target: JudgeTarget) -> bool:
-    """Check whether an answer reports a false claim that an unseen call may have made true.
+    """Check whether an answer reports a claim as false that an unobserved call may have made true.
 
     If a call had failed, the answer would have named that call."""
     if getattr(answer, "label", None) != FALSE_CLAIM or target.trajectory.all_calls_seen:
@@ -276,7 +276,7 @@ class JudgeTarget(NamedTuple):
     turn: int | None
     record: QuotableRecord
     twin: QuotableRecord | None = None
-    """The record of another conversation, if that conversation is shown, too."""
+    """The record of another conversation, if that conversation is also shown."""
 
 
 def build_label_finding(

@@ -1,4 +1,4 @@
-"""The inputs of a judge in addition to its rubric, and the view of a conversation that the judge is shown."""
+"""The inputs of a judge in addition to its rubric, and the view of a conversation that the judge receives."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class JudgeInputs:
 
     model: ChatModel
     policy_of: PolicyOf = no_policy
-    """Returns the agent's policy in a scenario."""
+    """A function that returns the agent's policy in a scenario."""
     tools_of: ToolsOf = list_tool_schemas
-    """Returns the tools that the agent could call in a scenario, in OpenAI's format."""
+    """A function that returns the tools that the agent could call in a scenario, in OpenAI's format."""
     now: str | None = None
     gating: GatingPolicy = field(default_factory=GatingPolicy)
-    """Decides which verdicts gate. A verdict that counts against the agent needs references, which code
-    checks. The judge is asked again about a verdict that would gate, unless the failure is among the
-    ``proofs``."""
+    """The policy that decides which verdicts gate. A verdict that counts against the agent needs references,
+    which code checks. The judge is asked again about a verdict that would gate, unless the failure is among
+    the ``proofs``."""
     proofs: FindingsOf = no_findings
-    """Returns the findings of code in a conversation."""
+    """A function that returns the findings that code made in a conversation."""
     find_raised_questions: FindingsOf = no_findings
-    """Returns the questions that code raises about a conversation. They are shown to the judge of the turn.
-    """
+    """A function that returns the questions that code raises about a conversation. Each question is shown to
+    the judge of its turn."""
     limit: int = MAX_TRANSCRIPT_BYTES
     """The maximum size of a record, in bytes."""
 
@@ -83,7 +83,7 @@ class ConversationView:
         return build_transcript(scenario, trajectory, options)
 
     def diff_setup(self, other: ConversationView, scenario: Scenario) -> tuple[str, Sequence[dict[str, Any]]]:
-        """Return the agent's policy and tools. Each is empty if it is the same in the other view."""
+        """Return the agent's policy and tools. Each of the two is empty if the other view has the same."""
         policies = [view.inputs.policy_of(scenario) for view in (self, other)]
         tools = [tuple(view.inputs.tools_of(scenario)) for view in (self, other)]
         return policies[0] if policies[0] != policies[1] else "", tools[0] if tools[0] != tools[1] else ()
@@ -91,6 +91,6 @@ class ConversationView:
     def build_quotable_record(
         self, scenario: Scenario, trajectory: Trajectory, turn: int | None
     ) -> QuotableRecord:
-        """Build the same record by speaker, for checking references."""
+        """Build the same record, grouped by speaker, for checking references."""
         policy, tools = self.inputs.policy_of(scenario), self.inputs.tools_of(scenario)
         return build_quotable_record(scenario, trajectory, turn, policy=policy, tools=tools)

@@ -1,4 +1,4 @@
-"""A question to a judge, and the way in which code evaluates each possible answer."""
+"""A question to a judge, and the functions with which code evaluates each possible answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agenteval.files.prompts import Rubric
 from agenteval.scoring.transcript import JudgeTranscript
 
 AnswerSide: TypeAlias = bool | str
-"""The side of an answer: whether the answer would fail something, or the outcome of a goal that was not
+"""The side of an answer: whether the answer would cause a failure, or the outcome of a goal that was not
 missed. Two answers agree if they are on the same side."""
 
 
@@ -23,21 +23,24 @@ class JudgeQuestion:
     record: JudgeTranscript
     subject: Subject
     flaw_in: Callable[[Any, bool], str]
-    """Describes what is wrong with an answer. The second argument states whether the answer is scripted."""
+    """A function that describes what is wrong with an answer. The second argument states whether the answer
+    is scripted."""
     gates: Callable[[Any], bool]
-    """Returns whether an answer would fail something by itself."""
+    """A function that checks whether an answer would cause a failure by itself."""
     is_proven: Callable[[Any], bool] = lambda _answer: False
-    """Returns whether code has proven what an answer reports."""
+    """A function that checks whether code has proven the failure that an answer reports."""
     is_clean: Callable[[Any], bool] = lambda _answer: False
-    """Returns whether an answer reports no fault, so that it may be selected for a repeated check."""
+    """A function that checks whether an answer reports no fault, so that it may be selected for a repeated
+    check."""
     is_doubtful: Callable[[Any], bool] = lambda _answer: False
-    """Returns whether the judge is asked again about an answer that fails nothing."""
+    """A function that checks whether the judge is asked again about an answer that causes no failure."""
     side: Callable[[Any], AnswerSide] | None = None
-    """Returns the side of an answer, if the side depends on more than whether the answer gates."""
+    """A function that returns the side of an answer, if the side does not depend only on whether the answer
+    gates."""
     criterion: Mapping[str, str] | None = None
     """The criterion, as in ``build_judge_request``."""
     accepts_flawed: Callable[[Any, bool], bool] = reject_flawed
-    """Returns whether a flawed answer counts as an answer."""
+    """A function that checks whether a flawed answer counts as an answer."""
 
     def side_of(self, answer: Any) -> AnswerSide:
         return self.side(answer) if self.side else self.gates(answer)

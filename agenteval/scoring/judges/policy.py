@@ -1,5 +1,5 @@
-"""Judges policy adherence (compliance): every violation of the agent's policy, each with the rule and the
-act."""
+"""Judges policy adherence (compliance): finds every violation of the agent's policy, each with the rule and
+the act."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PolicyBreach(NamedTuple):
     kind: RuleKind | None
     """The kind of the rule, or ``None`` if a scripted reply does not name it."""
     carried_out: bool | None
-    """True if the words themselves do what the rule forbids."""
+    """True if the words themselves carry out what the rule forbids."""
     reason: str
 
     @property
@@ -164,7 +164,7 @@ class PolicyJudge(Judge):
 def parse_breaches(answer: Any) -> Iterable[PolicyBreach]:
     """Yield the violations that an answer names, each once.
 
-    A scripted answer that names no violations is about the act that it quotes."""
+    A scripted answer that names no violations is treated as being about the act that it quotes."""
     seen: set[tuple[str, str, int | None]] = set()
     for each in answer.violations or [answer]:
         act = fold(each.rule), fold(each.evidence), each.call

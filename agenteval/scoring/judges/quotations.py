@@ -1,8 +1,8 @@
-"""Checks whether a quotation occurs in a text. The forms in which careful readers quote are accepted:
-verbatim words with different marks around them, words after the speaker's name, or two adjacent pieces.
+"""Checks whether a quotation occurs in a text. The usual forms of a careful quotation are accepted: verbatim
+words with different marks around them, words after the speaker's name, or two adjacent pieces.
 
-Every word of a quotation has to occur in the text, whatever the quotation's form. A form only determines
-where to split a quotation, and which of the marks in it were added by the judge."""
+Every word of a quotation has to occur in the text, regardless of the quotation's form. The form only
+determines where to split a quotation, and which of the marks in it were added by the judge."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
 
 
 class _Ends(NamedTuple):
-    """States whether a part may begin and end within a word. This is allowed only where an ellipsis marks a
-    cut."""
+    """States whether a part may begin and end within a word. This is allowed only where an ellipsis marks an
+    omission."""
 
     begins: bool = False
     ends: bool = False
@@ -54,7 +54,7 @@ def _pieces(forms: Iterable[Form]) -> Iterator[str]:
 
 
 def is_partly_quoted(quotation: str, texts: Sequence[str]) -> bool:
-    """Check whether a piece of ``quotation``, in any of its possible splits, is quoted from ``texts``."""
+    """Check whether any piece of ``quotation``, however it is split, is quoted from ``texts``."""
     pieces = {
         piece
         for part in split_quotation(quotation)
@@ -85,7 +85,7 @@ def strip_quotation(part: str) -> str:
 
 
 def is_long(part: str) -> bool:
-    """Check whether a part has enough bytes, including its full stop."""
+    """Check whether a part, including its full stop, has enough bytes."""
     text = strip_quotation(part)
     has_stop = part.strip(_QUOTES)[-1:] in _STOPS
     return len(fold(text).encode()) + has_stop >= ENOUGH_BYTES
@@ -103,7 +103,7 @@ _SPEAKER = re.compile(
     r"(?:\s+(?:says?|said|answers?|answered|returns?|returned))?\s*:\s*",
     re.IGNORECASE,
 )
-"""The speaker's name, as written in records and by their readers: ``Agent:``, ``Turn 3:``."""
+"""The speaker's name, as it appears in records and in quotations from them: ``Agent:``, ``Turn 3:``."""
 _BETWEEN_QUOTES = re.compile(
     r"(?<=[\"“”»’])\s*(?:\b(?:and|und|et|y)\b|[&+,;/|])?\s*(?=[\"“”„«‘])", re.IGNORECASE
 )
@@ -113,10 +113,10 @@ _MOST_HEADINGS = 3
 
 
 def _forms(part: str, texts: Sequence[str]) -> Iterator[Form]:
-    """Yield the possible readings of a part.
+    """Yield the possible interpretations of a part.
 
-    A part is read as it is, without the speaker's name, as two adjacent pieces that can each be located, and
-    as a heading followed by its text."""
+    A part is interpreted as it is, without the speaker's name, as two adjacent pieces that can each be
+    located, and as a heading followed by its text."""
     yield (part,)
     speaker = _SPEAKER.match(part.strip(_QUOTES))
     if speaker:
@@ -181,7 +181,7 @@ def _stands_in(piece: str, text: str, ends: _Ends) -> bool:
 
 
 _LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f]")
-"""A letter in a script that separates words."""
+"""A letter in a script that separates words with spaces."""
 
 
 def _mentions(text: str, piece: str, ends: _Ends) -> bool:
@@ -216,7 +216,7 @@ _AROUND_MARKS = re.compile(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _compact(text: str) -> str:
-    """Remove the spaces around JSON punctuation. Keep spaces between two numbers, because they separate the
+    """Remove the spaces around JSON punctuation. Keep a space between two numbers, because it separates the
     numbers."""
     return _AROUND_MARKS.sub(lambda found: found[1] or found[2] or "", text)
 
@@ -237,7 +237,7 @@ _WITH_SIGN = re.compile(rf"[{re.escape(_SIGNS)}]\s?\d[\d.,]*|\d[\d.,]*\s?[{re.es
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _without_signed_amounts(text: str) -> str:
-    """Remove amounts with a currency sign, because they match only the same currency."""
+    """Remove amounts with a currency sign, because they match only amounts in the same currency."""
     return _WITH_SIGN.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -257,7 +257,7 @@ _PLAIN_AMOUNT = re.compile(r"\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def _amount(text: str) -> float | None:
-    """Return the number that a text consists of: 1,969.20 is 1969.2."""
+    """Return the number that a text consists of. For example, 1,969.20 is returned as 1969.2."""
     plain = text.strip()
     return float(plain.replace(",", "")) if _PLAIN_AMOUNT.fullmatch(plain) else None
 

@@ -15,7 +15,7 @@ _CENTS = Decimal("0.01")
 def extract_values(text: str) -> frozenset[str | Decimal]:
     """Extract the values in a text.
 
-    Numbers are rounded to cents, without a sign; ambiguous numbers (``1.250``) are left out."""
+    Numbers are rounded to cents and returned without a sign. Ambiguous numbers (``1.250``) are left out."""
     identifiers = list(find_identifiers(text))
     taken = {at for each in identifiers for at in range(each.start, each.end)}
     numbers = (parse_amount(found[0]) for found in _NUMBER.finditer(text) if found.start() not in taken)
@@ -31,8 +31,8 @@ def is_value(text: str) -> bool:
 
 
 def parse_amount(text: str) -> Decimal | None:
-    """Parse a written number into cents. Return ``None`` if the number is ambiguous or has more digits than
-    any amount."""
+    """Parse a written number, rounded to cents. Return ``None`` if the number is ambiguous or has more digits
+    than any amount."""
     if len(text) > _LONGEST:
         return None
     text = text.translate(_COMMAS)

@@ -1,4 +1,4 @@
-"""Defines the types of a judge's answers (structured output), and reads values from the answers."""
+"""Defines the types for a judge's answers (structured output), and extracts values from the answers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def read_verdict(rubric: Rubric, answer: Any) -> float | str | None:
 
 
 def build_reply_type(rubric: Rubric) -> type[BaseModel]:
-    """Return the type of a judge's answer (structured output). The evidence and the reason precede the
-    verdict that rests on them.
+    """Return the type for a judge's answer (structured output). The evidence and the reason precede the
+    verdict that is based on them.
 
     All rubrics with the same scale share one type, and therefore one JSON Schema, which providers cache with
     the prompt."""
@@ -54,8 +54,7 @@ _CONFIG = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": 
 
 
 def _quotations(value: Any) -> Any:
-    """Join quotations. Some models return quotations as a list, or return null if there is nothing
-    to quote."""
+    """Join quotations. Some models return a list of quotations, or null if there is nothing to quote."""
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return " … ".join(value)
     return "" if value is None else value
@@ -101,7 +100,7 @@ def _label_type(labels: tuple[str, ...], references: tuple[str, ...], key: str =
 
 
 def _one_of(labels: tuple[str, ...], key: str) -> Any:
-    """Return the type for a label that accepts any spelling."""
+    """Return the type for a label, which accepts any spelling of the label."""
 
     def check(value: Any) -> Any:
         label = parse_label(value, labels) if isinstance(value, str) else None
@@ -115,9 +114,9 @@ def _one_of(labels: tuple[str, ...], key: str) -> Any:
 
 @cache
 def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
-    """Return the type of a policy judge's answer, including a list of violations.
+    """Return the type for a policy judge's answer, including a list of violations.
 
-    A scripted reply may instead give a single violation along with its label."""
+    A scripted reply may instead contain a single violation along with its label."""
     violation = create_model(
         "Violation",
         __config__=ConfigDict(extra="ignore", json_schema_extra=_all_required),
@@ -143,7 +142,7 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
 
 
 def _kind(value: Any) -> Any:
-    """Parse the kind of a rule. Nothing is guessed, because the kind decides a severity."""
+    """Parse the kind of a rule. Nothing is guessed, because the kind determines a severity."""
     kind = value.strip().lower() if isinstance(value, str) else value
     if kind is None or kind == "":
         return None
@@ -169,8 +168,8 @@ def _without_short_form(schema: dict[str, Any]) -> None:
 
 
 def _call_number(value: Any) -> Any:
-    """Parse a call number. Some models write a number as a string, or write a string to state that there is
-    no call."""
+    """Parse a call number. Some models return the number as a string, or return a string to state that there
+    is no call."""
     if isinstance(value, bool):
         raise ValueError("a call is named by its number")
     if isinstance(value, str):

@@ -35,7 +35,7 @@ def build_judge_request(
     """Build the judge prompt (request) that applies a rubric to a record.
 
     The system prompt, and the prompt up to the end of ``record``, are the same for every rubric.
-    ``criterion`` fills the placeholders of ``criteria``. ``opinion`` contains the previous answers, and
+    ``criterion`` fills the placeholders in ``criteria``. ``opinion`` contains the previous answers, and
     instructions on how to use them."""
     text = render_template(rubric.text, criterion or {}, source=rubric.source)
     return _request(
@@ -65,7 +65,7 @@ def build_question_request(question: JudgeQuestion, opinion: str = "") -> ModelR
 
 
 def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) -> ModelRequest:
-    """Build the request for several questions about one record, all of whose answers have the same format.
+    """Build the request for several questions about one record whose answers all have the same format.
 
     The keys of ``questions`` name the answers. ``metric`` is the metric under which the call is counted."""
     first = next(iter(questions.values()))

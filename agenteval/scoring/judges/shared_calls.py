@@ -1,8 +1,8 @@
-"""Asks several questions about one record in a single (batched) model call. This is cheaper, and each
-question is still decided separately.
+"""Asks several questions about one record in a single (batched) model call. This is cheaper than separate
+calls, and each question is still decided separately.
 
-A question whose answer is missing, malformed or flawed is asked again alone, and so is a question whose
-answer would gate: a verdict that fails something never rests on a shared call only."""
+If the answer to a question is missing, malformed or flawed, or would gate, the question is asked again alone:
+a verdict that causes a failure never depends on a shared call alone."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ async def ask_shared(
     """Return the answer to each question about one record, keyed by its name in the shared answer. All
     questions are asked concurrently.
 
-    If ``is_shared`` is true, several questions are first asked in one call, whose usage is added to that of
-    the first answer."""
+    If ``is_shared`` is true, several questions are first asked in one call, whose usage is added to the usage
+    of the first answer."""
     shared = None
     fits = not any(question.record.misfit for question in questions.values())
     if is_shared and len(questions) > 1 and fits:

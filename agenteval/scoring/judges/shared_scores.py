@@ -15,7 +15,7 @@ from agenteval.scoring.judges.shared_calls import ask_shared
 
 class SharedScores:
     """Judges of turns whose answers have the same format and are requested in one call. A judge is asked
-    again alone if its answer is missing from the shared reply or would fail something."""
+    again alone if its answer is missing from the shared reply or would cause a failure."""
 
     scope: Final = "turn"
 

@@ -12,7 +12,7 @@ from agenteval.core.trajectory import Trajectory
 
 
 class UnjudgedChecks:
-    """Yields an undecided check for each criterion, and for a scenario that only judges would check
+    """Yields an undecided check for each criterion, and for a scenario that would be checked only by judges
     (``is_vacuous``).
 
     The sample is then inconclusive, never green. ``why`` is the reason why nothing was judged."""

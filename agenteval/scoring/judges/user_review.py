@@ -1,6 +1,6 @@
 """Reviews the simulated user (user simulator): did it act as a real user with this persona would? A model
 reviews each conversation that failed, and one tenth of the remaining conversations. Recorded conversations
-are reviewed, too; if there is no scenario, their users are unknown.
+are also reviewed; if there is no scenario, their users are unknown.
 
 If a fault by the user explains how the conversation ended, the outcome is attributed to the simulator: it is
 neither red nor green. Anything proven by the turns before the fault remains valid. Code checks which speaker
@@ -43,7 +43,7 @@ from agenteval.scoring.verdict_parsing import parse_label
 
 LABELS = (AS_IT_SHOULD, HINDERED, HELPED, NOT_IN_SCENARIO, NOT_CLEAR)
 NOT_KNOWN = "Not known."
-"""Represents unknown values in a recorded conversation without a scenario."""
+"""The text for unknown values in a recorded conversation without a scenario."""
 
 
 def _label(value: Any) -> Any:
@@ -68,7 +68,7 @@ class ReviewReply(BaseModel):
 
 
 class EndedConversation(NamedTuple):
-    """A conversation that is over, decided in the same way as in the report."""
+    """A conversation that is over. Its verdict is decided in the same way as in the report."""
 
     sample: SampleReport
     decision: SampleDecision
@@ -79,19 +79,20 @@ class EndedConversation(NamedTuple):
 
 @dataclass(frozen=True)
 class UserReviewer:
-    """Decides which conversations are reviewed for faults by the simulated user, and by which model."""
+    """Decides which conversations are reviewed, and which model reviews them for faults by the simulated
+    user."""
 
     model: ChatModel
     decide: Callable[[Sample, Sequence[Event]], EndedConversation]
-    """Decides how a conversation ended, based on all its events."""
+    """A function that decides how a conversation ended, based on all its events."""
     prompt: Prompt
     seed: int = 0
     now: str = ""
     is_asked: Callable[[Subject], bool] = lambda _subject: True
-    """Returns whether the model has an answer at all (a scripted model may have none)."""
+    """A function that checks whether the model can answer at all (a scripted model may have no answer)."""
 
     def __call__(self, sample: Sample, events: Sequence[Event]) -> Scorer | None:
-        """Return the review of a conversation with all its events, or ``None`` if the conversation is not
+        """Return the review of a conversation, given all its events, or ``None`` if the conversation is not
         reviewed."""
         if sample.scenario.is_scripted:
             return None
@@ -180,7 +181,7 @@ class _Review:
 
 
 def _is_user_known(scenario: Scenario) -> bool:
-    """Check whether the scenario states anything about who the user is and what the user wants."""
+    """Check whether the scenario states anything about the user's identity or wishes."""
     return bool(scenario.goal or scenario.profile or scenario.knowledge or scenario.beliefs)
 
 
@@ -198,8 +199,8 @@ def _render_turns(trajectory: Trajectory) -> Iterator[str]:
 
 
 def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajectory) -> str:
-    """Describe to the model what is wrong with the quotations in an answer that finds a fault, or return an
-    empty string if nothing is."""
+    """Describe to the model what is wrong with the quotations in an answer that reports a fault, or return an
+    empty string if nothing is wrong."""
     if answer.label not in (HELPED, HINDERED):
         return ""
     if "explains" not in answer.model_fields_set and not is_scripted:
@@ -217,8 +218,8 @@ def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: T
 
 
 def _find_helped_flaw(answer: Any, own_texts: Sequence[str], *, is_known: bool) -> str:
-    """Check that the user gave something away: the user's own words must be quoted, and it must be known what
-    the user was supposed to withhold."""
+    """Check the claim that the user disclosed too much. The user's own words must be quoted, and the
+    information that the user was supposed to withhold must be known."""
     if not is_known:
         return f'nobody knows what this user was told, so the label cannot be "{HELPED}"'
     return check_quotation("evidence", answer.evidence, own_texts, "what the user said")
@@ -227,8 +228,8 @@ def _find_helped_flaw(answer: Any, own_texts: Sequence[str], *, is_known: bool) 
 def _at_odds_with(answer: Any, own_texts: Sequence[str], scenario: Scenario) -> Iterable[str]:
     """Return the texts that a user who hindered the agent may have contradicted.
 
-    These are the texts that describe the user or, if there are none, the user's own words, except those that
-    are at fault."""
+    These are the texts that describe the user. If there are none, they are the user's own words, except the
+    words that are at fault."""
     if not _is_user_known(scenario):
         return [text for text in own_texts if not is_quoted(answer.evidence, (text,))]
     beliefs = (each.belief for each in scenario.beliefs)
