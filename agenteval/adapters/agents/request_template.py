@@ -21,8 +21,8 @@ RESULT_NAMES = frozenset(("messages", "tool_results"))
 
 A request that uses neither placeholder contains the results under the key ``tool_results``."""
 _OF_A_TURN = frozenset(("message", "tool_results"))
-"""The placeholders whose surrounding mapping is removed if they have no value, because a mapping such as
-``{role: user}`` is then meaningless."""
+"""The placeholders without which the surrounding mapping, such as ``{role: user}``, is meaningless. If they
+have no value, the mapping is removed."""
 
 
 def names_in(template: Any) -> Iterator[str]:

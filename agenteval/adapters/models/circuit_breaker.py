@@ -18,8 +18,8 @@ FAILURES = 5
 """The number of consecutive failed calls after which a rubric is no longer used. The retries of a call are
 not counted separately.
 
-Until the rubric receives its first answer, no more than this number of calls are in progress. All other calls
-wait until it is known whether the rubric receives answers at all."""
+Until the rubric receives its first answer, at most this number of calls are in progress. All other calls wait
+until it is known whether the rubric receives answers at all."""
 
 
 class RubricCircuit:

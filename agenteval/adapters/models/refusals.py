@@ -1,4 +1,4 @@
-"""Interpret refusals by language model servers: determine the reason, and what to change in the next request.
+"""Interpret refusals by language model servers: determine the reason, and find a change for the next request.
 
 All information is taken from the server's own reply: its status, code, parameter and message."""
 

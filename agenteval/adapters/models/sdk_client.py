@@ -1,5 +1,5 @@
-"""Send requests with the ``openai`` package: for Azure OpenAI, which requires the package's URLs and
-authentication, and if the configuration asks for the package.
+"""Send requests with the ``openai`` package. The package is used if the configuration asks for it, and for
+Azure OpenAI, which requires the package's URLs and authentication.
 
 The package takes the place of agenteval's ``Connection``: it accepts a request body and returns the status,
 the headers and the body. Retries, limits, deadlines, budgets, adaptation to refusals and the parsing of

@@ -17,8 +17,8 @@ from agenteval.files.redaction import MASK, mask_value, masker, replacer, secret
 
 _PREFIX = re.compile(r"(?:.{0,11}[-_])?")
 _LONG = 20
-"""The minimum length of a secret whose prefix (such as ``sk-proj-`` or ``AKIA``) is kept, because the prefix
-identifies the type of the secret. The prefix has four to twelve characters."""
+"""The minimum length of a secret whose prefix (such as ``sk-proj-`` or ``AKIA``) is kept. The prefix
+identifies the type of the secret and has four to twelve characters."""
 
 
 class Placeholders:

@@ -37,10 +37,11 @@ class Limiter:
     """The limit on calls in flight to one server, and the pauses that the server asks for.
 
     The limit starts at the sum of the callers' allowances for calls in flight, and never exceeds this sum. It
-    is halved when the server reports that it is too busy (such as HTTP 429). After as many successful replies
-    as its current value, it grows by one (additive increase, multiplicative decrease, AIMD: Chiu and Jain,
-    1989). Calls that are in flight when the limit is halved were sent under the old limit, so a refusal of
-    such a call does not halve the limit again. Callers are admitted in the order in which they arrived."""
+    is halved when the server reports that it is too busy (for example with HTTP 429). It grows by one after a
+    number of successful replies equal to its current value (additive increase, multiplicative decrease, AIMD:
+    Chiu and Jain, 1989). Calls that are in flight when the limit is halved were sent under the old limit, so
+    a refusal of such a call does not halve the limit again. Callers are admitted in the order in which they
+    arrived."""
 
     def __init__(
         self,
@@ -293,8 +294,8 @@ class Throttle:
 
     @asynccontextmanager
     async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
-        """Wait until a call may be sent. ``tokens`` is an estimate. ``Limiter.acquire`` describes ``left_s``.
-        """
+        """Wait until a call may be sent. ``tokens`` is an estimate; ``left_s`` is passed to
+        ``Limiter.acquire``."""
         reservation = await self._rate.reserve(tokens) if self._rate else None
         limiter = self.limiter
         try:

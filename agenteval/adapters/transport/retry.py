@@ -42,7 +42,7 @@ class RetryPolicy:
     tests."""
 
     retries: int = 2
-    """The number of retries for a server that has not answered yet, because its address may be wrong."""
+    """The number of retries for a server that has not answered yet. The server's address may be wrong."""
     proven_retries: int = 8
     """The number of retries for a server that has answered before."""
     base_s: float = 0.5

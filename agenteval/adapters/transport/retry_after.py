@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 LONGEST_S = 86_400.0
-"""The longest wait in seconds. A server that asks for a longer wait effectively means "not today"."""
+"""The longest wait in seconds. A request for a longer wait effectively means "not today"."""
 HINT_S = 60.0
 """The longest wait in seconds based on a reset header. Such a header reports when a limit is fully restored,
 not how long to wait."""
