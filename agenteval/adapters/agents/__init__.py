@@ -41,7 +41,7 @@ class AgentResources(Protocol):
         """Show a notice that affects the verdict. A notice with the same text is shown only once."""
 
     def place_of(self, agent: AgentConfig, key: str) -> Place:
-        """Return the location in the configuration file of a key of an agent."""
+        """Return the location of an agent's key in the configuration file."""
 
     def limits(self) -> RateLimits: ...
 

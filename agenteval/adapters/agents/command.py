@@ -57,18 +57,18 @@ def _form(command: Any) -> str:
 
 
 class CommandOptions(Value):
-    """The options specific to an agent that is a command."""
+    """The options specific to a command agent."""
 
     command: Annotated[
         Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[TextProgramOptions, Tag(_PRINTING)],
         Discriminator(_form),
     ] = ()
-    """Program and its arguments. The program exchanges JSON lines, or with {run: […]} prints its answer as
-    text."""
+    """Program and its arguments. It exchanges JSON lines or, if set as {run: […]}, prints its answer as text.
+    """
     keep: bool | None = None
     """Whether one process is reused for several conversations, one after another."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
-    """With otlp, the agent's calls are read from the OpenTelemetry spans that it exports."""
+    """If set to otlp, the agent's calls are read from the OpenTelemetry spans that it exports."""
 
 
 def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -109,9 +109,9 @@ def _as_list(command: str) -> str:
 
 
 def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResources) -> AgentFactory:
-    """Create the agents of a run that are commands. Their programs are started in the configuration's folder.
+    """Create the command agents of a run. Their programs are started in the configuration's folder.
 
-    Raises ``AuthorError`` if the program does not exist."""
+    Raise ``AuthorError`` if a program does not exist."""
     observe = options.observe
     if observe is None:
         return _start_agents(agent, options, resources, {})
@@ -172,7 +172,7 @@ def _start_agents(
 
 
 def _require_program(agent: str, name: str, root: str, env: Mapping[str, str], place: Place) -> str:
-    """Return the path of a program. Raises ``AuthorError`` if the program does not exist."""
+    """Return the path of a program. Raise ``AuthorError`` if the program does not exist."""
     found = find_program(name, root, env)
     if found is None:
         what = f"agent '{agent}': no such program: '{name}'"
@@ -216,7 +216,7 @@ def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
 
 
 def _part(answer: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
-    """Return a part of an answer, or ``None`` if the answer does not contain that part. Raises ``AgentError``
+    """Return a part of an answer, or ``None`` if the answer does not contain the part. Raise ``AgentError``
     if the part has the wrong type."""
     value = answer.get(name)
     if value is None or isinstance(value, kind):

@@ -49,8 +49,8 @@ from agenteval.core.trajectory import ToolResult
 from agenteval.messages import chat
 
 QUIET_S = 0.1
-"""The minimum time in seconds for which a command is left idle after a conversation. A line that the command
-writes later cannot be distinguished from a line of the next conversation."""
+"""The minimum time in seconds for which a command is left idle after a conversation. Any later output cannot
+be distinguished from the output of the next conversation."""
 _SHOWN = 200
 _RULE = (
     "standard output is for one JSON object per line, one per request; log to standard error. A program"
@@ -63,7 +63,7 @@ _ANSWER_KEYS = frozenset(("text", "messages", "tool_calls", "error", "content", 
 
 class _ProtocolViolation(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
     """Raised for a line that violates the protocol. ``what`` completes the sentence "it wrote …"; ``text`` is
-    the line."""
+    the text of the line."""
 
     def __init__(self, what: str, text: str = "") -> None:
         self.shown = one_line(text, _SHOWN) if text else what
@@ -87,11 +87,11 @@ class Program:
 class RequestNotAcceptedError(Exception):
     """Raised if the program exited or failed after the last answer of the previous conversation.
 
-    The request must be sent to another process."""
+    The request must then be sent to another process."""
 
 
 class Aftermath:
-    """A program's behavior after the last answer of a conversation, once that behavior is known.
+    """A program's behavior after the last answer of a conversation, available once it is known.
 
     ``fault`` is set if the program failed; ``remark`` is a sentence about any other unusual behavior."""
 
@@ -102,15 +102,16 @@ class Aftermath:
 
 
 class Dialogue:
-    """A running program and its current conversation. Raises ``OSError`` if the program cannot be started.
+    """A running program and its current conversation. The constructor raises ``OSError`` if the program
+    cannot be started.
 
     A dialogue may be created in any thread. From the first request on, it belongs to that request's event
     loop. An error that ends the dialogue is stored as ``fault`` and raised by the current or the next
     request. After that, no more requests can be sent.
 
     Anything that the program does between two conversations is attributed to the earlier conversation until
-    the program has read the first request of the next. Only then is the ``Aftermath`` of the earlier
-    conversation known."""
+    the program has read the first request of the later conversation. The ``Aftermath`` of the earlier
+    conversation is not known before then."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -152,10 +153,10 @@ class Dialogue:
         """Send a request. Return the answer and the seconds that the program spent on it, excluding the time
         spent in tools.
 
-        Raises ``AgentError`` if no readable answer arrives within ``timeout_s``, ``AfterAnswerError`` if an
+        Raise ``AgentError`` if no readable answer arrives within ``timeout_s``, ``AfterAnswerError`` if an
         unrequested line followed the previous answer, and ``RequestNotAcceptedError`` if the program failed
-        or exited after an earlier conversation. If the caller is cancelled here, it must call ``kill``,
-        because the program is still working on an answer that is no longer needed."""
+        or exited after an earlier conversation. A caller that is cancelled here must call ``kill``, because
+        the program is still working on an answer that is no longer needed."""
         loop = asyncio.get_running_loop()
         with self._lock:
             self._loop = loop
@@ -184,10 +185,10 @@ class Dialogue:
         raise AgentError(f"no answer within {timeout_s:g} s{self._process.quoted_log()}", kind="timeout")
 
     async def _hand_over(self) -> None:
-        """Wait until the program has read the first request of a conversation. The program's time counts from
-        then on.
+        """Wait until the program has read the first request of a conversation. The program's time is measured
+        from then on.
 
-        Raises ``RequestNotAcceptedError``."""
+        Raise ``RequestNotAcceptedError`` if the program exits or does not read the request in time."""
         self._acceptance = asyncio.get_running_loop().create_future()
         if self._has_exited:
             self._refuse()
@@ -223,19 +224,19 @@ class Dialogue:
             aftermath.known.set()
 
     async def wait_quiet_period(self) -> None:
-        """Wait long enough for any thread in the program to finish writing output that belongs to the
+        """Wait long enough for all threads in the program to finish writing output that belongs to the
         previous conversation."""
         if not self.is_worker:
             with pause_deadlines():
                 await anyio.sleep(max(0.0, self._detached_at + QUIET_S - time.monotonic()))
 
     def settle(self) -> None:
-        """Conclude that nothing has gone wrong so far, and stop waiting for further output."""
+        """Stop waiting for further output, and conclude that nothing has gone wrong."""
         self._conclude()
 
     async def close_conversation(self) -> None:
-        """Close the conversation in agenteval's worker after the last answer. The agent's code may still
-        cause the conversation to fail at this point.
+        """Close the conversation in agenteval's worker after the last answer. An error in the agent's code
+        may still fail the conversation at this point.
 
         Only the worker supports this request; other programs do not."""
         if self._program.is_worker:
@@ -248,9 +249,9 @@ class Dialogue:
         """Close the program's input after the last answer, and read the program's output until the program
         exits, for up to ``GRACE_S``.
 
-        Returns a sentence about anything unusual in how the program exited that is not a fault, or an empty
-        string. Raises ``AgentError`` for an unrequested line, and if the program was terminated by a signal
-        that agenteval did not send."""
+        Return a sentence about an exit that is unusual but not a fault, or an empty string. Raise
+        ``AgentError`` for an unrequested line, and if the program was terminated by a signal that agenteval
+        did not send."""
         self._process.close_input()
         with anyio.move_on_after(GRACE_S):
             await self._has_ended.wait()
@@ -267,7 +268,7 @@ class Dialogue:
 
     @property
     def _odd_end(self) -> str:
-        """A remark about an unusual exit of the program that is not a fault, or an empty string."""
+        """A remark about an exit that is unusual but not a fault, or an empty string."""
         if self._end is None or self._end.by_us or self._end.is_by_signal or not self._end.code:
             return ""
         return f"{self._program.who} {self._end} after its last answer{self._process.quoted_log()}"
@@ -325,7 +326,7 @@ class Dialogue:
         self._process.kill()
 
     def end(self) -> None:
-        """Ask the program to exit. Blocks; see ``Process.end``."""
+        """Ask the program to exit. This call blocks; see ``Process.end``."""
         self._process.end()
 
     def send(self, value: Mapping[str, Any]) -> None:
@@ -334,7 +335,7 @@ class Dialogue:
     # ── events of the process ────────────────────────────────────────────────────────────────────
 
     def _receive(self, event: ProcessEvent) -> None:
-        """Handle an event that was sent by a thread of the process.
+        """Handle an event sent by one of the process's threads.
 
         Events that arrive before the first request are handled at once."""
         with self._lock:
@@ -404,7 +405,7 @@ class Dialogue:
             self.fail(self._protocol_fault(unreadable, is_answer=is_answer))
 
     def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
-        """Handle a line of JSON. ``requests`` is the number of requests that were sent before the line."""
+        """Handle a line of JSON. ``requests`` is the number of requests sent before the line was written."""
         value = _parse_object(text)
         if "tool_call" in value and (is_answer or (requests and self._program.is_worker)):
             if others := sorted(_ANSWER_KEYS & value.keys()):
@@ -455,7 +456,7 @@ class Dialogue:
 
 
 class _ProgramToolCalls:
-    """The tool calls that arrive while a program works on a request or after it has answered."""
+    """The tool calls that arrive while a program is working on a request or after it has answered."""
 
     def __init__(self, dialogue: Dialogue, *, is_worker: bool) -> None:
         self._dialogue = dialogue
@@ -475,7 +476,7 @@ class _ProgramToolCalls:
         self._left_s = math.inf
 
     def begin(self, tools: TurnTools, scope: anyio.CancelScope, *, session: Any) -> None:
-        """Begin a request. The clock of ``scope`` is stopped while a call of this request is executed."""
+        """Begin a request. The clock of ``scope`` stops while a call of this request is executed."""
         self._session = session
         self._tools, self._scope, self._context = tools, scope, contextvars.copy_context()
         self._batch_numbers.clear()
@@ -484,7 +485,7 @@ class _ProgramToolCalls:
             self._stop_clock()
 
     def start_clock(self, timeout_s: float) -> None:
-        """Restart the clock, because the program has received the request only now."""
+        """Restart the clock, because the program has only just received the request."""
         self._began = asyncio.get_running_loop().time()
         if self._scope:
             self._scope.deadline = self._began + timeout_s

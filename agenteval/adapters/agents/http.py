@@ -86,7 +86,7 @@ def _ignore_notice(text: str, key: SampleKey | None) -> None:
 
 
 class HttpOptions(Value):
-    """The options specific to an agent behind a URL."""
+    """The options specific to an HTTP agent (an agent behind a URL)."""
 
     endpoint: str | None = None
     """Complete URL, such as http://localhost:3000/v1/chat/completions."""
@@ -99,19 +99,19 @@ class HttpOptions(Value):
     request: dict[str, Any] | None = None
     """Request template for any other JSON API, with placeholders such as ${message}."""
     reply: ReplyPaths | None = None
-    """Dotted paths into the reply of such a JSON API."""
+    """Dotted paths into the reply of any other JSON API."""
     poll: PollOptions | None = None
-    """Polling options for an answer that takes several requests."""
+    """Polling options for an answer that requires several requests."""
     streaming: bool = False
     """Whether replies are streamed as server-sent events (SSE)."""
     send_tools: bool = True
     """Whether requests include those tools of the scenario that declare parameters."""
     observed_messages: str | None = None
-    """Path of the messages in the reply of an agent that executes its own tools."""
+    """Path of the messages in the reply, for an agent that executes its own tools."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
     """Total time in seconds that one request may spend waiting for retries and pauses."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
-    """With otlp, the agent's calls are read from the OpenTelemetry spans that it exports."""
+    """If set to otlp, the agent's calls are read from the OpenTelemetry spans that it exports."""
 
     @property
     def form(self) -> str:
@@ -129,7 +129,7 @@ class HttpOptions(Value):
 
     @property
     def offers_tools(self) -> bool:
-        """True if requests list the tools that a scenario declares."""
+        """True if requests list the tools declared by a scenario."""
         if self.form == "template":
             return "tools" in self.template.names
         return self.send_tools
@@ -168,7 +168,7 @@ def _describe_agent(options: HttpOptions) -> str:
 
 
 def _describe_reported_calls(options: HttpOptions) -> str:
-    """Describe where the agent's replies may contain calls, according to the configuration."""
+    """Describe where, according to the configuration, the agent's replies may contain calls."""
     reply = options.reply or ReplyPaths()
     if seen := reply.messages or options.observed_messages:
         return f"; it reports calls at {seen}"
@@ -231,12 +231,13 @@ class HttpAgentContext:
 
 
 class HttpAgents:
-    """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
+    """The agents of a run at one endpoint. The constructor raises ``AuthorError`` for a configuration that
+    cannot work.
 
     ``secrets`` are strings that must not appear in error messages; the values of headers such as
     ``Authorization`` are added to them. ``concurrency`` is the maximum number of requests in flight.
     ``notify`` is called with each retry and its sample, ``warn`` with messages that everybody should see.
-    ``place_of`` returns the location in the configuration file of a key of the agent."""
+    ``place_of`` returns the location of an agent's key in the configuration file."""
 
     def __init__(
         self,
@@ -288,8 +289,8 @@ class HttpAgent:
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Send the conversation to the agent over HTTP and read the answer.
 
-        Raises ``AgentError`` for a timeout, an error status, and an unreadable or truncated reply, and
-        ``InfrastructureError`` for faults that the agent did not cause."""
+        Raise ``AgentError`` for a timeout, an error status, or an unreadable or truncated reply, and
+        ``InfrastructureError`` for a fault that the agent did not cause."""
         try:
             return await self._answer(self._api.build_request(messages, tools))
         except UnreadableResponseError as error:
@@ -303,7 +304,7 @@ class HttpAgent:
             raise
 
     def _read_last_reply(self) -> ReadReply | None:
-        """Return whatever the last reply shows about the turn. The reply is not a complete answer."""
+        """Return whatever the last reply reveals about the turn. The reply is not a complete answer."""
         reply, self._last = self._last, None
         with suppress(UnreadableResponseError, AgentError):
             return self._api.read_partial(reply) if reply else None
@@ -314,8 +315,7 @@ class HttpAgent:
         return _RefusedRequestError(fault) if fault.status in _REFUSED else classify(fault)
 
     async def _answer(self, ask: ApiRequest) -> ReadReply:
-        """Send the request, and poll while the agent is working on it. All of this time counts as the
-        agent's."""
+        """Send the request, and poll while the agent is working on it. All of this time is agent time."""
         reply = await self._post(ask, self._policy)
         spent_s = reply.latency_ms / 1000
         while True:
@@ -329,8 +329,8 @@ class HttpAgent:
             spent_s += reply.latency_ms / 1000
 
     async def _wait(self, later: PendingAnswer, reply: HttpReply, spent_s: float) -> float:
-        """Wait before the next poll. The wait is the configured time, or the time that the server asks for if
-        that is longer."""
+        """Wait before the next poll, for the configured time or the time that the server asks for, whichever
+        is longer."""
         timeout_s = self._context.config.timeout_s
         wait_s = max(later.after_s, self._context.transport.retry_after_s(reply) or 0.0)
         if spent_s + wait_s >= timeout_s:
@@ -412,8 +412,8 @@ def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTo
 
 
 def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
-    """List the configuration keys that change the format of a rejected request, in case the format was the
-    reason for the rejection."""
+    """List the configuration keys that change the format of a rejected request, in case the format caused the
+    rejection."""
     if options.form == "template":
         return "`request` says what is sent"
     ways = []
@@ -429,7 +429,7 @@ def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
 
 
 def _nonstandard_fields(messages: Any) -> list[str]:
-    """Return the non-standard fields of the agent's messages."""
+    """Return the names of non-standard fields in the agent's messages."""
     assistant_messages = [
         each for each in messages or () if isinstance(each, Mapping) and each.get("role") == "assistant"
     ]
@@ -439,7 +439,7 @@ def _nonstandard_fields(messages: Any) -> list[str]:
 def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
     """Read the answer in a chat completion. ``observed`` is the dotted path of the turn's messages.
 
-    Raises ``UnreadableResponseError`` if the reply contains no answer or the answer was truncated."""
+    Raise ``UnreadableResponseError`` if the reply contains no answer or if the answer was truncated."""
     document = _document(reply)
     if document.get("error"):
         raise UnreadableResponseError(
@@ -466,8 +466,8 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
 
 
 def _drop_configured_messages(reply: ReadReply, config: HttpOptions) -> ReadReply:
-    """Remove the configured body's messages from a reply that repeats its history and therefore begins with
-    them."""
+    """Remove the configured body's messages from the beginning of a reply that repeats the conversation
+    history."""
     configured = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
     first = [(each.get("role"), each.get("content")) for each in reply.messages[: len(configured)]]
     return (
@@ -501,7 +501,7 @@ def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str, Any]:
-    """Return a message without the key that contains the observed messages, which are returned separately."""
+    """Return a message without the key that contains the observed messages. These are returned separately."""
     steps = (path or "").split(".")
     inner = steps[3] if steps[:3] == ["choices", "0", "message"] and len(steps) > 3 else None
     return {name: value for name, value in message.items() if name != inner}
@@ -566,10 +566,10 @@ def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Probl
 
 
 def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Remove the surrounding white space that HTTP forbids in header values.
+    """Remove leading and trailing white space, which HTTP forbids in header values.
 
-    An ``Authorization`` header without credentials, such as when the key of a local server is not set, is
-    removed, because some servers reject it."""
+    An ``Authorization`` header without credentials is removed, because some servers reject it. Such a header
+    results, for example, if the key of a local server is not set."""
     stripped = {name: value.strip() for name, value in headers.items()}
     return {
         name: value
@@ -579,7 +579,7 @@ def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _caller_key(headers: Mapping[str, str]) -> str:
-    """Return the header values by which a server distinguishes its callers."""
+    """Return the header values that identify the caller to a server."""
     return "\n".join(value for name, value in headers.items() if SECRET_HEADER.search(name))
 
 
@@ -662,7 +662,7 @@ def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources)
 
 def _require_mcp_url(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> None:
     """Check that requests to an agent behind a URL contain its MCP address, because there is no other way to
-    provide it."""
+    pass the address to the agent."""
     is_named = "mcp_url" in names_in(options.request or {})
     if agent.mcp and not is_named:
         what = "no request says where the agent's MCP server is"

@@ -1,4 +1,4 @@
-"""The interface shared by all APIs of HTTP agents: conversations are converted to requests, and replies to
+"""The interface shared by all APIs of HTTP agents. An API converts conversations to requests, and replies to
 answers."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ApiRequest:
     url: str = ""
     """The URL, or an empty string for the agent's endpoint."""
     headers: Mapping[str, str] | None = None
-    """The headers to send instead of the agent's headers, or ``None`` to send the agent's headers."""
+    """The headers that replace the agent's headers, or ``None`` to send the agent's headers."""
 
 
 @dataclass(frozen=True)
@@ -56,28 +56,28 @@ class AgentFailure(Exception):  # noqa: N818  # it becomes an AgentError where t
 
 
 class Api(Protocol):
-    """One conversation with an agent through one API. An implementation may remember a session."""
+    """One conversation with an agent through one API. An implementation may store a session ID."""
 
     def build_request(self, messages: list[Message], tools: TurnTools) -> ApiRequest:
-        """Build a request that contains the conversation, or only the messages that are new."""
+        """Build a request that contains the entire conversation or only the new messages."""
 
     def read(self, reply: HttpReply) -> ReadReply | PendingAnswer:
         """Read the reply to the last request.
 
-        Raises ``UnreadableResponseError`` if the reply is not a complete answer, and ``AgentFailure`` if it
+        Raise ``UnreadableResponseError`` if the reply is not a complete answer, and ``AgentFailure`` if it
         reports a failure."""
 
     def error_in(self, reply: HttpReply) -> Any:
         """Return the error that a reply contains instead of an answer, or ``None`` if there is no error."""
 
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
-        """Return whatever an incomplete answer shows about the turn, or ``None`` if it shows nothing.
+        """Return whatever an incomplete answer reveals about the turn, or ``None`` if it reveals nothing.
 
-        Raises only ``UnreadableResponseError`` and ``AgentError``."""
+        Raise no errors other than ``UnreadableResponseError`` and ``AgentError``."""
 
 
 def infer_api(endpoint: str) -> ApiName:
-    """Infer the API from the URL. Two paths are recognized; chat completions is assumed for all others."""
+    """Infer the API from the URL. Two paths are recognized; all others are assumed to be chat completions."""
     try:
         path = urlsplit(endpoint).path.rstrip("/")
     except ValueError:
@@ -88,12 +88,12 @@ def infer_api(endpoint: str) -> ApiName:
 
 
 def find_model_api_error(reply: HttpReply) -> Any:
-    """Find the error in a reply from the API of a language model, as ``Api.error_in`` does."""
+    """Find the error in a language model API's reply, as ``Api.error_in`` does."""
     return find_error_in_texts([reply.text] if reply.events is None else reply.events)
 
 
 def parse_reply_json(text: str) -> Any:
-    """Parse the JSON value in a reply. Raises ``UnreadableResponseError``."""
+    """Parse the JSON value in a reply. Raise ``UnreadableResponseError`` if the reply is not valid JSON."""
     try:
         value = json.loads(text, object_pairs_hook=chat.keep_duplicate_keys)
     except (ValueError, RecursionError):
@@ -104,7 +104,7 @@ def parse_reply_json(text: str) -> Any:
 def require_storable(value: Any) -> Any:
     """Return a JSON value without lone surrogates, because files cannot contain them.
 
-    Raises ``UnreadableResponseError`` for a value that is nested too deeply."""
+    Raise ``UnreadableResponseError`` for a value that is nested too deeply."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except RecursionError:

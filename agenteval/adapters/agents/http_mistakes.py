@@ -1,4 +1,4 @@
-"""Find contradictions in the options of an HTTP agent as the author wrote them."""
+"""Find contradictions in the options that the author specified for an HTTP agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INSTEAD = {
     "observed_messages": "write reply: {messages: …}",
     "api": "drop one of them",
 }
-"""The keys that cannot be combined with ``request``, and a description of what to write instead."""
+"""The keys that cannot be combined with ``request``, and the alternative to each key."""
 _NOT_WITH_API = {
     "responses": ("observed_messages",),
     "messages": ("observed_messages",),
@@ -25,8 +25,8 @@ _PATHS = ("text", "delta", "tool_calls", "messages", "session", "usage", "error"
 
 
 def option_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield the mistakes in ``own``, the options that the author wrote. Wrong types are not included, because
-    the pydantic model reports them."""
+    """Yield the mistakes in ``options``, the options that the author specified. Wrong types are not included,
+    because the pydantic model reports them."""
     request, reply = options.get("request"), options.get("reply")
     if request is None and reply is None:
         yield from _api_mistakes(options)

@@ -59,9 +59,10 @@ def interpreter_agents(
     resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
-    """Create the agents of a run in another Python interpreter, started in the configuration's folder.
+    """Create the agents of a run in another Python interpreter. Its processes are started in the
+    configuration's folder.
 
-    The first process is started at once. Raises ``AuthorError`` if it does not become ready."""
+    The first process is started at once. Raise ``AuthorError`` if it does not become ready."""
     root = resources.config.root
     env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
     where = resources.place_of(agent, "interpreter")
@@ -125,8 +126,7 @@ def _describe_failure(error: Exception) -> str:
 
 
 def _find_interpreter(written: str, root: str, env: Mapping[str, str], place: Place | None) -> str:
-    """Return the interpreter's path as written. The symbolic link of a virtual environment must not be
-    resolved."""
+    """Return the interpreter's path as specified. A virtual environment's symbolic link is not resolved."""
     path = find_program(written, root, env)
     if path is None:
         folder = Path(root, written)
@@ -171,7 +171,7 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Worke
 
 
 class _WorkerAnswerReader:
-    """Reads the answers of one sample's agent, including the requests that the agent sent to its models."""
+    """Reads the answers of one sample's agent, including the agent's requests to its models."""
 
     def __init__(self, name: str, warn: Callable[[str], None]) -> None:
         self._observed = ObservedRequests(name, warn)
@@ -201,8 +201,7 @@ def parse_worker_answer(answer: Mapping[str, Any]) -> ReadReply:
     """Parse the worker's report of the target's return value, as if the target had been called in this
     process.
 
-    Raises ``InfrastructureError`` after a call or a request that may have been the agent's but was not
-    recorded."""
+    Raise ``InfrastructureError`` if a call or request that may have been the agent's was not recorded."""
     missed = str(answer.get("missed") or "")
     try:
         reply = _returned(answer)

@@ -1,4 +1,4 @@
-"""``mcp: true``: an agent of any type that finds its tools on a Model Context Protocol (MCP) server. The
+"""Agents of any type with ``mcp: true``, which find their tools on a Model Context Protocol (MCP) server. The
 server exposes the scenario's simulated tools."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from agenteval.core.trajectory import Message
 class McpServers:
     """The MCP server of a run.
 
-    All targets in this process read the same environment. They therefore share one address and run one
+    All targets in this process share the same environment. They therefore share one address and run one
     conversation at a time."""
 
     def __init__(self) -> None:
@@ -136,9 +136,10 @@ _Permitted: TypeAlias = tuple[PassthroughCall, Future[ToolAnswer]]
 
 
 class _TurnRealCalls:
-    """The calls made in one turn to tools of the real server.
+    """The calls to the real server's tools in one turn.
 
-    ``permits`` are the permits of the conversation, because a permitted call may end in a later turn."""
+    ``permits`` contains the permits of the whole conversation, because a permitted call may end in a later
+    turn."""
 
     def __init__(self, context: Context, batches: Iterator[int], permits: dict[str, _Permitted]) -> None:
         self._context = context

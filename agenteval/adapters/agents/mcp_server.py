@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import mcp_types as types
 
 CallTool = Callable[[str, dict[str, Any]], Awaitable[ToolAnswer]]
-"""Calls a tool for one conversation. The call is cancelled if the conversation is over."""
+"""Calls a tool in one conversation. The call is cancelled if the conversation is over."""
 
 MCP_URL_VARIABLE = addresses.MCP_URL_VARIABLE
 
@@ -52,14 +52,14 @@ def require_sdk(what: str) -> None:
 
 
 class RealServerCalls(Protocol):
-    """Calls to tools that the real server behind a bridge also provides."""
+    """Calls to tools that are also provided by the real server behind a bridge."""
 
     async def begin(self, name: str, args: dict[str, Any]) -> ToolAnswer | str:
-        """Return the scenario's answer, or a permit to call the real server. Cancelled in the same cases as
-        ``CallTool``."""
+        """Return the scenario's answer, or a permit to call the real server. The call is cancelled in the
+        same cases as ``CallTool``."""
 
     async def end(self, permit: str, answered: ToolAnswer) -> None:
-        """Record the real server's answer, and return once it has been recorded."""
+        """Record the real server's answer, and return after it has been recorded."""
 
 
 @dataclass
@@ -104,8 +104,8 @@ def _tool(name: str, tool: Tool) -> types.Tool:
 
 
 async def _call_result(found: ServedTools, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """Answer a tool call (``tools/call``) with the scenario's result or, for a bridge to a real server,
-    perform the step that the bridge requests."""
+    """Answer a tool call (``tools/call``) with the scenario's result. For a bridge to a real server, perform
+    the step that the bridge requests."""
     if found.call is None:
         return _result(_OVER)
     args = dict(params.arguments or {})
@@ -173,7 +173,7 @@ def mcp_url() -> str:
 def environ_with_mcp_url(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for an agent's process, including the address of its conversation.
 
-    An address that belongs to another agent, which runs in this process, is removed."""
+    If the address belongs to another agent, which runs in this process, it is removed."""
     if url := mcp_url():
         return {**env, MCP_URL_VARIABLE: url}
     here = addresses.announced_url(os.getpid())
@@ -193,10 +193,10 @@ def bind_mcp_url(address: McpAddress) -> Iterator[None]:
 class McpHost:
     """The MCP server of a run, reached over streamable HTTP on this machine.
 
-    Its port is bound at once; requests are handled from the first ``start``."""
+    Its port is bound at once; requests are handled after the first call to ``start``."""
 
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
-        """Bind the port. Raises ``OSError`` if the port is in use."""
+        """Bind the port. Raise ``OSError`` if the port is in use."""
         self._socket = socket.create_server((host, port))
         self._base = f"http://{host}:{self._socket.getsockname()[1]}"
         self._addresses: dict[str, McpAddress] = {}

@@ -28,7 +28,7 @@ from agenteval.messages.streams import assemble_partial_response, assemble_respo
 
 _RAW = "agenteval_output"
 """The message field for the server's raw output. The field is set if the output contains more than text and
-calls, because the output must then be sent back unchanged."""
+calls, because such output must be sent back unchanged."""
 _MAX_TOKENS = 4096
 _TEXT_AND_CALLS = frozenset(("message", "function_call", "text", "tool_use"))
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
@@ -38,7 +38,7 @@ class _ModelApi:
     """The common base of both APIs."""
 
     _answers: ClassVar[str]
-    """The key of a response under which its output is found."""
+    """The key of a response that contains its output."""
 
     def error_in(self, reply: HttpReply) -> Any:
         return find_model_api_error(reply)
@@ -180,7 +180,7 @@ def _function(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
-    """Parse the response. Raises ``UnreadableResponseError`` if the response is an error."""
+    """Parse the response. Raise ``UnreadableResponseError`` if the response is an error."""
     if reply.events is None:
         document = parse_object(reply.text)
     else:
@@ -196,7 +196,8 @@ def _document(reply: HttpReply) -> dict[str, Any]:
 
 
 def _partial_document(reply: HttpReply) -> Mapping[str, Any]:
-    """Return the available part of an incomplete response. Raises ``UnreadableResponseError``."""
+    """Return the available part of an incomplete response. Raise ``UnreadableResponseError`` if no part is
+    readable."""
     if reply.events is None:
         return parse_object(reply.text)
     pieces: list[Mapping[str, Any]] = []
@@ -231,7 +232,7 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> ReadReply:
 
 
 def _messages(document: Mapping[str, Any]) -> list[Message]:
-    """Return the messages in a response. Raises ``UnreadableResponseError`` if it contains no messages."""
+    """Return the messages in a response. Raise ``UnreadableResponseError`` if it contains no messages."""
     try:
         found = parse_response((), document)
     except AuthorError as error:
@@ -245,7 +246,7 @@ def _messages(document: Mapping[str, Any]) -> list[Message]:
 
 def _after_hosted_tools(messages: Sequence[Message]) -> tuple[list[Message], Sequence[Message]]:
     """Split the messages after the last result of a hosted tool, which is a tool that the provider itself
-    executed."""
+    executes."""
     ran = [at for at, message in enumerate(messages, 1) if message["role"] == "tool"]
     end = ran[-1] if ran else 0
     return [message for message in messages[:end] if message["role"] != UNPLACED], messages[end:]

@@ -15,7 +15,7 @@ class ObserveOptions(Value):
     """Options for receiving OpenTelemetry spans."""
 
     how: Literal["otlp"] = "otlp"
-    """Method by which spans arrive: otlp."""
+    """Method by which spans arrive (otlp)."""
     port: Annotated[Count, Field(ge=0, le=65535)] = 4318
     """Local port on which spans are received."""
     wait_s: Annotated[Number, Field(ge=0, le=120)] = 6.0
@@ -33,7 +33,7 @@ _WHY_NOT = {
 
 
 def observation_method(written: Any) -> Any:
-    """Return the observation method that the author chose, or ``None`` if the author chose no method."""
+    """Return the observation method that the author chose, or ``None`` if none was chosen."""
     return written.get("how", "otlp") if isinstance(written, Mapping) else written
 
 

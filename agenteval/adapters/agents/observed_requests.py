@@ -1,7 +1,7 @@
 """Combine all information about a Python agent's turn into one reply: the agent's own reply, its tool calls,
 and its model requests.
 
-The agent may run in this interpreter or in another."""
+The agent may run in this interpreter or in another one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from agenteval.messages.model_calls import KnownCalls, merge_model_calls, parse_
 
 
 def parse_agent_tools(described: Mapping[str, Any]) -> tuple[AgentTool, ...] | None:
-    """Return an agent's tools, or ``None`` if the tools are unknown. ``described`` is the summary of a target
-    that ``to_summary`` returns."""
+    """Return an agent's tools, or ``None`` if the tools are unknown. ``described`` is a target summary that
+    ``to_summary`` returned."""
     tools = described["tools"]
     return None if tools is None else tuple(AgentTool(**each) for each in tools)
 
@@ -35,7 +35,7 @@ class ObservedRequests:
         """Add the observed requests and the intercepted calls of a turn to the turn's complete or partial
         reply.
 
-        Returns ``None`` if there is neither a reply nor anything to add."""
+        Return ``None`` if there is neither a reply nor anything to add."""
         if reply is None and not exchanges and not known.all_scenario_calls:
             return None
         reply = reply or ReadReply()

@@ -46,15 +46,15 @@ class PollOptions(Value):
     url: Text | None = None
     """URL to poll, with the placeholder ${job}; relative to the endpoint."""
     done: ListOf[Text] = DONE_STATUSES
-    """States in which a job has finished."""
+    """States that indicate that a job has finished."""
     failed: ListOf[Text] = FAILED_STATUSES
-    """States in which a job has failed."""
+    """States that indicate that a job has failed."""
     every_s: Annotated[Number, Field(gt=0)] = 1.0
     """Polling interval in seconds."""
 
 
 class Job:
-    """A single answer that takes several requests to retrieve."""
+    """A single answer that requires several requests."""
 
     def __init__(self, options: PollOptions, paths: ReplyPaths, endpoint: str, asked: ApiRequest) -> None:
         self._options = options
@@ -66,8 +66,8 @@ class Job:
     def next_poll(self, reply: HttpReply, document: ReplyDocument) -> PendingAnswer | None:
         """Return the time and the address of the next poll, or ``None`` once the job is done.
 
-        Raises ``AgentFailure`` if the job failed, and ``UnreadableResponseError`` if the reply cannot be
-        read."""
+        Raise ``AgentFailure`` if the job failed, and ``UnreadableResponseError`` if the reply cannot be read.
+        """
         status = self._status(document)
         if status is not MISSING:
             if is_one_of(status, self._options.done):

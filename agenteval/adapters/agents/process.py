@@ -1,9 +1,9 @@
 """Run an agent's program as a subprocess, and handle its output lines, its log (stderr) and its exit.
 
 The program runs in its own session and process group. A Ctrl-C at the terminal therefore does not reach the
-program, and the program can be killed together with all of its child processes. Threads read and write its
-pipes, so that the run is blocked neither by a program that never reads nor by a program that never stops
-writing."""
+program, and the program can be killed together with all of its child processes. Threads read from and write
+to its pipes, so neither a program that never reads nor a program that never stops writing can block the run.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from agenteval.core.safe_text import one_line
 BOM = b"\xef\xbb\xbf"
 """The byte order mark (BOM) that some runtimes write at the start of their output."""
 MAX_LINE = MAX_REPLY_BYTES
-"""The maximum length of a line in bytes. A longer line is unreadable, just as a reply body of that size would
-be."""
+"""The maximum length of a line in bytes. A longer line is treated as unreadable, as is a reply body that
+exceeds this size."""
 MAX_LOG = 64 * 2**10
 """The number of bytes kept from the end of the log."""
 GRACE_S = 5.0
 """The grace period in seconds in which a program may exit after its input is closed. Output written in this
 period is read.
 
-Many programs, each of which has to unload heavy libraries, may share a few processors. The child processes of
-the program have the same time again."""
+The period is long because many programs may share a few processors, and each program may have to unload heavy
+libraries. The program's child processes get another period of the same length."""
 _LAST_LINES = 4
 _WORDS = 600
 _IN_TRANSIT = 64
@@ -49,7 +49,7 @@ _IN_TRANSIT = 64
 wait."""
 _ERROR = re.compile(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
 _LATE_S = 1.0
-"""The seconds to wait for things that should arrive at once, such as the exit after the last line, or the
+"""The seconds to wait for events that should follow at once, such as the exit after the last line, or the
 rest of a log."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.01
 """The pauses between two checks of whether a program has read what was written to it."""
@@ -61,13 +61,13 @@ class OutputLine:
 
     data: bytes
     requests: int
-    """The number of requests that had been sent completely when the line began. The line cannot answer a
-    later request."""
+    """The number of requests that had been sent completely when the line began. The line cannot be the answer
+    to a later request."""
 
 
 @dataclass(frozen=True)
 class LineTooLong:
-    """A line of more than ``MAX_LINE`` bytes. No further output is read."""
+    """A line of more than ``MAX_LINE`` bytes. No output after it is read."""
 
     requests: int
     """See ``OutputLine``."""
@@ -103,7 +103,7 @@ class ProcessExited:
     """The program itself has exited, and all of its output has been delivered.
 
     Its child processes may keep standard output open and continue to write. ``ProcessEnded`` follows once
-    none of them does."""
+    they have all closed it."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class RequestAccepted:
     """The program has read all of a request except for the last byte, and all earlier output has been
     delivered.
 
-    At that point the program is running and silent."""
+    At that point, the program is running and has no pending output."""
 
 
 ProcessEvent: TypeAlias = OutputLine | LineTooLong | RequestAccepted | ProcessExited | ProcessEnded
@@ -125,7 +125,7 @@ class _SplitRequest(NamedTuple):
 
 
 class Process:
-    """A running program (subprocess). Raises ``OSError`` if the program cannot be started.
+    """A running program (subprocess). The constructor raises ``OSError`` if the program cannot be started.
 
     ``on_event`` is called from threads with the program's events, in order; ``ProcessEnded`` is the last
     event and occurs once. Every ``OutputLine`` must be acknowledged with ``acknowledge_line``, which requests
@@ -189,8 +189,8 @@ class Process:
     def request(self, line: bytes) -> None:
         """Send a line of JSON that requires an answer, without blocking.
 
-        Output that the program wrote before it had read the complete line is known not to be the answer
-        (``OutputLine.requests``)."""
+        Output that the program wrote before reading the complete line cannot be the answer; see
+        ``OutputLine.requests``."""
         self._out.put(_SplitRequest(line[:-1], line[-1:] + b"\n"))
 
     def acknowledge_line(self) -> None:
@@ -207,11 +207,11 @@ class Process:
         self._is_read_out.set()
 
     def close_input(self) -> None:
-        """Ask the program to exit by closing its input. Never blocks."""
+        """Ask the program to exit by closing its input. This call never blocks."""
         self._out.put(None)
 
     def end(self) -> None:
-        """Ask the program to exit by closing its input, wait for its exit, then kill it. Blocks."""
+        """Ask the program to exit by closing its input, wait for its exit, then kill it. This call blocks."""
         self.close_input()
         self.over.wait(GRACE_S)
         self.kill()
@@ -227,8 +227,7 @@ class Process:
         return "\n".join(lines[begin:][:_LAST_LINES])
 
     def quoted_log(self) -> str:
-        """Return the end of the log, worded as the rest of a sentence, or an empty string if the log is
-        empty."""
+        """Return the end of the log as the end of a sentence, or an empty string if the log is empty."""
         words = one_line(self.error_excerpt().replace("\n", " | "), _WORDS)
         return f"; its log: {words}" if words else ""
 
@@ -284,7 +283,7 @@ class Process:
                 _write_all(into, line.tail)
 
     def _count_request(self) -> None:
-        """Count one more request once all output that the program has written so far has been read."""
+        """Increment the number of requests once all of the program's output so far has been read."""
         out = _pipe(self._popen.stdout)
 
         def counted() -> bool:
@@ -330,10 +329,10 @@ class Process:
                 break
 
     def _read_rest(self) -> None:
-        """Read the rest of the output after the program has exited, including output that its child processes
-        write.
+        """Read the remaining output after the program has exited, including the output of its child
+        processes.
 
-        If the program was killed, do not wait for the rest."""
+        If the program was killed, do not wait for the remaining output."""
         self._out.put(None)
         if self._was_killed:
             return
@@ -411,7 +410,7 @@ def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[OutputLine | LineToo
 
 
 def _is_blank(begun: bytes) -> bool:
-    """Check whether the start of a line contains only white space or all or part of a byte order mark."""
+    """Check whether the start of a line contains only white space, a byte order mark, or part of one."""
     return BOM.startswith(begun) or not begun.removeprefix(BOM).strip()
 
 
@@ -466,10 +465,10 @@ _home = 0
 
 
 def _register_process(process: Process) -> None:
-    """Register a program to be killed when this process ends, however this process ends.
+    """Register a program to be killed when this process ends for any reason.
 
-    The exception is a signal that cannot be handled. In that case, the program only sees that its input is
-    closed."""
+    The exception is a signal that cannot be handled. In that case, the program only finds its input closed.
+    """
     global _home
     if _home != os.getpid():
         _home = os.getpid()
@@ -485,15 +484,15 @@ def _unregister_process(process: Process) -> None:
 
 
 def kill_all() -> None:
-    """Kill all programs that are still running. A fork of this process kills no programs of its parent."""
+    """Kill all programs that are still running. A forked process does not kill its parent's programs."""
     if os.getpid() == _home:
         for process in tuple(_alive):
             process.kill()
 
 
 def find_program(program: str, folder: str, env: Mapping[str, str]) -> str | None:
-    """Find a program. A name that contains a path is relative to ``folder``; other names are looked up as in
-    a shell."""
+    """Return the path of a program. A name that contains a path separator is relative to ``folder``; other
+    names are looked up as in a shell."""
     import shutil
 
     if os.path.dirname(program):

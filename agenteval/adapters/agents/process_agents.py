@@ -1,5 +1,5 @@
 """Agents that are programs (subprocesses). Each conversation has its own program, or a program is kept and
-reused for one conversation at a time."""
+reused for one conversation after another."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class ProgramPool:
         self._limiter: anyio.CapacityLimiter | None = None
 
     def start(self) -> Dialogue:
-        """Start one more program and wait until it is ready. Blocks.
+        """Start one more program and wait until it is ready. This call blocks.
 
-        Raises ``OSError``, and ``AgentError`` if the program does not become ready."""
+        Raise ``OSError`` if the program cannot be started, and ``AgentError`` if it does not become ready."""
         self._all = {each for each in tuple(self._all) if not each.is_over}
         dialogue = Dialogue(_with_mcp(self._program))
         self._all.add(dialogue)
@@ -75,9 +75,10 @@ class ProgramPool:
     async def acquire(self) -> Dialogue:
         """Return a program for a conversation.
 
-        Imports use a lot of CPU time, so at most as many programs start at the same time as there are
-        processors. A kept program that has failed or exited in the meantime is replaced, and the failure is
-        attributed to its last conversation. Raises ``AgentError`` if a program cannot be started."""
+        Imports use a lot of CPU time, so the number of programs that start at the same time is limited to the
+        number of processors. A kept program that has failed or exited in the meantime is replaced, and the
+        failure is attributed to its last conversation. Raise ``AgentError`` if a program cannot be started.
+        """
         while self._idle:
             dialogue = self._idle.pop(0)  # the longest idle: it has had the most time to break
             try:
@@ -109,8 +110,8 @@ class ProgramPool:
             dialogue.kill()
 
     async def finish(self, dialogue: Dialogue) -> None:
-        """Finish a conversation after its last answer. Raises ``AgentError`` for faults that become visible
-        only now."""
+        """Finish a conversation after its last answer. Raise ``AgentError`` for a fault that only now becomes
+        visible."""
         if self._keep and dialogue.is_usable:
             await dialogue.close_conversation()
         if not (self._keep and dialogue.is_usable):
@@ -121,11 +122,11 @@ class ProgramPool:
             self._warn_once(remark)
 
     async def settle(self, dialogue: Dialogue, aftermath: Aftermath, none_follows: anyio.Event) -> None:
-        """Wait until the behavior of a kept program after its conversation is known.
+        """Wait until a kept program's behavior after its conversation is known.
 
         The behavior is known once the program has started another conversation or has exited. If no
         conversation follows, a command is asked to exit. agenteval's worker, which has already closed the
-        conversation, keeps running. Raises ``AgentError`` if the program failed."""
+        conversation, keeps running. Raise ``AgentError`` if the program failed."""
         await _first_of(aftermath.known, none_follows)
         if not aftermath.known.is_set() and dialogue in self._idle:
             if not dialogue.is_worker:
@@ -141,7 +142,7 @@ class ProgramPool:
             raise aftermath.fault
 
     def _warn_once(self, remark: str) -> None:
-        """Warn once about conversations that all end in the same way, showing the log of only one of them."""
+        """Warn once about conversations that all end in the same way. Show the log of only one of them."""
         what = remark.partition(";")[0]
         if what not in self._warned:
             self._warned.add(what)
@@ -156,9 +157,9 @@ class ProgramPool:
         self._idle.append(dialogue)
 
     def release(self, dialogue: Dialogue) -> Aftermath | None:
-        """Release a program whose conversation is over or has not begun. Never blocks.
+        """Release a program whose conversation is over or has not begun. This call never blocks.
 
-        Returns the aftermath to wait for if the program is kept."""
+        Return the aftermath to wait for if the program is kept."""
         aftermath = dialogue.detach_conversation()
         if aftermath.known.is_set() or dialogue.awaits_answer:
             dialogue.kill()
@@ -177,8 +178,8 @@ class ProgramPool:
         ending.start()
 
     async def aclose(self) -> None:
-        """End all programs. Programs that are still in a conversation are killed; for all others, wait until
-        they have exited."""
+        """End all programs. Kill those that are still in a conversation, and wait until all others have
+        exited."""
         idle, self._idle = self._idle, []
         for dialogue in self._all.difference(idle):
             if not dialogue.is_ending:
@@ -217,7 +218,7 @@ def should_reuse_process(agent: str, keep: bool | None, place: Place, *, default
     """Return whether a process may be reused for several conversations, one after another.
 
     A process that finds its tools at the address in its environment cannot be reused, because it keeps that
-    address until it exits. Raises ``AuthorError`` if the author asks for such a process to be reused."""
+    address until it exits. Raise ``AuthorError`` if the author requests the reuse of such a process."""
     if keep and mcp_url():
         what = (
             f"agent '{agent}': keep and mcp do not go together: each conversation has an address of its own"
@@ -229,8 +230,8 @@ def should_reuse_process(agent: str, keep: bool | None, place: Place, *, default
 class ProcessAgents:
     """The agents of a run that are programs.
 
-    ``reader(sample)`` returns the parser for the answers of one conversation; ``request_fields(sample)``
-    returns the additional fields for its requests."""
+    ``reader(sample)`` returns the parser for the answers in one conversation; ``request_fields(sample)``
+    returns the additional fields of its requests."""
 
     def __init__(
         self,
@@ -259,7 +260,7 @@ class ProcessAgents:
 
 
 class ProcessAgent:
-    """The agent for one conversation. Its program is started, or reused, when the first message arrives."""
+    """The agent for one conversation. Its program is started or reused when the first message arrives."""
 
     def __init__(self, agents: ProcessAgents, sample: Sample) -> None:
         self._agents = agents

@@ -67,7 +67,7 @@ from agenteval.messages.model_calls import KnownCalls
 
 
 class _ToolTime:
-    """Measures the time that tools spent working for the agent, which does not count as agent time."""
+    """Measures the time that tools spend working for the agent. This time does not count as agent time."""
 
     def __init__(self) -> None:
         self._now = current_stopwatch().conversation_clock.now
@@ -89,7 +89,7 @@ class _ToolTime:
 
 
 class AgentContext(Context):
-    """The second argument of a Python agent; see ``Context``."""
+    """The second argument passed to a Python agent; see ``Context``."""
 
     def __init__(
         self,
@@ -135,8 +135,8 @@ class AgentContext(Context):
             return gone
 
     async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> ToolAnswer:
-        """Call the tool and return a copy of the result. The agent may change the copy, but the record must
-        stay unchanged."""
+        """Call the tool and return a copy of the result. The agent may change the copy without changing the
+        record."""
         detach_from_world()
         call = self.turn_tools.call_known if known and self.turn_tools.call_known else self.turn_tools.call
         with self.tool_time.running():
@@ -161,7 +161,7 @@ class PythonAgents:
     """A factory that creates agents from a target: a function, an object, or a class (one instance per
     sample).
 
-    ``warn`` is called if conversations of several turns share state."""
+    ``warn`` is called if conversations with several turns share state."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class PythonAgent:
         return observed or reply
 
     def _add_observed(self, reply: ReadReply | None) -> ReadReply | None:
-        """Add the requests that the agent sent to its models to the complete or partial reply."""
+        """Add the agent's model requests to the complete or partial reply."""
         world = self._played.world
         exchanges = model_requests.exchanges_to_json(world.take_exchanges())
         known = KnownCalls(
@@ -280,7 +280,7 @@ class PythonAgent:
         """Wait until it is known whether a thread that belongs to another conversation made calls for this
         conversation.
 
-        Raises ``InfrastructureError`` if such a thread may have made calls."""
+        Raise ``InfrastructureError`` if such a thread may have made calls."""
         for ends in self._played.world.unsettled_threads:
             await asyncio.wait(map(asyncio.wrap_future, ends), return_when=asyncio.FIRST_COMPLETED)
         if fault := self._played.world.shared_thread_fault:
@@ -290,7 +290,7 @@ class PythonAgent:
         """Raise ``InfrastructureError`` if a call that may belong to this conversation was neither answered
         nor recorded.
 
-        In that case, it is unknown which calls the agent did not make. ``seen`` is the agent's reply."""
+        After such a call, it is unknown which calls the agent did not make. ``seen`` is the agent's reply."""
         if self._agents.intercepts and (copied := self._agents.intercepts.check_second_copy()):
             raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():
@@ -325,13 +325,13 @@ class PythonAgent:
 
 
 _LINGERING_S = 1.0
-"""The seconds after its turn within which a thread that called tools must end, so that it does not count as
+"""The maximum time in seconds that a thread that called tools may outlive its turn without being considered
 shared."""
 
 
 class _Ending:
     """The end of a turn. A conversation is abandoned if a thread that outlives the turn may have called tools
-    for it."""
+    for the conversation."""
 
     turn: ActiveTurn
 
@@ -358,7 +358,8 @@ def _settled() -> Iterator[_Ending]:
 def classify_exception(error: BaseException, partial: Any = None) -> AgentevalError:
     """Convert an exception raised by the agent's code to one of agenteval's errors.
 
-    ``partial`` is the partial answer so far, used if the exception does not contain a partial answer."""
+    ``partial`` is the partial answer so far. It is used if the exception does not contain a partial answer.
+    """
     fault, reported = classify_error(error), get_partial_reply(error)
     seen = _read_partial(partial if reported is None else reported)
     if fault.kind == "author":
@@ -369,8 +370,8 @@ def classify_exception(error: BaseException, partial: Any = None) -> AgentevalEr
 
 
 def _parse_bounded(value: Any) -> ReadReply:
-    """Parse the agent's return value. Raises ``AgentError`` if it exceeds the size limit that applies to the
-    replies of all other agents."""
+    """Parse the agent's return value. Raise ``AgentError`` if the value exceeds the size limit for the
+    replies of other agents."""
     if not is_too_large(value) and not is_too_large(reply := parse_reply(value)):
         return reply
     raise AgentError(f"the agent's reply is {TOO_LARGE_TEXT}", kind="protocol")
@@ -393,27 +394,26 @@ class ObjectOptions(Value):
     """A target and the dependencies that it needs."""
 
     object: Text
-    """Framework's object, written as file.py:attribute or package.module:attribute."""
+    """Framework object, specified as file.py:attribute or package.module:attribute."""
     deps: Text | None = None
-    """Function that creates the dependencies for one conversation, written as file.py:function."""
+    """Function that creates the dependencies for one conversation, specified as file.py:function."""
 
 
 class PythonOptions(Value):
-    """The options specific to an agent in Python."""
+    """The options specific to a Python agent."""
 
     target: str | ObjectOptions | None = None
-    """Function, class or object, written as file.py:attribute or package.module:attribute; or {object, deps}
-    for a framework's object."""
+    """Function, class or object (file.py:name or package.module:name), or {object, deps} for a framework
+    object."""
     intercept: dict[str, Text] = {}
-    """Functions in the agent's code to intercept (monkeypatch), so that the scenario answers instead; keyed
-    by tool, written as file.py:function."""
+    """Functions (file.py:name) to intercept (monkeypatch) so that the scenario answers instead, keyed by
+    tool."""
     interpreter: Annotated[Text, Field(min_length=1)] | None = None
     """Python interpreter that runs the target, if it is not the interpreter that runs agenteval."""
     keep: bool | None = None
     """Whether one process of the interpreter is reused for several conversations, one after another."""
     observe: Any = None
-    """The value openai is accepted but has no effect, because the requests of model clients are always
-    observed."""
+    """No effect: openai is accepted, but the requests of model clients are always observed."""
 
     @property
     def target_name(self) -> str:
@@ -497,7 +497,8 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
 def _watching_imports(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
     """Watch imports inside the context.
 
-    If an import runs the agent, issue a warning, or mention this in the error if the import fails."""
+    If an import runs the agent, issue a warning. If the import also fails, add the warning to the error
+    instead."""
     runs_others = resources.config.unmocked_tools == "passthrough"
     root, declared = resources.config.root, resources.declared_tools
     importing = ImportWatch(target, root, declared, runs_others=runs_others)
@@ -544,7 +545,7 @@ def _interpreter_agents(
 
 
 def _visibility(options: PythonOptions, tools: frozenset[str]) -> KnownVisibility | None:
-    """Return the visibility of tool calls with ``intercept``: only calls to the functions that it lists are
+    """Return the visibility of tool calls with ``intercept``: only calls to the intercepted functions are
     visible."""
     if not options.intercept:
         return None

@@ -1,9 +1,9 @@
-"""``reply:``: find the parts of an answer in a JSON reply of any shape or in a stream of server-sent events
-(SSE).
+"""Find the parts of an answer, as specified by the key ``reply``, in a JSON reply of any shape or in a stream
+of server-sent events (SSE).
 
 A path that matches nothing is an error; otherwise, an agent with a misspelled path would look like an agent
 that made no calls. A path that ends in ``?`` is optional and may match nothing. An answer needs no text if
-the reply asks for tools."""
+the reply requests tool calls."""
 
 from __future__ import annotations
 
@@ -52,27 +52,26 @@ class SessionPlace(Value):
 
 
 class ReplyPaths(Value):
-    """Dotted paths into a reply. ``delta`` can be combined with ``text``, the path of a stream's complete
-    text."""
+    """Dotted paths into a reply. ``delta`` can be combined with ``text``, which is then the path of a
+    stream's complete text."""
 
     text: Text | None = None
     """Path of the answer's text."""
     delta: Text | None = None
-    """Path of a piece of the text (delta) in a stream."""
+    """Path of a text fragment (delta) in a stream."""
     tool_calls: Text | None = None
     """Path of the tool calls that the scenario answers."""
     messages: Text | None = None
-    """Path of the messages of an agent that executes its own tools."""
+    """Path of the messages, for an agent that executes its own tools."""
     session: Text | SessionPlace | None = None
-    """Path of the session ID, or the header or cookie that contains it."""
+    """Path of the session ID, or the name of the header or cookie that contains it."""
     usage: Text | None = None
     """Path of the token usage."""
     error: Text | dict[str, Any] | None = None
-    """How to recognize a failure: the path of a value that is then true, or paths with the expected values.
-    """
+    """How to recognize a failure: the path of a value that is then true, or paths with expected values."""
     done: Text | dict[str, Any] | None = None
-    """How to recognize the last event of a stream: the path of a value that is then true, or paths with the
-    expected values."""
+    """How to recognize a stream's last event: the path of a value that is then true, or paths with expected
+    values."""
 
 
 class ReplyDocument(NamedTuple):
@@ -83,7 +82,7 @@ class ReplyDocument(NamedTuple):
 
 
 def parse_document(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> ReplyDocument:
-    """Parse the body of a reply. Raises ``UnreadableResponseError``."""
+    """Parse the body of a reply. Raise ``UnreadableResponseError`` if the body cannot be parsed."""
     if reply.events is not None:
         return _events(reply.events, paths)
     kind = reply.headers.get("content-type", "").lower()
@@ -156,7 +155,7 @@ def _lines(text: str, paths: ReplyPaths) -> ReplyDocument:
 def extract_session(
     reply: HttpReply, document: ReplyDocument, paths: ReplyPaths, *, known: str | None
 ) -> str | None:
-    """Return the server's session ID. The reply need not contain the ID if it is already ``known``."""
+    """Return the server's session ID. If the ID is already ``known``, the reply need not contain it."""
     where = paths.session
     if where is None:
         return known
@@ -187,7 +186,8 @@ def _in_headers(headers: Mapping[str, str], where: SessionPlace) -> str | None:
 
 
 def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadReply:
-    """Return the answer in a reply. Raises ``UnreadableResponseError`` and ``AgentError``."""
+    """Return the answer in a reply. Raise ``UnreadableResponseError`` or ``AgentError`` if the reply is not a
+    complete answer."""
     if not document.events:
         raise UnreadableResponseError("is an empty stream")
     refuse_errors(document, paths)
@@ -213,7 +213,7 @@ def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadRepl
 
 
 def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
-    """Yield the events of a stream that no path matches and that contain more than their type.
+    """Yield the events of a stream that contain more than their type but are not matched by any path.
 
     If no path for calls is configured, calls are invisible anyway."""
     if not document.is_stream or not (paths.tool_calls or paths.messages):
@@ -251,8 +251,7 @@ def extract_partial_reply(reply: HttpReply, paths: ReplyPaths, *, streaming: boo
 
 
 def _readable(reply: HttpReply, paths: ReplyPaths) -> ReplyDocument:
-    """Return the readable events of a stream. A stream that was interrupted may end in the middle of an
-    event."""
+    """Return the readable events of a stream. An interrupted stream may end in the middle of an event."""
     events: list[Any] = []
     for payload in reply.text.splitlines() if reply.events is None else reply.events:
         with suppress(UnreadableResponseError):
@@ -369,8 +368,8 @@ def _as_text(value: Any, key: str, path: str) -> str:
 
 
 def _join_pieces(pieces: Sequence[str], document: ReplyDocument, path: str) -> str:
-    """Join the pieces of a streamed text. If a last event of a different type repeats the complete text,
-    count the text only once."""
+    """Join the fragments of a streamed text. If a last event of a different type repeats the complete text,
+    include the text only once."""
     before, last = "".join(pieces[:-1]), pieces[-1]
     if len(pieces) < 2 or last != before:
         return before + last
@@ -385,7 +384,7 @@ def _kind_of(event: Any) -> tuple[str, ...]:
 
 
 def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
-    """Yield the calls that a reply asks for. A call that appears in several events counts once."""
+    """Yield the calls that a reply requests. A call that appears in several events is yielded only once."""
     if paths.tool_calls is None:
         return
     found: list[Any] = []
@@ -399,8 +398,8 @@ def _calls(document: ReplyDocument, paths: ReplyPaths) -> Iterator[Any]:
 
 
 def _merge_calls(entries: Sequence[Any]) -> list[Any]:
-    """Return the calls in a stream. Pieces of a call with the same index are joined; otherwise, the last
-    version of each call is used."""
+    """Return the calls in a stream. Fragments of a call that have the same index are joined; otherwise, the
+    last version of each call is used."""
     if entries and all(map(_is_piece, entries)):
         pieces = ToolCallAssembler()
         for piece in entries:
@@ -450,8 +449,8 @@ def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
 
 
 def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
-    """Return a message unchanged, or convert a record of a call to two messages: the call with its arguments,
-    and its result."""
+    """Return a message unchanged. Convert a call record to two messages: the call with its arguments, and its
+    result."""
     if any(key in item for key in ("role", "type", "kind", "content", "parts", "tool_calls", "function")):
         return [dict(item)]
     name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
@@ -466,7 +465,7 @@ def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
 
 
 def _result_in(record: Mapping[str, Any]) -> Any:
-    """Return the result in a record of a call. An error in the record takes precedence."""
+    """Return the result in a call record. An error in the record takes precedence."""
     if record.get("error"):
         return {"error": record["error"]}
     return next((record[key] for key in _RESULTS if key in record), None)
@@ -492,7 +491,7 @@ _PARTS: dict[str, Callable[[ReplyDocument, ReplyPaths], Any]] = {
 def value_at(document: ReplyDocument, path: str, key: str) -> Any:
     """Return the value at the path configured for ``key``, taken from the last event that contains the path.
 
-    Raises ``UnreadableResponseError`` if no event contains the path."""
+    Raise ``UnreadableResponseError`` if no event contains the path."""
     values = _required(document, path, key)
     return values[-1] if values else None
 
@@ -500,7 +499,7 @@ def value_at(document: ReplyDocument, path: str, key: str) -> Any:
 def _required(document: ReplyDocument, path: str, key: str, when: str = "") -> list[Any]:
     """Return the values at the path configured for ``key``, one for each event that contains the path.
 
-    Raises ``UnreadableResponseError`` if no event contains the path, unless the path is optional. ``when``
+    Raise ``UnreadableResponseError`` if no event contains the path, unless the path is optional. ``when``
     completes the advice to make the path optional."""
     values = _values_at(document, path)
     if not values and not path.endswith("?"):
@@ -516,7 +515,7 @@ def _missing_path_error(key: str, path: str, document: ReplyDocument, when: str)
 
 
 def _keys_along(value: Any, path: str) -> str:
-    """List the existing keys at the deepest level of a path that can be reached."""
+    """List the keys at the deepest existing level of a path."""
     at, head, inner = "", "", value
     for name in path.removesuffix("?").split("."):
         head = f"{head}.{name}" if head else name

@@ -1,10 +1,10 @@
-"""``request:``: the request body as written by the author, a template with ``${name}`` placeholders that are
-filled in for each request.
+"""Fill in the author's request template (the key ``request``), whose ``${name}`` placeholders are replaced
+for each request.
 
 A string that consists only of ``${name}`` is replaced by the value, whatever the type of the value; in a
 longer string, the value is inserted (string interpolation). A placeholder without a value is removed together
-with its key. This applies to the session before there is a session, to the tools if no tools are declared, to
-the message if a request contains tool results, and to the tool results in all other requests."""
+with its key. This applies to the session ID before a session exists, to the tools if no tools are declared,
+to the message if a request contains tool results, and to the tool results in all other requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ RESULT_NAMES = frozenset(("messages", "tool_results"))
 
 A request that uses neither placeholder contains the results under the key ``tool_results``."""
 _OF_A_TURN = frozenset(("message", "tool_results"))
-"""The placeholders without whose values the surrounding mapping is meaningless, as in ``{role: user}``."""
+"""The placeholders without which the surrounding mapping, such as ``{role: user}``, is meaningless. If they
+have no value, the mapping is removed."""
 
 
 def names_in(template: Any) -> Iterator[str]:
@@ -61,7 +62,7 @@ def latest_user_content(messages: Sequence[Message], default: Any) -> Any:
 
 
 def _results(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
-    """Yield the tool results at the end of a conversation, which the agent has not seen yet."""
+    """Yield the tool results at the end of a conversation, which have not been sent to the agent yet."""
     at = len(messages)
     while at and messages[at - 1].get("role") == "tool":
         at -= 1
@@ -91,7 +92,7 @@ class _FilledPart(NamedTuple):
     has: bool = False
     """True if at least one placeholder in the part has a value."""
     lost: bool = False
-    """True if a placeholder of the current turn in the part has no value."""
+    """True if the part contains a placeholder in ``_OF_A_TURN`` that has no value."""
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> _FilledPart:

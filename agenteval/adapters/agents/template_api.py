@@ -1,4 +1,4 @@
-"""Any JSON API, as described by ``request:`` and ``reply:``."""
+"""Any JSON API that is described by the keys ``request`` and ``reply``."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Template:
 
 
 class TemplateApi:
-    """One conversation with a JSON API that a template describes.
+    """One conversation with a JSON API described by a template.
 
-    If ``reply.session`` is set, the server creates the session ID; otherwise, agenteval does."""
+    If ``reply.session`` is set, the server creates the session ID; otherwise, agenteval creates it."""
 
     def __init__(self, template: Template, warn: Callable[[str], None]) -> None:
         self._template = template
@@ -117,7 +117,7 @@ class TemplateApi:
         return extract_partial_reply(reply, self._template.reply, streaming=self._template.streaming)
 
     def _read_session(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:
-        """Read the session ID. At least one reply of a job must contain the ID."""
+        """Read the session ID. At least one of a job's replies must contain the ID."""
         known = self._session if is_last else (self._session or "")
         found = extract_session(reply, document, self._template.reply, known=known) or None
         if found and not _FIT_FOR_HEADER.fullmatch(found) and self._is_in_headers:

@@ -44,7 +44,7 @@ from agenteval.messages.agent_reply import parse_reply
 _SHOWN = 200
 _BY_STDIN = "leave ${message} out of run: then the program gets it on standard input"
 _MEMORY = frozenset(("session", "messages_file"))
-"""The placeholders that give a process access to the earlier part of the conversation."""
+"""The placeholders that give a process access to earlier parts of the conversation."""
 _CANNOT_START = frozenset((errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ENOTDIR))
 """The error numbers that indicate a problem with the program itself, not with the machine."""
 
@@ -91,12 +91,12 @@ class TextProgram:
         return [self.path, *(fill_request_text(text, values) or "" for text in self.options.run[1:])]
 
     def refuse(self, what: str, remedy: str) -> NoReturn:
-        """Raise ``AuthorError`` that points to the program's location in the configuration."""
+        """Raise an ``AuthorError`` that points to the program's location in the configuration."""
         raise AuthorError(Problem(f"{self.who}: {what}", remedy, self.place))
 
 
 class TextAgents:
-    """The agents of a run that all run one text program."""
+    """The agents of a run that use the same text program."""
 
     def __init__(
         self,
@@ -145,8 +145,8 @@ class TextAgent:
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Start a process with the latest message and read its output.
 
-        Raises ``AgentError`` if the process fails, hangs or prints nothing, and ``AuthorError`` if the
-        message cannot be passed as an argument or if the program cannot be started at all."""
+        Raise ``AgentError`` if the process fails, hangs or prints nothing, and ``AuthorError`` if the message
+        cannot be passed as an argument or if the program cannot be started at all."""
         agents, program = self._agents, self._agents.program
         if agents.rate:
             (await agents.rate.reserve()).sent()
@@ -208,7 +208,7 @@ class TextAgent:
 
 
 class _TextProgramTurn:
-    """A process from its start to its end. Raises ``OSError`` if the process cannot be started.
+    """The process of one turn. The constructor raises ``OSError`` if the process cannot be started.
 
     ``stdin`` is the only line that the process can read from standard input. The object may be created in any
     thread; its own threads handle the process's events."""
@@ -249,7 +249,8 @@ class _TextProgramTurn:
         return self.process.exit_code
 
     def answer(self, who: str, code: int | None) -> str:
-        """Return the output as a terminal shows it. Raises ``AgentError`` if the output is not an answer."""
+        """Return the output as it would appear in a terminal. Raise ``AgentError`` if the output is not an
+        answer."""
         log = self.process.quoted_log()
         if self._is_too_long:
             raise AgentError(f"{who} printed more than {MAX_REPLY_BYTES // 2**20} MiB{log}", kind="protocol")
@@ -268,7 +269,7 @@ class _TextProgramTurn:
         return text.rstrip("\r\n")
 
     def _handle(self, event: ProcessEvent) -> None:
-        """Handle an event that was sent by a thread of the process."""
+        """Handle an event sent by one of the process's threads."""
         match event:
             case OutputLine(data):
                 self._take(data)
@@ -296,7 +297,7 @@ class _TextProgramTurn:
 @contextmanager
 def _messages_file(messages: Sequence[Message] | None) -> Iterator[str]:
     """Create a file that contains the messages so far and exists for the duration of the turn. If
-    ``messages`` is ``None``, create no file."""
+    ``messages`` is ``None``, do not create a file."""
     if messages is None:
         yield ""
         return

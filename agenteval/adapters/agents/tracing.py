@@ -1,4 +1,5 @@
-"""``observe: otlp``: read an agent's calls from the OpenTelemetry spans that it exports (OTLP over HTTP).
+"""Read an agent's calls from the OpenTelemetry spans that it exports (OTLP over HTTP), if ``observe: otlp``
+is set.
 
 A run has one receiver for each agent that is observed in this way. Each request begins a new trace, whose ID
 is sent in the ``traceparent`` header. Spans with that trace ID belong to the reply to that request."""
@@ -35,7 +36,7 @@ from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 
 MAX_BODY = 64 * 2**20
-"""The maximum size of one export in bytes, counted while the export is being decompressed."""
+"""The maximum size of one export in bytes. The bytes are counted while the export is being decompressed."""
 MAX_SPANS = 20_000
 """The maximum number of spans in one trace."""
 _SETTLE_S = 0.1
@@ -52,7 +53,7 @@ class Trace:
 
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     root: str = field(default_factory=lambda: secrets.token_hex(8))
-    """The ID of the span with which the trace began."""
+    """The ID of the root span, which agenteval sends as the parent of the agent's spans."""
     spans: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -63,8 +64,8 @@ class Trace:
 class SpanReceiver:
     """A receiver of OpenTelemetry spans. It listens in its own threads as soon as it is created.
 
-    Agents that export to the same port share one receiver. Raises ``OSError`` if the port cannot be opened.
-    """
+    Agents that export to the same port share one receiver. The constructor raises ``OSError`` if the port
+    cannot be opened."""
 
     _open: ClassVar[dict[int, SpanReceiver]] = {}
     _opening = threading.Lock()
@@ -81,8 +82,7 @@ class SpanReceiver:
 
     @classmethod
     def on(cls, port: int) -> SpanReceiver:
-        """Return the run's receiver on a port, and create the receiver if needed. Every caller must ``close``
-        it."""
+        """Return the run's receiver on a port, creating it if needed. Every caller must call ``close``."""
         with cls._opening:
             found = cls._open.get(port) if port else None
             found = found or cls(port)
@@ -115,7 +115,7 @@ class SpanReceiver:
     def close(self) -> tuple[str, ...]:
         """Release the receiver.
 
-        The last user to release the receiver stops it and is given the remarks about unusable spans and
+        The last caller to release the receiver stops it and receives the remarks about unusable spans and
         exports."""
         with self._opening:
             self._users -= 1
@@ -145,7 +145,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a broken connection. The problem affects only the exporter, which sends the data again."""
+        """Ignore a broken connection. It affects only the exporter, which sends the data again."""
 
 
 def _server(
@@ -243,8 +243,8 @@ class TracedAgents:
     """The agents of a run that are observed through OpenTelemetry spans.
 
     ``inner`` creates the factory of the actual agents once the receiver's address is known. ``send`` passes
-    an agent the ``traceparent`` for its next requests. ``port`` overrides the port in the options; 0 selects
-    any free port."""
+    the ``traceparent`` for the next requests to an agent. ``port`` overrides the port in the options; 0
+    selects any free port."""
 
     def __init__(
         self,
@@ -294,7 +294,7 @@ class TracedAgents:
         return trace
 
     async def wait_for_spans(self, trace: Trace) -> list[dict[str, Any]] | None:
-        """Wait for the spans of a trace. Return ``None`` if no spans arrived, or not all of them.
+        """Wait for the spans of a trace. Return ``None`` if some or all of the spans did not arrive.
 
         A trace can be complete as soon as the server's span has arrived. Without a server span, completeness
         is decided only when the time limit is reached."""
@@ -355,7 +355,7 @@ class TracedAgent(AgentWrapper):
 
 
 def _since_the_user(messages: list[Message]) -> list[ToolCall]:
-    """Return the calls of the current turn that were sent to the agent with their results."""
+    """Return those calls in the current turn that were sent to the agent together with their results."""
     users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
     return [
         call

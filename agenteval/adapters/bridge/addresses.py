@@ -1,4 +1,4 @@
-"""Pass the address of the run's MCP server to processes that do not inherit its environment.
+"""Pass the address of the run's MCP server to processes that do not inherit the run's environment.
 
 MCP clients pass only ``HOME``, ``PATH`` and a few other variables to the servers that they start. A run
 therefore writes a file for each process of an agent with ``mcp``, named after the process. Any descendant of
@@ -34,7 +34,7 @@ class AnnouncedAddress(NamedTuple):
     url: str
     """The address, or an empty string for a process of an agent without ``mcp``."""
     name: str
-    """The name of the process that the address was announced for."""
+    """The name of the process for which the address was announced."""
 
 
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────
@@ -78,8 +78,8 @@ def withdraw(pid: int) -> None:
 
 
 def withdraw_all() -> None:
-    """Withdraw all announcements made by this process when it ends. A fork of this process does not withdraw
-    its parent's announcements."""
+    """Withdraw all of this process's announcements when it ends. A forked process does not withdraw its
+    parent's announcements."""
     for pid in tuple(_written):
         withdraw(pid)
 
@@ -118,8 +118,7 @@ def _remove_dead(folder: Path) -> None:
 
 
 def find_address() -> AnnouncedAddress | None:
-    """Find the address of the nearest ancestor that has an address. Waits briefly for an address to be
-    announced."""
+    """Find the address of the nearest ancestor that has one. Wait briefly for an address to be announced."""
     for look in range(_LOOKS):
         if look:
             time.sleep(_PAUSE_S)
@@ -131,7 +130,7 @@ def find_address() -> AnnouncedAddress | None:
 
 
 def _read(folder: Path, name: str) -> str | None:
-    """Read the file, or return ``None`` if no such file belongs to this user."""
+    """Read the file. Return ``None`` if the file does not exist or does not belong to this user."""
     with suppress(OSError, ValueError):
         _require_private(folder)
         number = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -155,7 +154,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _own_folder() -> Path:
-    """Create or find the folder. Raises ``OSError`` if no private folder is available."""
+    """Find the folder, creating it if needed. Raise ``OSError`` if no private folder is available."""
     fault = OSError("no folder")
     for folder in _folders():
         try:

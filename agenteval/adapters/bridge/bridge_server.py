@@ -19,7 +19,7 @@ HAS_REAL, PERMIT, OUTCOME = "agenteval/has-real", "agenteval/permit", "agenteval
 _CONNECT_S = 10.0
 _CALL_S = 24 * 3600.0
 """A timeout that is effectively unlimited. The run limits the duration of a call, and the agent limits its
-own wait."""
+own waiting time."""
 _ANY = {"type": "object"}
 _GONE = "agenteval's run no longer answers, so no tool can be called"
 
@@ -28,7 +28,8 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
     """Serve the tools of the run at ``url`` over stdio until the input ends.
 
     ``only`` lists the names of the tools to offer; if it is empty, all tools are offered. ``real`` is the
-    command that starts the real server, if the bridge replaces one. Raises ``AuthorError``."""
+    command that starts the real server, if the bridge replaces one. Raise ``AuthorError`` if the run or the
+    real server does not respond."""
     import httpx2
     from mcp import Client, StdioServerParameters
     from mcp.server.lowlevel import Server
@@ -208,7 +209,7 @@ def _merge_listing(declared: Any, real: Any) -> Any:
 
 
 def _recorded_value(result: Any) -> Any:
-    """Return the value to record for the result that the agent receives."""
+    """Return the value to record for a result that the agent receives."""
     if result.structured_content is not None:
         return result.structured_content
     blocks = result.content

@@ -27,9 +27,9 @@ def make_model(
     root: Path,
     jitter: Callable[[], float] | None = None,
 ) -> ChatModel:
-    """Create the language model configured in ``config`` for ``role`` (user, judge or dedup).
+    """Create the language model configured in ``config`` for ``role`` (``user``, ``judge`` or ``dedup``).
 
-    Paths of model files are relative to ``root``; ``jitter`` (0 to 1) spreads out retries. Raises
+    Paths of model files are relative to ``root``; ``jitter`` (0 to 1) spreads out retries. Raise
     ``AuthorError`` for any problem that can be detected before a call."""
     provider = PROVIDERS.get(config.provider)
     if config.provider in PROVIDERS.built_in:

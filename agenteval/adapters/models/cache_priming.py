@@ -1,8 +1,8 @@
 """Make use of the provider's prompt caching: of several calls with a common prefix, send one first, so that
 the other calls find the prefix in the cache.
 
-All judges of a turn are ready at the same time and use the same record. If their calls were sent at once,
-none of them would find the prefix in the cache, and each would pay the full price."""
+All judges of a turn are ready at the same time and use the same record. If their calls were sent
+simultaneously, none of them would find the prefix in the cache, and each would pay the full price."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from agenteval.core.tokens import count_tokens
 MIN_PREFIX_TOKENS = 1024
 """The minimum length in tokens of a prefix that is worth waiting for."""
 STEP = 128
-"""The number of additional tokens that makes a longer prefix worth waiting for, too."""
+"""The number of additional tokens that makes a longer prefix worth waiting for as well."""
 PATIENCE_S = 30.0
-"""The longest wait in seconds. After this time, the provider has read the prefix, even if its answer takes
-longer."""
+"""The longest wait in seconds. By then, the provider has read the prefix, even if its answer takes longer."""
 REMEMBERED = 20_000
 """The number of most recent prefixes to remember. Providers forget prefixes sooner."""
 
@@ -30,12 +29,12 @@ _tokens = lru_cache(maxsize=256)(count_tokens)
 
 
 class CachePrimingModel:
-    """A ``ChatModel`` that primes the provider's prompt cache: for each prefix that requests mark as
-    ``shared``, one request goes first.
+    """A ``ChatModel`` that primes the provider's prompt cache. For each prefix that requests mark as
+    ``shared``, one request is sent first.
 
-    The shortest prefix goes first. Other requests wait until the first request has received a reply or has
-    failed in any way. A request that goes first never waits again, so no request waits for a waiting request.
-    """
+    The shortest prefix is sent first. Other requests wait until the first request has received a reply or has
+    failed for any reason. A request that is sent first never waits again, so no request waits for a waiting
+    request."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model

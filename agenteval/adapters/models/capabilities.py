@@ -1,4 +1,4 @@
-"""Remember which request features servers were found to accept, by endpoint and model.
+"""Record which request features a server accepts, by endpoint and model.
 
 Nothing is inferred from a model's name. Tables of model names become outdated, whereas a server's own refusal
 is always up to date."""
@@ -16,7 +16,7 @@ from agenteval.conversation.deadlines import pause_deadlines
 
 @dataclass(frozen=True)
 class ServerCapabilities:
-    """The request features that one model at one endpoint was found to accept."""
+    """The request features that a server was found to accept for one model."""
 
     refused: frozenset[str] = frozenset()
     """Parameters that are no longer sent because the server refused them."""
@@ -38,7 +38,7 @@ class CapabilityEntry:
     noticed: set[str] = field(default_factory=set)
     """Findings that have already been reported."""
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    """A lock held while one call finds out which features are accepted. Other calls wait for the result;
+    """A lock held while one call finds out which features are accepted. Other calls wait for the findings;
     otherwise, the server would refuse them for the same reason."""
 
     async def wait_settled(self) -> None:

@@ -1,5 +1,5 @@
-"""A circuit breaker for judges: stop calling a judge that fails on every call, and report its remaining
-checks as skipped at once."""
+"""A circuit breaker for judges, which stops calls to a judge that fails on every call, and reports the
+judge's remaining checks as skipped at once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FAILURES = 5
 """The number of consecutive failed calls after which a rubric is no longer used. The retries of a call are
 not counted separately.
 
-Until the rubric receives its first answer, no more than this number of calls are started. All other calls
-wait until it is known whether the rubric receives answers at all."""
+Until the rubric receives its first answer, at most this number of calls are in progress. All other calls wait
+until it is known whether the rubric receives answers at all."""
 
 
 class RubricCircuit:
@@ -53,7 +53,7 @@ class RubricCircuit:
             self._one_ended = anyio.Event()
 
     def record_success(self) -> None:
-        """Record an answer. An answer to a call that was already in flight may close the circuit again."""
+        """Record an answer. The answer to a call that was already in flight may close the circuit again."""
         self.has_answered, self._in_a_row, self.closed_for = True, 0, ""
 
     def record_failure(self, error: Exception) -> bool:
@@ -68,7 +68,7 @@ class RubricCircuit:
 
 
 class RubricCall:
-    """A call for a rubric in progress. It may have to wait a long time before it is sent."""
+    """A call for a rubric. The call may have to wait a long time before it is sent."""
 
     def __init__(self, rubric: RubricCircuit, what: str) -> None:
         self.rubric = rubric

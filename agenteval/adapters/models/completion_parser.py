@@ -13,7 +13,7 @@ from agenteval.messages.finish_reasons import is_content_filter, is_token_limit
 from agenteval.messages.reported_usage import read_usage, reported_parts
 
 LARGER_OUTPUT_BUDGET = 4000
-"""The minimum limit on output tokens for repeating a request after the model reasoned for too long."""
+"""The minimum output token limit of a request that is repeated because the model reasoned for too long."""
 
 
 class CompletionAnswer(NamedTuple):
@@ -23,7 +23,8 @@ class CompletionAnswer(NamedTuple):
     """The model's text, including any reasoning that the text contains."""
     finish_reason: str
     reasoned: bool
-    """True if the model also returned reasoning in a separate field, which is never used as the answer."""
+    """True if the model also returned reasoning in a separate field. This reasoning is never used as the
+    answer."""
     usage: Usage
 
     @property
@@ -46,7 +47,7 @@ def parse_completion(
 
     ``where`` names the model in messages. ``sent`` contains the messages that were sent; their tokens are
     estimated if the server does not report token counts. ``quote`` prepares the server's text for quotation
-    in a message. Raises ``UnreadableReplyError`` if the model refused to answer."""
+    in a message. Raise ``UnreadableReplyError`` if the model refused to answer."""
     choice = reply["choices"][0]
     message = choice["message"]
     text = _text(message.get("content"))
@@ -64,7 +65,7 @@ def parse_completion(
 
 def _text(content: Any) -> str:
     """Return the text of the content. If the content is a list of parts, return only its text parts, because
-    reasoning and images do not belong to the answer."""
+    reasoning and images are not part of the answer."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

@@ -20,8 +20,9 @@ API_VERSION = "OPENAI_API_VERSION"
 class Endpoint(NamedTuple):
     """The address of a model and the API key for that address.
 
-    For Azure OpenAI, ``url`` is the resource, with the API version in the query string; the ``openai``
-    package builds the rest of the URL. If there is no key for Azure, ``azure-identity`` obtains tokens."""
+    For Azure OpenAI, ``url`` is the URL of the resource, with the API version in the query string; the
+    ``openai`` package builds the rest of the URL. If there is no key for Azure, ``azure-identity`` obtains
+    tokens."""
 
     url: str
     """The URL to which requests are sent."""
@@ -30,14 +31,14 @@ class Endpoint(NamedTuple):
     key: str
     """The API key, or an empty string if no key is sent."""
     key_name: str
-    """The environment variable that contained the key."""
+    """The environment variable that the key was read from."""
     budget: str
     """See ``Provider``."""
 
 
 def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
-    """Resolve a model's endpoint: its base URL and API key. Raises ``AuthorError`` for a missing key and for
-    a malformed URL."""
+    """Resolve a model's endpoint: its base URL and API key. Raise ``AuthorError`` for a missing key or a
+    malformed URL."""
     provider = PROVIDERS.get(config.provider)
     base_url = config.base_url or base_url_override(config, environ) or provider.base_url
     if config.provider == "azure":
@@ -49,7 +50,7 @@ def resolve_endpoint(config: ModelConfig, environ: Mapping[str, str]) -> Endpoin
 
 
 def base_url_override(config: ModelConfig, environ: Mapping[str, str]) -> str:
-    """Return the base URL set in the environment, if the configuration does not set a base URL."""
+    """Return the base URL set in the environment if the configuration does not set one."""
     provider = PROVIDERS.shipped.get(config.provider)
     if config.base_url or provider is None:
         return ""
@@ -82,8 +83,7 @@ def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, s
 
 
 def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return the key's environment variable, the key, and the URL. All missing settings are reported
-    together."""
+    """Return the key's environment variable, the key, and the URL. Report all missing settings together."""
     problems = []
     if not base_url:
         remedy = f"set {AZURE_ENDPOINT}, or base_url, for example https://NAME.openai.azure.com"

@@ -66,8 +66,8 @@ class FailedCall(Exception):  # noqa: N818  # control flow within this package, 
 
     @property
     def retry_after_s(self) -> float | None:
-        """The seconds that the server asks callers to wait (``Retry-After``), or ``None`` if there is no such
-        request."""
+        """The seconds that the server asks callers to wait (``Retry-After``), or ``None`` if the server does
+        not ask for a wait."""
         return self.cause.retry_after_s if isinstance(self.cause, ServerRefusal) else None
 
 
@@ -88,7 +88,7 @@ class HttpClient:
         self._connections = Connections(_sdk_senders(endpoint, sdk) if sdk else _senders(endpoint))
 
     async def post(self, body: bytes) -> RawReply:
-        """Send ``body`` and return the reply unchanged. Raises ``FailedCall`` if there is no reply."""
+        """Send ``body`` and return the reply unchanged. Raise ``FailedCall`` if there is no reply."""
         connection = self._connections.take()
         try:
             with anyio.fail_after(self._timeout_s):
@@ -110,7 +110,7 @@ class HttpClient:
         await self._connections.aclose()
 
     def decode_completion(self, http: RawReply) -> Any:
-        """Decode the reply as JSON. Raises ``FailedCall`` if the reply is an error or is not a completion."""
+        """Decode the reply as JSON. Raise ``FailedCall`` if the reply is an error or is not a completion."""
         status, reply = http.status, _json(http.content)
         if http.is_redirect:
             to = httpx2.Headers(http.headers).get("location", "").partition("?")[0]
@@ -156,7 +156,8 @@ def _unlike_a_completion(reply: Any) -> str:
 
 
 def _json(body: bytes) -> Any:
-    """Decode the body as JSON, after assembling a stream if necessary, or as text."""
+    """Decode the body as JSON, after assembling a stream if necessary. Return the body as text if it is not
+    JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -210,7 +211,7 @@ class _ClientSender:
 
 
 def _sdk_senders(endpoint: Endpoint, provider: str) -> Callable[[], _Sender]:
-    """Return a factory that always returns the same sender, because the package has its own pool."""
+    """Return a factory that always returns the same sender. The ``openai`` package has its own pool."""
     verify, trust_env = _tls_settings(_url(endpoint))
     post = SdkPost(endpoint, provider, verify=verify, trust_env=trust_env, connect_s=_CONNECT_S)
     return lambda: post
@@ -219,8 +220,8 @@ def _sdk_senders(endpoint: Endpoint, provider: str) -> Callable[[], _Sender]:
 def _tls_settings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
     """Return the certificates for a server, and whether the settings in the environment apply to that server.
 
-    A server on this machine that uses plain HTTP needs neither. For such a server, the environment could only
-    set proxies, which are not intended for it."""
+    A server on this machine that uses plain HTTP needs neither. For such a server, the environment could set
+    only proxies, which are not intended for it."""
     is_here = url.scheme == "http" and url.host in _THIS_MACHINE
     return (empty_ssl_context() if is_here else certificates()), not is_here
 

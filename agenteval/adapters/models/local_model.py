@@ -20,8 +20,8 @@ from agenteval.core.errors import AuthorError, InfrastructureError, Place, Probl
 from agenteval.core.protocols import ModelReply, ModelRequest
 
 MAX_TEXT = 300
-"""The maximum number of characters of a string in an answer. Small models use all the space that they are
-given, one token at a time."""
+"""The maximum number of characters of a string in an answer. Small models use all the space that is
+available, one token at a time."""
 _OPTIONS: Mapping[str, int] = {"n_ctx": LOCAL_CONTEXT_TOKENS, "threads": 1}
 
 
@@ -42,8 +42,8 @@ class LocalModel:
         self._chat: OpenAiChat | None = None
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Return an answer as ``OpenAiChat`` does. Additionally raises ``InfrastructureError`` if llama.cpp
-        cannot load the file."""
+        """Return an answer as ``OpenAiChat`` does. Raise ``InfrastructureError`` also if llama.cpp cannot
+        load the file."""
         if self._chat is None:
             start = partial(_server, self._path, self._options["n_ctx"], self._options["threads"])
             address = await anyio.to_thread.run_sync(start)
@@ -88,7 +88,7 @@ _starting = threading.Lock()
 
 
 def _server(path: Path, n_ctx: int, threads: int) -> str:
-    """Return the address of the server for a model file. Blocks while the model is being loaded."""
+    """Return the address of the server for a model file. This call blocks while the model is being loaded."""
     with _starting:
         key = (path, n_ctx, threads)
         if key not in _servers:

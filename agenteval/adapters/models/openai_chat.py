@@ -108,8 +108,8 @@ class _Sent(NamedTuple):
 class OpenAiChat:
     """A ``ChatModel`` behind an OpenAI-compatible endpoint.
 
-    ``shared.notify`` is called once for each finding about what the server does not accept, and for each
-    retry. ``max_text`` limits the strings in answers, for servers that enforce schemas. The constructor
+    ``shared.notify`` is called once for each feature that the server is found not to accept, and for each
+    retry. ``max_text`` limits the strings in answers from servers that enforce schemas. The constructor
     raises ``AuthorError`` for a missing key or a malformed URL."""
 
     def __init__(
@@ -141,7 +141,8 @@ class OpenAiChat:
         made for the answer.
 
         If an answer is truncated, the request is repeated once with a larger token limit. If an answer does
-        not fit the structure or has a flaw, the request is repeated once with a note about what was wrong."""
+        not fit the structure or has a flaw, the request is repeated once with a description of the problem.
+        """
         question = _Question(request, _messages(request), self._config.max_tokens)
         spent = _RepairBudget()
         while True:
@@ -189,7 +190,7 @@ class OpenAiChat:
                     return await self._adapt(question, found)
 
     async def _adapt(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
-        """Find out what the server accepts, while its other callers wait."""
+        """Find out what the server accepts, while other callers wait."""
         entry = self._entry
         while True:
             assert found is not None  # no other call finds out anything meanwhile
@@ -204,9 +205,10 @@ class OpenAiChat:
     def _adaptation(
         self, failed: FailedCall, sent: _Sent, learned: ServerCapabilities
     ) -> RequestAdaptation | None:
-        """Return the change to make after a refusal, or ``None`` if another call has found it already.
+        """Return the change to make after a refusal, or ``None`` if another call has already found the
+        change.
 
-        Raises an error if no change is possible."""
+        Raise an error if no change is possible."""
         cause = failed.cause
         if isinstance(cause, HttpFault):
             cause = cause._replace(tried=failed.tried)
@@ -257,7 +259,7 @@ class OpenAiChat:
         return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
-        """Send the request until there is an answer. Raises ``FailedCall`` if further retries are useless."""
+        """Send the request until it is answered. Raise ``FailedCall`` if further retries are useless."""
         retries = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:
@@ -294,8 +296,8 @@ class OpenAiChat:
     def _completion(self, http: RawReply, call: Permit) -> Any:
         """Decode the reply as JSON.
 
-        Raises ``FailedCall``. A temporary refusal, such as a rate limit, is reported to the limits, even if
-        the refusal has status 200."""
+        Raise ``FailedCall`` if the reply is an error or is not a completion. A temporary refusal, such as a
+        rate limit, is reported to ``call``, even if the refusal has status 200."""
         try:
             return self._client.decode_completion(http)
         except FailedCall as failed:
@@ -305,7 +307,7 @@ class OpenAiChat:
             raise
 
     def _retries(self, cause: ServerRefusal | HttpFault, faults: Mapping[FaultKind, int]) -> int:
-        """Return how many times a call may be retried, given the ``faults`` that have occurred so far.
+        """Return the number of permitted retries for a call, given the ``faults`` that have occurred so far.
 
         A fault that suggests a wrong address is treated as temporary if the server has answered before.
         Temporary faults are counted by kind, because a server that fails in many ways is no worse than a
@@ -379,8 +381,8 @@ class OpenAiChat:
     def _given_up(
         self, error: RefusedError | UnreadableReplyError, cut: CompletionAnswer | None, usage: Usage
     ) -> InfrastructureError:
-        """Return ``error`` with the usage of the earlier calls. If the last answer was truncated, return an
-        error that says so."""
+        """Return ``error`` with the token usage of the earlier calls. If the last answer was truncated,
+        return an error that reports the truncation instead."""
         spent = getattr(error, "usage", None)
         if cut and not spent:
             return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)

@@ -20,9 +20,9 @@ METERED_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call",
 class ModelPool:
     """A concurrency limit: at most ``limit`` model calls are in flight.
 
-    A call is one HTTP request. Waiting for a retry does not count as a call, so a caller that sleeps does not
-    occupy a slot. The budget is reserved before a request is sent. A call in a pool created by ``narrowed``
-    also occupies a slot in the original pool."""
+    A call is one HTTP request. A caller that waits for a retry does not occupy a slot. The budget is reserved
+    before a request is sent. A call in a pool created by ``narrowed`` also occupies a slot in the original
+    pool."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

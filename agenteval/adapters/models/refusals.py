@@ -1,4 +1,4 @@
-"""Interpret refusals by language model servers: determine the reason, and what to change in the next request.
+"""Interpret refusals by language model servers: determine the reason, and find a change for the next request.
 
 All information is taken from the server's own reply: its status, code, parameter and message."""
 
@@ -25,10 +25,10 @@ _CORE_FIELDS = frozenset(("model", "messages", "response_format", *BUDGET_PARAME
 
 
 class ServerRefusal(NamedTuple):
-    """A reply that is an error."""
+    """An error reply."""
 
     status: int
-    """The HTTP status. If a reply with status 200 contains an error, the status of that error."""
+    """The HTTP status, or the status in the error if a reply with status 200 contains an error."""
     text: str
     """The server's message, including the code and the parameter."""
     param: str = ""
@@ -71,7 +71,7 @@ def _error_in(body: Any) -> Any:
 
 
 def _choice_error(body: Mapping[str, Any]) -> Any:
-    """Return the error in the choice of an answer that was interrupted."""
+    """Return the error in a choice of an interrupted answer."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first.get("error") if isinstance(first, dict) else None
@@ -98,8 +98,8 @@ _PASSING = frozenset((408, 409, 425, 429))
 def is_transient(refusal: ServerRefusal) -> bool:
     """Check whether the same request may be accepted later, for example after a rate limit (HTTP 429).
 
-    Only a per-minute quota is restored while a run waits. Some servers use the word "quota" for such a limit,
-    too."""
+    Only a per-minute quota is restored while a run waits. Some servers also use the word "quota" for such a
+    limit."""
     if refusal.status == 429:
         return not is_quota_exhausted(refusal.text)
     if refusal.status >= 500:

@@ -2,9 +2,9 @@
 
 Models wrap JSON in code fences, comments and apologies, or in an object that contains nothing else, and put
 reasoning before it. All of that is removed, and the rest must contain exactly one answer. A text may quote an
-answer that somebody wants the judge to give (prompt injection), before or after the model's own answer, and
-nothing distinguishes the two. The value must fit the requested type; nothing is guessed, clamped or filled
-in."""
+answer that an attacker wants the judge to give (prompt injection), before or after the model's own answer.
+Nothing distinguishes the two answers. The value must fit the requested type; nothing is guessed, clamped or
+filled in."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -
     in the text and contains only the answer, under a key such as ``answer``.
 
     ``is_cut`` means that the reply was truncated. The only visible object may then be a quotation, so an
-    object counts as the answer only if no other text surrounds it. Raises ``InvalidReply``."""
+    object counts as the answer only if no other text surrounds it. Raise ``InvalidReply`` if the text does
+    not contain exactly one answer."""
     answer_text = strip_reasoning(text)
     found = _find_answer(answer_text, _verdict_keys(reply), alone=is_cut)
     if is_cut and answer_text != text.strip():
@@ -67,8 +68,8 @@ def strip_reasoning(text: str) -> str:
     """Return ``text`` without the reasoning at its beginning, or an empty string if the reasoning does not
     end.
 
-    A later tag may be a quotation, so it removes nothing. If the reasoning itself contains a tag, the end of
-    the reasoning is unknown."""
+    A later tag may be a quotation, so nothing is removed there. If the reasoning itself contains a tag, the
+    end of the reasoning is unknown."""
     text = text.strip()
     tags = list(_TAG.finditer(text))
     if not tags or tags[0].start() or tags[0][1]:
@@ -120,7 +121,8 @@ def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, A
 
 
 def _unwrap(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:
-    """Return the answer if an object is the answer or merely wraps it; otherwise, return ``None``."""
+    """Return the object if it is the answer, or the answer if the object merely wraps it; otherwise, return
+    ``None``."""
     if keys & value.keys():
         return value
     if len(value) != 1:
@@ -180,18 +182,18 @@ _WRONG = {
 
 
 class _JsonPart(NamedTuple):
-    """Part of a text: either an object that is not inside another object, or the text around such objects."""
+    """Part of a text: either a top-level object or the text around such objects."""
 
     text: str
     value: dict[str, Any] | None = None
     doubled: str = ""
-    """A duplicate key in the object or in an object inside it."""
+    """A key that appears more than once in the object or in an object inside it."""
 
 
 def _parts(text: str) -> Iterator[_JsonPart]:
-    """Yield the objects in a text, followed by all the text around them.
+    """Yield the objects in a text, followed by all of the text around them.
 
-    Raises ``InvalidReply`` if an object is truncated."""
+    Raise ``InvalidReply`` if an object is truncated."""
     whole = _load(text, text)
     if whole:
         yield whole

@@ -1,4 +1,4 @@
-"""The resources that all models of a run share."""
+"""Define the resources that all models of a run share."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class ModelResources(NamedTuple):
     capabilities: Capabilities
     """The request features that servers were found to accept."""
     notify: Callable[[str], None]
-    """The function that is called with a notice for each finding and each retry."""
+    """The function that is called with a notice about each finding and each retry."""
     limits: RateLimits | None = None
     """The rate limits for calls to servers."""

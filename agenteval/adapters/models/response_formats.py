@@ -1,8 +1,8 @@
 """Request structured output (``response_format``), trying a series of formats from the strictest to the least
 strict.
 
-The prompt describes the form of the answer at every level, because some servers accept a schema but ignore
-it. Built-in prompts describe the form in prose; the schema is appended to all other prompts."""
+The prompt describes the form of the answer regardless of the format, because some servers accept a schema but
+ignore it. Built-in prompts describe the form in prose; the schema is appended to all other prompts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _STRUCTURE = frozenset(
 
 
 def response_format(reply: type[BaseModel], level: FormatLevel, *, max_text: int = MAX_TEXT) -> Schema | None:
-    """Return the field ``response_format`` of a request, or ``None`` if the field is omitted."""
+    """Return the request field ``response_format``, or ``None`` if the field is omitted."""
     if level is FormatLevel.PROMPT:
         return None
     if level is FormatLevel.JSON:

@@ -61,10 +61,10 @@ class ScriptedRule(NamedTuple):
 class ScriptedModel:
     """A ``ChatModel`` that replies according to the first matching rule in a file.
 
-    The constructor raises ``AuthorError`` for all errors in the file. A call raises ``AuthorError`` if no
-    rule matches or if a reply lacks a key. A reply with an invalid value simulates a poor model and raises
-    ``UnreadableReplyError``. So does a text without a matching JSON object, and a reply in which the request
-    finds a flaw."""
+    The constructor raises a single ``AuthorError`` that lists all errors in the file. A call raises
+    ``AuthorError`` if no rule matches or if a reply lacks a key. A reply that the request cannot use
+    simulates a poor model and raises ``UnreadableReplyError``: a reply with an invalid value, a text without
+    a matching JSON object, or a reply that the request's check rejects."""
 
     def __init__(self, path: str | Path, *, root: Path = Path()) -> None:
         self._path = str(path)
@@ -104,7 +104,8 @@ def _parse_reply(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
 
 
 def _with_outcome(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Derive a goal's outcome from its short form: ``score: 1`` means reached, ``score: 0`` missed."""
+    """Derive a goal's outcome from its short form: ``score: 1`` means that the goal was reached, ``score: 0``
+    that it was missed."""
     if "outcome" in fields or "score" not in fields:
         return fields
     score = fields["score"]
@@ -152,16 +153,16 @@ def _example(name: str, metric: str) -> str:
 
 
 def has_rules_for(path: str, root: Path, role: str) -> bool:
-    """Check whether a scripted model has any rules for a role. Raises the same errors as ``load_rules``."""
+    """Check whether a scripted model has any rules for a role. Raise the same errors as ``load_rules``."""
     rules = load_rules(root / path, shown=path)
     return any(rule.role in (None, role) for rule in rules)
 
 
 def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject], bool]:
-    """Return a predicate that checks whether the first matching rule is written for exactly the given metric.
+    """Return a predicate that checks whether the first matching rule is specific to the given metric.
 
-    A general rule for all judges is not meant to answer questions that it does not know. Raises
-    ``AuthorError`` as ``load_rules`` does."""
+    A general rule for all judges is not meant to answer unknown questions. Raise ``AuthorError`` as
+    ``load_rules`` does."""
     rules = load_rules(root / path, shown=path)
 
     def answers(subject: Subject) -> bool:
@@ -175,7 +176,7 @@ def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject
 
 
 def load_rules(path: Path, *, shown: str) -> tuple[ScriptedRule, ...]:
-    """Load the rules in a file. Raises ``AuthorError`` with all errors, each with its location."""
+    """Load the rules in a file. Raise a single ``AuthorError`` that lists all errors with their locations."""
     remedy = "scripted/FILE.yaml starts at the configuration's folder"
     with wrap_read_errors(f"the scripted model {shown}", None, remedy):
         data = read_file(path)

@@ -1,11 +1,11 @@
-"""Send requests with the ``openai`` package: for Azure OpenAI, because of the package's URLs and
-authentication, and if the configuration asks for the package.
+"""Send requests with the ``openai`` package. The package is used if the configuration asks for it, and for
+Azure OpenAI, which requires the package's URLs and authentication.
 
 The package takes the place of agenteval's ``Connection``: it accepts a request body and returns the status,
 the headers and the body. Retries, limits, deadlines, budgets, adaptation to refusals and the parsing of
 answers are implemented above this layer, for both alternatives. Releases 1.55 to 3.x are known to work. The
-older releases send with ``httpx``, which need not be installed, so this module never names the library that
-the package uses."""
+older releases use ``httpx``, which need not be installed, so this module never names the library that the
+package uses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _NO_KEY = "none"
-"""A placeholder for the key that the package always requires. It is not sent."""
+"""A placeholder for the key that the package always requires. The placeholder is not sent."""
 _CREDENTIALS = ("authorization", "api-key")
 _HEADERS = frozenset(
     (
@@ -50,10 +50,10 @@ class SignInError(Exception):
 
 
 class SdkPost:
-    """Sends requests to one endpoint, any number at a time.
+    """Sends any number of requests to one endpoint concurrently.
 
-    ``verify`` and ``trust_env`` are passed to the HTTP library. Raises ``AuthorError`` if the package is
-    missing or cannot be set up."""
+    ``verify`` and ``trust_env`` are passed to the HTTP library. The constructor raises ``AuthorError`` if the
+    package is missing or cannot be set up."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SdkPost:
     async def post(self, body: bytes) -> RawReply:
         """Send ``body`` and return the reply, whatever its status.
 
-        Raises ``SignInError``, ``TooLargeError``, and the same exceptions as agenteval's HTTP library."""
+        Raise ``SignInError``, ``TooLargeError``, and the same exceptions as agenteval's HTTP library."""
         openai = _package()
         fields = _sendable(body)
         ask = self._create(model=fields["model"], messages=fields["messages"], extra_body=fields)
@@ -182,7 +182,7 @@ class _Tokens:
         self._last = ""
 
     async def get(self) -> str:
-        """Return a token. Raises ``SignInError``."""
+        """Return a token. Raise ``SignInError`` if no token is available."""
         try:
             token = await anyio.to_thread.run_sync(self._next, abandon_on_cancel=True)
         except Exception as exc:
@@ -191,7 +191,7 @@ class _Tokens:
         return self._last
 
     def mask(self, content: bytes) -> bytes:
-        """Mask the token in the server's text. Since no environment variable contains the token, no other
+        """Mask the token in the server's text. Because no environment variable contains the token, no other
         code masks it."""
         return content.replace(self._last.encode(), MASK.encode()) if self._last else content
 

@@ -1,4 +1,4 @@
-"""Store questions sent to models and their answers. Every store contains one entry per question.
+"""Store the questions sent to models and the models' answers. Every store contains one entry per question.
 
 A store is a journal (``recorded_answers``), a folder shared by several runs (``cache``), or a recording
 (``recording``)."""
@@ -32,8 +32,8 @@ class Question:
 
     request: ModelRequest
     model: str
-    """The model's identity, including all settings that reach the model, or an empty string if answers must
-    never come from a store."""
+    """The model's identity, including all settings that affect its requests, or an empty string if answers
+    must never come from a store."""
     sample: SampleKey | None
 
     @cached_property
@@ -79,7 +79,7 @@ def reply_to_entry(reply: ModelReply) -> dict[str, Any]:
 def reply_from_entry(entry: Mapping[str, Any], request: ModelRequest) -> ModelReply:
     """Convert an entry to a reply.
 
-    Raises ``ValidationError`` or ``LookupError`` if the entry does not answer the request. If the entry
+    Raise ``ValidationError`` or ``LookupError`` if the entry does not answer the request. If the entry
     contains no usage, the reply does not count as a call."""
     usage = Usage.model_validate(entry.get("usage") or {"cached_calls": 1, "cost": 0.0})
     value = request.reply.model_validate(entry["value"])
@@ -99,9 +99,9 @@ def usable_reply(entry: Mapping[str, Any] | None, request: ModelRequest) -> Mode
 class AnswerStore(Protocol):
     """A store of answers.
 
-    Each question is looked up first. If the store has no answer, the caller passes an answer obtained
-    elsewhere to ``put``, which returns the answer in the form that the run uses. If that attempt failed, the
-    caller reports the error to ``failed``, unless the attempt was cancelled."""
+    Each question is looked up first. If the store has no answer, the caller obtains an answer elsewhere and
+    passes it to ``put``, which returns the answer in the form that the run uses. If no answer can be
+    obtained, the caller passes the error to ``failed``, unless the attempt was cancelled."""
 
     def get(self, question: Question) -> ModelReply | None: ...
 

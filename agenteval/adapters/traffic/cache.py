@@ -19,8 +19,8 @@ class AnswerCache:
     """An ``AnswerStore`` in a folder, with one file per answer, named after the hash of the question.
 
     Several runs may share the folder. An unreadable or modified file is a cache miss. The first failed write
-    is reported to ``notify``; its only effect is that the same question has to be sent again next time.
-    Errors are not cached. ``redact`` removes secrets from the data to be written."""
+    is reported to ``notify``; the only effect of a failed write is that the question must be sent again next
+    time. Errors are not cached. ``redact`` removes secrets from the data to be written."""
 
     def __init__(self, folder: Path, *, notify: Callable[[str], None], redact: Callable[[str], str]) -> None:
         self._folder = folder

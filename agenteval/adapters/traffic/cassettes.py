@@ -27,11 +27,11 @@ from agenteval.files.regular_files import private_opener, read_file, wrap_read_e
 from agenteval.verdict.resumption import scenario_content
 
 CASSETTE_FORMAT = 1
-"""The version of the file format. It is increased when an older reader would misread a new file."""
+"""The version of the file format. It is increased whenever an older reader would misread a new file."""
 _HASH = 16
 """The number of characters of a hash to keep, which is enough to distinguish the questions of one run."""
 _AS_IT_WAS = "as_it_was"
-"""The key that marks an answer that happens to contain the text of a placeholder but contains no secret."""
+"""The key that marks an answer that happens to contain a placeholder's text but no secret."""
 _FENCE = re.compile(r"(</?data-)[0-9a-f]{12}>")
 
 
@@ -48,11 +48,11 @@ class CassetteHeader(BaseModel):
     stand_ins: tuple[str, ...] = ()
     """The placeholders for secrets."""
     marked: dict[str, tuple[str, ...]] = {}
-    """The placeholders for secrets that the author marked, keyed by agent."""
+    """The placeholders for the secrets that the author marked, keyed by agent."""
 
 
 class CassetteEntry(BaseModel, extra="allow"):
-    """A question and its answer. The answer is stored in all additional keys."""
+    """A question and its answer. The answer is stored in additional keys."""
 
     sample: str = ""
     role: str
@@ -60,7 +60,7 @@ class CassetteEntry(BaseModel, extra="allow"):
     turn: int | None = None
     hash: str
     n: int
-    """The number of times that the question had already been asked at this position."""
+    """The number of times that the question had previously been asked at this position."""
     request: dict[str, Any]
 
 
@@ -78,7 +78,7 @@ class CassettePosition(NamedTuple):
     sample: str
     """The sample, or an empty string for deduplication."""
     role: str
-    """The role: user, judge, dedup or agent."""
+    """The role: ``user``, ``judge``, ``dedup`` or ``agent``."""
     metric: str = ""
     turn: int | None = None
     """The index of the turn, starting at 0."""
@@ -134,7 +134,8 @@ def _replacing(by: Mapping[str, str], *, cased: bool = False) -> Callable[[str],
 
 
 AnswerRecorder: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Records an answer and returns it in the form that the run uses, unchanged if it contains no secrets."""
+"""Records an answer and returns it in the form that the run uses. An answer without secrets is returned
+unchanged."""
 
 
 class CassetteRecorder:
@@ -142,7 +143,7 @@ class CassetteRecorder:
 
     ``secrets`` are not written; see ``placeholders``. Secrets that an author ``marked`` are returned to the
     run unchanged, because the run searches for them; the file contains their placeholders. If the file can no
-    longer be written, ``notify`` is called once, the run continues, and its recording is incomplete."""
+    longer be written, ``notify`` is called once, and the run continues with an incomplete recording."""
 
     def __init__(
         self,
@@ -162,13 +163,13 @@ class CassetteRecorder:
         self._asked: Counter[tuple[CassettePosition, str]] = Counter()
 
     def start(self, header: CassetteHeader) -> None:
-        """Store the header. Raises ``AuthorError`` if the file already exists."""
+        """Store the header. Raise ``AuthorError`` if the file already exists."""
         if self.path.exists():
             raise self._exists()
         self._header = header
 
     def begin(self) -> None:
-        """Create the file and write the header. Raises ``AuthorError`` if the file cannot be written."""
+        """Create the file and write the header. Raise ``AuthorError`` if the file cannot be written."""
         assert self._header is not None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -255,8 +256,8 @@ class CassettePlayer:
             self._requests.setdefault(spot, []).append(entry.request)
 
     def start(self, header: CassetteHeader) -> None:
-        """Compare the scenarios and prompts of this run with the recording, so that a miss can report the
-        changes."""
+        """Compare the scenarios and prompts of this run with those of the recording, so that a miss can
+        report the changes."""
         self._changed = tuple(_describe_changes(self._header, header))
 
     def has_next(self, spot: CassettePosition, request: Any) -> bool:
@@ -264,7 +265,7 @@ class CassettePlayer:
         return self._next_key(spot, request) in self._answers
 
     def _next_key(self, spot: CassettePosition, request: Any) -> tuple[CassettePosition, str, int]:
-        """Return the key in the recording of the next answer to the request."""
+        """Return the key of the next recorded answer to the request."""
         spot = spot._replace(sample=self._secrets.hide(spot.sample))
         digest = self._secrets.hash_of(request)
         return spot, digest, self._asked[spot, digest]
@@ -272,8 +273,7 @@ class CassettePlayer:
     def find(self, spot: CassettePosition, request: Any) -> Mapping[str, Any] | None:
         """Return the recorded answer, with placeholders replaced by the known secrets.
 
-        Returns ``None`` if the request was not recorded, or was recorded fewer times than it has been made.
-        """
+        Return ``None`` if the request was not recorded, or if all of its recorded answers have been used."""
         key = self._next_key(spot, request)
         self._asked[key[:2]] += 1
         answer = self._answers.get(key)
@@ -282,7 +282,7 @@ class CassettePlayer:
         return found
 
     def answer(self, spot: CassettePosition, request: Any) -> Mapping[str, Any]:
-        """Return the recorded answer as ``find`` does. Raises ``AuthorError`` if the recording contains no
+        """Return the recorded answer as ``find`` does. Raise ``AuthorError`` if the recording contains no
         answer."""
         if (found := self.find(spot, request)) is None:
             raise self._miss(spot, request)
@@ -322,12 +322,12 @@ class _Difference(NamedTuple):
 
     text: str
     after: int
-    """The number of equal parts before the first difference. The higher the number, the more similar are the
-    two requests."""
+    """The number of equal parts before the first difference. A higher number means that the two requests are
+    more similar."""
 
 
 def _difference(recorded: Any, now: Any) -> _Difference:
-    """Find the first line of a string, or the first item of a list, that differs."""
+    """Find the first line of a string, or the first list item, that differs."""
     before, after = list(_lines(recorded)), list(_lines(now))
     for number, (name, text) in enumerate(after):
         if number >= len(before):
@@ -364,7 +364,7 @@ class Cassette(NamedTuple):
 
 
 def read_cassette(path: Path) -> Cassette:
-    """Read a cassette file. Raises ``AuthorError`` if this version of agenteval cannot read the file as a
+    """Read a cassette file. Raise ``AuthorError`` if this version of agenteval cannot read the file as a
     cassette."""
     with wrap_read_errors(f"--replay: {path}", None):
         lines = read_file(path).split(b"\n")
@@ -398,7 +398,7 @@ def _header(path: Path, line: Any) -> CassetteHeader:
 class ReplayEnviron(dict[str, str]):
     """The environment for a replay, which requires no API keys.
 
-    The value of an unset variable is a mask, unless the configuration specifies a default."""
+    Unset variables have a mask as their value, unless the configuration specifies a default."""
 
     def __missing__(self, name: str) -> str:
         return MASK

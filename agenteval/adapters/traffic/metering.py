@@ -1,4 +1,5 @@
-"""Meter models and agents: add the cost to their usage, and prevent calls that would exceed the budget."""
+"""Meter models and agents: add the cost to the usage in their replies, and prevent calls that would exceed
+the budget."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from agenteval.verdict.ledger import BudgetLedger, price_usage
 class MeteredModel:
     """A ``ChatModel`` whose replies include their cost.
 
-    Raises ``BudgetError`` instead of making a call if the remaining budget in ``ledger`` is too small."""
+    Instead of making a call, it raises ``BudgetError`` if the remaining budget in ``ledger`` is too small."""
 
     def __init__(
         self, model: ChatModel, name: str, *, price: Price | None, ledger: BudgetLedger | None, role: str = ""
@@ -120,7 +121,8 @@ class MeteredAgent(AgentWrapper):
         return listed[len(known) :] if is_longer else listed
 
     def _measure(self, reply: AgentReply, messages: list[Message]) -> Usage:
-        """Return the token usage of a reply. If the reply does not report it, estimate it from new texts."""
+        """Return the token usage of a reply. If the reply does not report its usage, estimate it from the new
+        texts."""
         reported = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
         usage = read_usage(reply.usage) or sum_usage(filter(None, reported))
         if usage.unsplit:  # the budget counts it at the price of output, the more expensive kind

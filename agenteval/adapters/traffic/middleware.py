@@ -8,8 +8,8 @@
 
 The journal stores the judges' questions and answers, and supplies the answers if the run is rejudged. A
 cached reply does not count as a call, but it is recorded. The circuit breaker applies only to judges; it
-stops calls to a judge that always fails. Priming also applies only to judges; it sends one call for a record
-first."""
+stops calls to a judge that always fails. Priming also applies only to judges; it sends one of several calls
+that share a record before the others."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class RecordingOptions:
     replay: Path | None = None
     """The cassette file to replay from."""
     calls_models: bool = True
-    """False for a forecast (dry run), which does not call any models or agents."""
+    """False for a forecast (dry run), which does not call models or agents."""
     rejudged: RejudgedAnswers | None = None
-    """The answers of the run that is being rejudged."""
+    """The answers in the run that is being rejudged."""
 
     def environ(self, environ: Mapping[str, str]) -> Mapping[str, str]:
         """Return the environment used to expand variables in the configuration. A replay requires no API
@@ -66,7 +66,7 @@ class RecordingOptions:
 
 
 def parse_recording_options(record: str | None, replay: str | None) -> RecordingOptions:
-    """Resolve ``--record`` and ``--replay`` relative to the working directory. Raises ``AuthorError`` if both
+    """Resolve ``--record`` and ``--replay`` relative to the working directory. Raise ``AuthorError`` if both
     options are set."""
     if record and replay:
         what = "--record and --replay cannot both be given"
@@ -78,9 +78,9 @@ Inner = TypeVar("Inner")
 
 
 def wrap_layers(inner: Inner, *layers: tuple[bool, Callable[[Inner], Inner]]) -> Inner:
-    """Wrap ``inner`` in those layers (middleware) that apply.
+    """Wrap ``inner`` in the layers (middleware) that apply.
 
-    Each of the ``layers`` is a pair: whether the layer applies, and the function that wraps it around the
+    Each item of ``layers`` is a pair: whether the layer applies, and the function that wraps it around the
     inner layers. The outermost layer comes first."""
     for applies, wrap in reversed(layers):
         inner = wrap(inner) if applies else inner
@@ -88,8 +88,8 @@ def wrap_layers(inner: Inner, *layers: tuple[bool, Callable[[Inner], Inner]]) ->
 
 
 def build_applicable(*rows: tuple[bool, Callable[[], Inner]]) -> tuple[Inner, ...]:
-    """Build the items that apply, in order. Each of the ``rows`` is a pair: whether the item applies, and its
-    factory."""
+    """Build the items that apply, in order. Each item of ``rows`` is a pair: whether the item applies, and
+    its factory."""
     return tuple(make() for applies, make in rows if applies)
 
 
@@ -138,7 +138,7 @@ class Traffic:
         self._warn(f"{why}; no further call of this role is made; all others continue")
 
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
-        """Return a model wrapped in the layers for its ``role``. ``make`` creates the model itself, if it is
+        """Return a model wrapped in the layers for its ``role``. ``make`` creates the model itself if it is
         needed."""
         is_scripted, is_judge = chosen.provider == "scripted", role == "judge"
         # Fixed replies cost nothing, and no hash shows whether they have changed.
@@ -163,9 +163,10 @@ class Traffic:
         return StoreBackedModel(model, stores, identity)
 
     def _substitute_model(self, *, is_scripted: bool) -> ChatModel | None:
-        """Return the replacement for a model: either a recording that answers, or a counter of the calls.
+        """Return the replacement for a model: either a model that answers from the recording, or a model that
+        counts the calls.
 
-        Returns ``None`` if the model itself is called."""
+        Return ``None`` if the model itself is called."""
         if self.player:
             from agenteval.adapters.traffic.recording import ReplayedModel
 
@@ -226,7 +227,7 @@ class Traffic:
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
         """Check the recording after everything has been loaded and before any request is made.
 
-        Raises ``AuthorError`` if the file to record to already exists."""
+        Raise ``AuthorError`` if the file to record to already exists."""
         recording = self.recorder or self.player
         if recording:
             from agenteval.adapters.traffic.cassettes import header_of
@@ -236,8 +237,8 @@ class Traffic:
     def may_play_again(self, key: SampleKey) -> bool:
         """Check whether a conversation that ended with an error may be repeated (retried).
 
-        A recording notes that the conversation was repeated. A replay follows this note, so it does not
-        repeat a conversation that was recorded only once."""
+        The recording notes that the conversation was repeated. A replay follows this note, so it does not
+        repeat a conversation that was not repeated in the recording."""
         if not (self.player or self.recorder):
             return True
         from agenteval.adapters.traffic.cassettes import REPLAYED_SAMPLE, position_of
@@ -260,7 +261,7 @@ class Traffic:
 def find_marked_secrets(config: Config, cassette: Cassette | None) -> MarkedSecrets:
     """Return the secrets that the author marked.
 
-    In a replay, secrets whose environment variable is not set are taken from the recording. Raises
+    In a replay, secrets whose environment variable is not set are taken from the recording. Raise
     ``AuthorError`` if the recording does not contain them."""
     agents: dict[str, Sequence[str]] = {agent.name: agent.secrets for agent in config.all_agents}
     if config.agent:

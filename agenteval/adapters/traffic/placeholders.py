@@ -1,8 +1,9 @@
 """Replace the secrets in a recording with placeholders of the same form (redaction).
 
-A mask would hide the form, but an agent that reveals a key must also leak a key in the replay. Each secret
-therefore gets a placeholder in which its letters and digits are replaced with random characters. These are
-drawn separately for each recording, so that nothing about the secret can be inferred from the placeholder."""
+A mask would hide the form, but an agent that leaks a key in the run must also leak a key in the replay. Each
+secret is therefore replaced by a placeholder in which the secret's letters and digits are replaced with
+random characters. These are drawn separately for each recording, so that nothing about the secret can be
+inferred from the placeholder."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from agenteval.files.redaction import MASK, mask_value, masker, replacer, secret
 
 _PREFIX = re.compile(r"(?:.{0,11}[-_])?")
 _LONG = 20
-"""The minimum length of a secret whose prefix (``sk-proj-``, ``AKIA``), which shows its kind, is kept. The
-prefix has four to twelve characters."""
+"""The minimum length of a secret whose prefix (such as ``sk-proj-`` or ``AKIA``) is kept. The prefix
+identifies the type of the secret and has four to twelve characters."""
 
 
 class Placeholders:
-    """The placeholders in one recording. Their ``values`` may be made public."""
+    """The placeholders in one recording. Their ``values`` may be published."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         random = SystemRandom()

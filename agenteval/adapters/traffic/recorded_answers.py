@@ -1,4 +1,4 @@
-"""Reuse the model answers in a run's journal, so that rejudging (rescoring) the run only sends questions that
+"""Reuse the model answers in a run's journal, so that rejudging (rescoring) the run sends only questions that
 have changed."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from agenteval.scoring.judges.shared_calls import SHARED
 
 
 def collect_answers(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
-    """Collect the answers, keyed by the hash of their question. If a question was asked again, use the latest
-    answer."""
+    """Collect the answers, keyed by the hash of their question. If a question was asked more than once, use
+    the latest answer."""
     return {
         event.hash: {"value": event.answer, "model": event.model, "scripted": event.scripted}
         for event in events
@@ -47,7 +47,7 @@ class AnswerCounts:
 
 @dataclass(frozen=True)
 class RejudgedAnswers:
-    """The answers of the run that is being rejudged, and counts of how often they are used."""
+    """The answers in the run that is being rejudged, and counts of how often they are used."""
 
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     counts: AnswerCounts = field(default_factory=AnswerCounts)
@@ -98,10 +98,10 @@ def _event(question: Question, reply: ModelReply | None = None, error: str = "")
 
 
 class CountingModel:
-    """A ``ChatModel`` for dry runs. It never answers but counts the calls that would be made.
+    """A ``ChatModel`` for dry runs. It never answers, but it counts the calls that would be made.
 
     If a call for several metrics is refused, as it always is here, each metric is then requested separately.
-    Such a separate call is counted only once, as part of the shared call."""
+    Such a separate request is not counted, because the shared call already covers it."""
 
     def __init__(self, tally: AnswerCounts) -> None:
         self._tally = tally

@@ -64,7 +64,7 @@ _ERRORS: Mapping[str, Callable[[str], AgentevalError]] = {
     "AgentevalError": InfrastructureError,
 }
 """The error classes, keyed by their name in a recording. ``NotAskedError`` is an older name for
-``RequestSkippedError``. An exception with a name that is not listed here was raised by the agent's code."""
+``RequestSkippedError``. An exception whose name is not listed here was raised by the agent's code."""
 _FIELDS = ("kind", "raw", "is_flawed", "is_final")
 """The fields of errors that are recorded without conversion."""
 
@@ -203,7 +203,7 @@ class RecordingAgent:
         return reply if seen is answer or "reply" not in seen else _parse_reply(seen["reply"])
 
     def _with_recording(self, tools: TurnTools) -> TurnTools:
-        """Return tools that record each call when it is made, and whether the call finished."""
+        """Return tools that record each call when it is made, and record whether the call finished."""
 
         def noted(ask: ToolInvoker, **more: Any) -> ToolInvoker:
             async def call(name: str, args: Any, batch: int) -> ToolResult:
@@ -266,13 +266,13 @@ class RecordingAgent:
 
 
 _AT_THE_END: dict[str, Any] = {"messages": []}
-"""Recorded instead of a request after the last answer, when there is no further question."""
+"""Recorded instead of a request after the last answer, when no further question follows."""
 _AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
-"""Recorded instead of a request for the behavior of a kept process after its conversation is over."""
+"""Recorded instead of a request for the behavior of a kept process after its conversation has ended."""
 
 
 def _reply_json(reply: ReadReply) -> dict[str, Any]:
-    """Convert a reply to JSON, or to an error if the reply cannot be represented as JSON."""
+    """Convert a reply to JSON. If the reply cannot be represented as JSON, convert it to an error."""
     usage = read_usage(reply.usage)
     try:
         always = {
@@ -330,7 +330,7 @@ class ReplayedAgents:
 
 
 class _ReplayedAgent:
-    """An agent that makes the recorded tool calls and then gives the recorded reply. The calls are executed
+    """An agent that makes the recorded tool calls and then returns the recorded reply. The calls are executed
     again by the tools of this run."""
 
     def __init__(self, sample: Sample, player: CassettePlayer) -> None:

@@ -1,1 +1,1 @@
-"""HTTP transport: connections, rate limits, retries, and who is at fault for a failure."""
+"""HTTP transport: connections, rate limits, retries, and the attribution of failures."""

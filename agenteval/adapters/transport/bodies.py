@@ -26,7 +26,7 @@ _ANY = zlib.MAX_WBITS | 32  # gzip's header or zlib's
 
 
 class TooLargeError(Exception):
-    """Raised if a body has more bytes than allowed."""
+    """Raised if a body contains more bytes than allowed."""
 
 
 class Body:
@@ -40,7 +40,8 @@ class Body:
     def feed(self, data: bytes) -> bytes:
         """Decompress a chunk of the body.
 
-        Raises ``TooLargeError``, and ``httpx2.DecodingError`` for an unknown compression."""
+        Raise ``TooLargeError`` if the body is too large, and ``httpx2.DecodingError`` if the compressed data
+        is invalid."""
         for layer in self._layers:
             data = layer.unpacked(data, self._left)
         if len(data) > self._left:
@@ -50,7 +51,7 @@ class Body:
 
 
 async def read_body(pieces: AsyncIterator[bytes], encoding: str | None) -> bytes:
-    """Read the complete body. Raises the same errors as ``Body.feed``."""
+    """Read the complete body. Raise the same errors as ``Body.feed``."""
     body, found = Body(encoding), bytearray()
     async for piece in pieces:
         found += body.feed(piece)
@@ -60,8 +61,8 @@ async def read_body(pieces: AsyncIterator[bytes], encoding: str | None) -> bytes
 async def read_error_body(
     pieces: AsyncIterator[bytes], encoding: str | None, most: int = MAX_ERROR_BODY
 ) -> bytes:
-    """Read the body of an error. A body that is too large or unreadable is truncated, because the status is
-    more important."""
+    """Read the body of an error response. A body that is too large or unreadable is truncated, because the
+    status is more important."""
     found = bytearray()
     with suppress(httpx2.HTTPError, TooLargeError):
         body = Body(encoding)
@@ -90,7 +91,7 @@ class _Layer:
     """One layer of compression.
 
     Data in ``deflate`` format has a header or, in violation of the standard, has no header. A gzip file may
-    consist of several consecutive members; trailing bytes that are not a member are ignored."""
+    consist of several consecutive members; trailing bytes that do not belong to a member are ignored."""
 
     def __init__(self, name: str) -> None:
         self._stream = zlib.decompressobj(_ANY)
@@ -98,7 +99,7 @@ class _Layer:
         self._is_whole = False
 
     def unpacked(self, data: bytes, left: int) -> bytes:
-        """Decompress ``data``. Raises ``TooLargeError`` instead of producing more than ``left`` bytes."""
+        """Decompress ``data``. Raise ``TooLargeError`` instead of producing more than ``left`` bytes."""
         return b"".join(self._pieces(data, left))
 
     def _pieces(self, data: bytes, left: int) -> Iterator[bytes]:

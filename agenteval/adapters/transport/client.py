@@ -1,4 +1,4 @@
-"""The HTTP client for all adapters: one connection pool per run, timeouts (deadlines), retries, and
+"""The HTTP client for all adapters, with one connection pool per run, timeouts (deadlines), retries, and
 server-sent events (SSE).
 
 The types of the HTTP library are not exposed above this module. For its exceptions, see ``http_faults``."""
@@ -57,7 +57,7 @@ class HttpReply:
     """The headers, with names in lower case."""
     text: str
     latency_ms: float
-    """The latency of the successful attempt in milliseconds, up to the last byte needed."""
+    """The latency of the successful attempt in milliseconds, up to the last byte that is needed."""
     events: tuple[str, ...] | None = None
     """The payloads of the server-sent events (SSE) in the body, or ``None`` if the body is not an event
     stream."""
@@ -93,8 +93,8 @@ def is_retryable(fault: HttpFault, asked_s: float | None) -> bool:
 
 
 def is_retryable_unsent(fault: HttpFault, asked_s: float | None) -> bool:
-    """Check whether a request that must not be executed twice may be retried. It may be retried only if it
-    certainly was not executed.
+    """Check whether a request that must not be executed twice may be retried. A retry is allowed only if the
+    request was certainly not executed.
 
     A gateway may return its status after the server behind it has acted. Such a status allows a retry only if
     the reply states when to retry."""
@@ -109,10 +109,10 @@ class RequestPolicy:
     """The rules that apply to one caller's requests."""
 
     timeout_s: float
-    """The time limit for each attempt, up to the last byte. Waits for rate limits and retries do not count.
-    """
+    """The time limit in seconds for each attempt, up to the last byte. Time spent waiting for rate limits and
+    retries does not count."""
     throttle: Throttle | None = None
-    """The rate limits that requests wait for, or ``None`` for no limits."""
+    """The rate limits that apply to requests, or ``None`` for no limits."""
     may_repeat: Callable[[HttpFault, float | None], bool] = is_retryable
     """The function that decides whether a request may be sent again, given its fault and the wait that the
     server asked for."""
@@ -125,8 +125,8 @@ class RequestPolicy:
     classify: Classify = classify
     """The function that converts a fault to an error."""
     error_in: Callable[[HttpReply], Any] = lambda _: None
-    """The function that returns the error in a reply with a success status that contains an error instead of
-    an answer."""
+    """The function that returns the error if a reply with a success status contains an error instead of an
+    answer."""
 
 
 @dataclass
@@ -176,10 +176,11 @@ class Transport:
         *,
         headers: Mapping[str, str] | None = None,
     ) -> HttpReply:
-        """Send an HTTP request with ``body`` as JSON (or a GET request if it is ``None``) and read the
-        complete reply, which may be a stream of server-sent events (SSE). Retries failed attempts.
+        """Send an HTTP request with ``body`` as JSON (or a GET request if ``body`` is ``None``). Read the
+        complete reply, which may be a stream of server-sent events (SSE). Retry failed attempts.
 
-        Raises the error to which the rules convert a fault. Every status outside 200–299 is a fault."""
+        Raise the error that the policy's ``classify`` returns for a fault. Every status outside 200–299 is a
+        fault."""
         request = _request(url, body, headers, rules)
         if not is_web_address(url):
             raise rules.classify(request.fault(FaultKind.INVALID))
@@ -203,7 +204,7 @@ class Transport:
         return parse_retry_after(asked, now_s=self._retry.now())
 
     async def pause(self, seconds: float) -> None:
-        """Wait between two requests. The wait counts as the agent's time."""
+        """Wait between two requests. The wait counts as agent time."""
         await self._retry.sleep(seconds)
 
     async def aclose(self) -> None:
@@ -290,7 +291,8 @@ class Transport:
         return _FailedAttempt(fault._replace(reply=reply), asked_s)
 
     async def _refusal(self, request: _HttpRequest, response: httpx2.Response) -> _FailedAttempt:
-        """Return the failure for an error status. The body, whether complete or not, is only quoted."""
+        """Return the failure for an error status. The body, which may be incomplete, is used only as a
+        quotation."""
         encoding = response.headers.get("content-encoding")
         body = await read_error_body(response.aiter_raw(), encoding, _ERROR_BODY)
         detail = body.decode("utf-8", "replace")
@@ -351,7 +353,7 @@ async def _read(
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read the data after the last event. A connection can be reused only if it has been read to the end.
+    """Read the data after the last event. A connection can be reused only if all of its data has been read.
 
     If the server keeps the connection open, the wait is short."""
     with contextlib.suppress(httpx2.HTTPError), anyio.move_on_after(_DRAIN_S):

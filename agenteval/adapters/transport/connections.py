@@ -75,11 +75,12 @@ class RawReply(NamedTuple):
 
 
 class Connection:
-    """A connection to one server that handles one request at a time and is reopened after it was closed.
+    """A connection to one server. It handles one request at a time and is reopened after being closed.
 
-    It is used instead of the library's client if that client would only scan its pool, proxies, redirects and
-    cookies, which takes two fifths of the CPU time of a call. ``headers`` contains all headers except for the
-    content length; ``connect_s`` and ``keepalive_s`` are in seconds. Raises the library's exceptions."""
+    It replaces the library's client where the client's handling of pools, proxies, redirects and cookies is
+    not needed, because that handling takes two fifths of the CPU time of a call. ``headers`` contains all
+    headers except for the content length; ``connect_s`` and ``keepalive_s`` are in seconds. Requests raise
+    the library's exceptions."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class Connection:
         self._connection = self._new()
 
     async def post(self, body: bytes) -> RawReply:
-        """Send ``body`` and return the reply. Raises ``TooLargeError`` if the reply is too large."""
+        """Send ``body`` and return the reply. Raise ``TooLargeError`` if the reply is too large."""
         request = httpcore2.Request(
             "POST",
             self._url,
@@ -149,8 +150,8 @@ class _SingleWriteBackend(httpcore2.AnyIOBackend):
 
 
 class _SingleWriteStream(httpcore2.AsyncNetworkStream):
-    """A stream that buffers data until it is complete, which is indicated by an empty write, and then sends
-    the data.
+    """A stream that buffers data until an empty write indicates that the data is complete, and then sends the
+    data.
 
     The library writes the headers and the body separately, and a second packet takes a twelfth of the CPU
     time of a call."""
@@ -197,8 +198,8 @@ def _to_client_error(exc: Exception) -> Exception:
 
 
 def is_direct(url: httpx2.URL, *, trust_env: bool) -> bool:
-    """Check whether a ``Connection`` can be used for ``url``: no proxy is set, and the URL contains no
-    password to send."""
+    """Check whether a ``Connection`` can be used for ``url``. This is the case if no proxy is set and the URL
+    contains no password."""
     proxies = getproxies() if trust_env else {}
     is_proxied = any(proxies.get(scheme) for scheme in ("http", "https", "all"))
     return url.scheme in ("http", "https") and not url.userinfo and not is_proxied
@@ -214,7 +215,7 @@ def certificates() -> ssl.SSLContext:
     """Return the TLS context that all other clients share. ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
     honored.
 
-    Raises ``AuthorError``."""
+    Raise ``AuthorError`` if the certificates cannot be loaded."""
     try:
         return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     except (OSError, ValueError) as exc:

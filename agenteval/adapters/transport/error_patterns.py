@@ -17,7 +17,7 @@ NO_SYSTEM_ROLE_PATTERN = re.compile(
     r"|only (the )?['\"]?user['\"]? and ['\"]?assistant",
     re.IGNORECASE | re.DOTALL,
 )
-"""Matches messages that refuse the system or developer role."""
+"""The pattern for messages that refuse the system or developer role."""
 
 THROTTLE_STATUSES = frozenset((429, 503, 529))
 """The HTTP statuses with which a server reports that it is too busy."""
@@ -27,7 +27,8 @@ def is_quota_exhausted(text: str) -> bool:
     """Check whether an HTTP 429 reply with this text reports an exhausted quota or credit that waiting does
     not restore.
 
-    A per-minute rate limit is restored by waiting, although some servers also use the word "quota" for it."""
+    A per-minute rate limit is restored by waiting, although some servers also use the word "quota" for such a
+    limit."""
     if _NOT_TODAY.search(text):
         return True
     return bool(_NO_CREDIT.search(text)) and not RATE_LIMIT_PATTERN.search(text)

@@ -48,7 +48,7 @@ class FaultKind(StrEnum):
 
 
 class HttpFault(NamedTuple):
-    """A request without a usable reply."""
+    """A failed request, which has no usable reply."""
 
     kind: FaultKind
     where: str
@@ -57,7 +57,7 @@ class HttpFault(NamedTuple):
     """A quotation from the server or the library, without secrets and control characters."""
     status: int | None = None
     tried: str = ""
-    """The attempts and waits so far, as text for a message."""
+    """The attempts and waits so far, worded for use in a message."""
     reply: Any = None
     """The part of the reply that had arrived, as a ``client.HttpReply``."""
 
@@ -106,7 +106,7 @@ def describe(fault: HttpFault) -> str:
 
 
 def classify(fault: HttpFault) -> AgentevalError:
-    """Convert a fault to an error whose class shows who is at fault. The server is the agent under test."""
+    """Convert a fault of the agent under test to an error whose class shows who is at fault."""
     text = describe(fault)
     match fault.kind:
         case FaultKind.DEADLINE:
@@ -125,9 +125,10 @@ _FINAL = frozenset((FaultKind.DROPPED, FaultKind.DNS, FaultKind.TLS, FaultKind.S
 
 
 def is_final(kind: FaultKind, status: int | None) -> bool:
-    """Check whether a conversation that ended with such a fault must not be repeated.
+    """Check whether a conversation that ended with this fault must not be repeated.
 
-    Either the fault would occur again, or a request may have been executed."""
+    Such a conversation must not be repeated if the fault would occur again, or if a request may have been
+    executed."""
     return kind in _FINAL or status in ACCESS_DENIED_STATUSES
 
 
@@ -180,7 +181,7 @@ def _connect_kind(exc: Exception) -> FaultKind:
 
 
 def _causes(exc: BaseException | None) -> Iterator[BaseException]:
-    """Yield the exception, its causes, and the members of any exception groups among these."""
+    """Yield the exception, its causes, and the members of any exception groups among them."""
     while exc is not None:
         yield exc
         if isinstance(exc, BaseExceptionGroup):

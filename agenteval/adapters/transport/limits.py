@@ -1,5 +1,5 @@
-"""Rate limiting: limit how fast a server is called. The limits apply to calls in flight (concurrency), to
-calls and tokens per minute, and to the pauses that the server asks for.
+"""Limit how fast a server is called (rate limiting). The limits apply to calls in flight (concurrency) and to
+calls and tokens per minute. Pauses that the server asks for are also observed.
 
 A ``Limiter`` belongs to a server, which is identified by its address and key. All callers of the server share
 the limiter, so a pause requested in reply to one call applies to all of them. A ``Rate`` belongs to a model
@@ -22,7 +22,7 @@ _MINUTE_S = 60.0
 
 
 class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle and its caller
-    """Raised if a server asks for a pause that is longer than the remaining time that a call may wait.
+    """Raised if a server asks for a pause that exceeds a call's remaining waiting time.
 
     ``reason`` quotes the server."""
 
@@ -36,11 +36,12 @@ class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle 
 class Limiter:
     """The limit on calls in flight to one server, and the pauses that the server asks for.
 
-    The limit starts at the sum of the calls in flight that its callers are allowed, and never exceeds this
-    sum. It is halved when the server reports that it is too busy (such as HTTP 429). It grows by one after as
-    many successful replies as its current value (additive increase, multiplicative decrease, AIMD: Chiu and
-    Jain, 1989). Calls that are in flight when the limit is halved were sent under the old limit, so a refusal
-    of such a call does not halve the limit again. Callers are admitted in the order in which they arrived."""
+    The limit starts at the sum of the callers' allowances for calls in flight, and never exceeds this sum. It
+    is halved when the server reports that it is too busy (for example with HTTP 429). It grows by one after a
+    number of successful replies equal to its current value (additive increase, multiplicative decrease, AIMD:
+    Chiu and Jain, 1989). Calls that are in flight when the limit is halved were sent under the old limit, so
+    a refusal of such a call does not halve the limit again. Callers are admitted in the order in which they
+    arrived."""
 
     def __init__(
         self,
@@ -63,8 +64,8 @@ class Limiter:
         """Whether it has answered successfully: then the address is right, and trouble may pass."""
 
     def share(self, who: str, calls: int) -> None:
-        """Allow ``who`` (such as all models or all agents) ``calls`` calls in flight, replacing the previous
-        number."""
+        """Set the number of ``calls`` that ``who`` (such as all models or all agents) may have in flight. The
+        new number replaces the previous one."""
         more = calls - self._shares.get(who, 0)
         self._shares[who] = calls
         self.most += more
@@ -92,7 +93,7 @@ class Limiter:
     async def acquire(self, left_s: float = math.inf) -> int:
         """Wait to be admitted, and return the era, which ``record_throttled`` requires.
 
-        ``left_s`` limits the time spent waiting for pauses. Raises ``PauseTooLong`` if a pause exceeds this
+        ``left_s`` limits the time spent waiting for pauses. Raise ``PauseTooLong`` if a pause exceeds this
         time. ``release`` must be called for every admitted call."""
         if self._queue or not self._is_free:
             with pause_deadlines():
@@ -168,8 +169,8 @@ class Rate:
     """A rate limit of ``requests`` calls and ``tokens`` tokens in any 60 seconds. Calls count from the time
     they are sent.
 
-    The token count of a call is an estimate until the call is answered. A call that exceeds the limit on its
-    own is sent once no other calls count toward the limit."""
+    The token count of a call is an estimate until the call is answered. A call that exceeds the limit by
+    itself is sent once no other calls count toward the limit."""
 
     def __init__(
         self,
@@ -240,7 +241,7 @@ class Rate:
 
 
 class RateReservation:
-    """The capacity reserved for a call in a rate. ``at`` is the time at which the call was sent."""
+    """The capacity reserved for a call in a rate limit. ``at`` is the time at which the call was sent."""
 
     def __init__(self, rate: Rate, tokens: int) -> None:
         self._rate = rate
@@ -251,7 +252,7 @@ class RateReservation:
         self._rate._send(self)
 
     def cancelled(self) -> None:
-        """Release the reservation of a call that will not be sent. Does nothing if the call was sent."""
+        """Release the reservation of a call that will not be sent. Do nothing if the call was sent."""
         self._rate._cancel(self)
 
 
@@ -293,7 +294,8 @@ class Throttle:
 
     @asynccontextmanager
     async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
-        """Wait until a call may be sent. ``tokens`` is an estimate. For ``left_s``, see ``Limiter``."""
+        """Wait until a call may be sent. ``tokens`` is an estimate; ``left_s`` is passed to
+        ``Limiter.acquire``."""
         reservation = await self._rate.reserve(tokens) if self._rate else None
         limiter = self.limiter
         try:
@@ -329,7 +331,8 @@ class RateLimits:
         self._rates: dict[tuple[str, ...], Rate] = {}
 
     def limiter(self, address: str, key: str, *, who: str, calls: int) -> Limiter:
-        """Return the limiter of a server, and allow ``who`` ``calls`` calls in flight to that server."""
+        """Return a server's limiter, and set the number of ``calls`` that ``who`` may have in flight to that
+        server."""
         place = (address, key)
         if place not in self._limiters:
             self._limiters[place] = Limiter(clock=self._clock, sleep=self._sleep)
@@ -337,7 +340,8 @@ class RateLimits:
         return self._limiters[place]
 
     def rate(self, *name: str, requests: int | None, tokens: int | None = None) -> Rate | None:
-        """Return the rate of a model or an agent by its full name, or ``None`` if no limit was ever set."""
+        """Return the rate limit of a model or an agent by its full name, or ``None`` if no limit was ever
+        set."""
         if requests is None and tokens is None:
             return self._rates.get(name)
         if name in self._rates:

@@ -1,5 +1,5 @@
-"""Decide whether a call is retried, how long it waits before the retry (exponential backoff), and when it
-gives up."""
+"""Decide whether a call is retried, how long it waits before the retry (exponential backoff), and when to
+give up."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RetryPolicy:
     tests."""
 
     retries: int = 2
-    """The number of retries for a server that has not answered yet, because its address may be wrong."""
+    """The number of retries for a server that has not answered yet. The server's address may be wrong."""
     proven_retries: int = 8
     """The number of retries for a server that has answered before."""
     base_s: float = 0.5
@@ -119,8 +119,8 @@ class RetryBudget:
 
     @property
     def summary(self) -> str:
-        """The retries and waits so far, as text for a message; an empty string if the first failure was the
-        last."""
+        """The retries and waits so far, worded for use in a message; an empty string after a single failure
+        without a wait."""
         if self.failures < 2 and self.waited_s < 0.05:
             return ""
         times = "once" if self.failures == 1 else f"{self.failures} times"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 LONGEST_S = 86_400.0
-"""The longest wait in seconds. A server that asks for a longer wait effectively means "not today"."""
+"""The longest wait in seconds. A request for a longer wait effectively means "not today"."""
 HINT_S = 60.0
 """The longest wait in seconds based on a reset header. Such a header reports when a limit is fully restored,
 not how long to wait."""
@@ -29,7 +29,7 @@ _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 
 def parse_retry_after(headers: Mapping[str, str], *, now_s: float, text: str = "") -> float | None:
     """Return the seconds that a refusal asks callers to wait (``Retry-After``), between 0 and ``LONGEST_S``,
-    or ``None`` if it does not ask for a wait.
+    or ``None`` if the refusal does not ask for a wait.
 
     The sources are, in this order: ``retry-after-ms``; ``retry-after`` as seconds, a duration, a date or a
     timestamp; ``text``, which is the server's message ("try again in 6m0s"); and the time at which a limit is
@@ -79,7 +79,7 @@ def _until(value: str, now_s: float) -> float | None:
 
 
 def _reset_s(headers: Mapping[str, str], now_s: float) -> float | None:
-    """Return the longest reset time of the limits that are used up. If no limit is used up, return the
+    """Return the longest reset time of the limits that are exhausted. If no limit is exhausted, return the
     shortest reset time of all limits."""
     used_up: list[float] = []
     others: list[float] = []

@@ -20,7 +20,7 @@ _DEADLINE_S = 60.0
 async def fetch_vocabulary() -> Path:
     """Download the vocabulary and return its path.
 
-    Raises ``AuthorError`` if tiktoken's cache is disabled, and ``InfrastructureError`` if the download fails.
+    Raise ``AuthorError`` if tiktoken's cache is disabled, and ``InfrastructureError`` if the download fails.
     """
     path = tokens.vocabulary_path()
     if path is None:
