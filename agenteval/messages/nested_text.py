@@ -1,5 +1,5 @@
-"""Finds texts in message fields that no parser reads. If there are such texts, the content of the message is
-unknown. Pure."""
+"""Finds texts in message fields that no parser supports. If there are such texts, the content of the message
+is unknown. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agenteval.messages.json_fields import first_text, object_at
 from agenteval.messages.texts import is_silent_kind
 
 CONTENT_KEYS = ("content", "parts", "text")
-"""Keys for the content of a message. The first value that is not empty counts."""
+"""Keys for the content of a message. The first value that is not empty is used."""
 _ANSWER_KEY_PATTERN = re.compile(
     r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"
     r"|contents?|messages?|display|segments|chunks|blocks|items",
