@@ -32,7 +32,7 @@ _REFERENCE = re.compile(
 )
 _SECRET_NAME = re.compile(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
 _SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "request", "endpoint", "base_url"))
-"""The keys below which the value of a variable is never shown, whatever the name of the variable."""
+"""The keys below which the value of a variable is never shown, regardless of the name of the variable."""
 _SECRET_KEYS = {
     "headers": SECRET_HEADER,
     **dict.fromkeys(("body", "extra", "options", "request"), _SECRET_NAME),

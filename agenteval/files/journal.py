@@ -64,8 +64,8 @@ def event_from_json(text: str | bytes) -> Event:
 
 @cache
 def _events() -> TypeAdapter[Event]:
-    """Create the parser for events. It is created when a journal is first read, because most commands do not
-    read a journal."""
+    """Create the parser for events. The parser is created only when a journal is first read, because most
+    commands do not read a journal."""
     return TypeAdapter(Event)
 
 

@@ -83,8 +83,8 @@ class Mark:
         return list((self.children or {}).items())
 
     def find(self, loc: Iterable[str | int]) -> Mark:
-        """Return the mark at ``loc``, or the mark of its nearest parent. Parts of ``loc`` that were not
-        written are skipped."""
+        """Return the mark at ``loc``, or the mark of its nearest parent. Parts of ``loc`` that do not exist
+        in the file are skipped."""
         mark = self
         for part in loc:
             mark = mark.child(part) or mark
@@ -187,7 +187,7 @@ def _undecodable(data: bytes, error: UnicodeDecodeError, path: str, *, is_utf16:
 
 
 class _YamlNode:
-    """A parsed value. ``size`` and ``height`` are computed as if aliases were written out."""
+    """A parsed value. ``size`` and ``height`` are computed as if all aliases were expanded."""
 
     __slots__ = ("children", "height", "is_merge", "size", "text", "value")
 

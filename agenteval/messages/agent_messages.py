@@ -54,8 +54,8 @@ def _steps_of(
 
 
 def _orphan_results(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
-    """Yield a phrase for each tool result whose call is neither in the messages nor known. Such a result
-    shows that a call was made."""
+    """Yield a phrase for each tool result whose call is neither in the messages nor known from elsewhere.
+    Such a result shows that a call was made."""
     ids = {call.id for turn in sent for call in turn.tool_calls}
     waiting = 0
     for message in read:

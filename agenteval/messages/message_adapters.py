@@ -240,7 +240,7 @@ def unplaced_phrases(messages: Iterable[Message]) -> tuple[str, ...]:
 
 
 def _drop_repeated_usage(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield the messages. A token usage is dropped if it repeats the usage of the preceding message."""
+    """Yield the messages, dropping each token usage that repeats the usage of the preceding message."""
     usages = UsageDeduplicator()
     for message in messages:
         role = message.get("role")

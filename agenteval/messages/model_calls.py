@@ -369,7 +369,7 @@ def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
 
 
 def _partial_response(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the response from a stream that was not read to its end."""
+    """Return the response assembled from a stream that was not read to its end."""
     if dialect == "gemini":  # each piece holds complete parts
         return assemble_response([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
     if dialect == "responses":

@@ -55,7 +55,7 @@ def find_nested_text_key(message: Mapping[str, Any]) -> str:
     """Return the key of a text in a message that has no other text, or an empty string if there is no such
     key.
 
-    If the content of the message is empty, or the text is a single word, the key counts only if its name
+    If the content of the message is empty, or the text is a single word, the key is returned only if its name
     suggests an answer."""
     has_place = not message.keys().isdisjoint(CONTENT_KEYS)
     for key, value in message.items():

@@ -262,7 +262,7 @@ record."""
 _ENTRY_FIELDS = frozenset(
     ("messages", "conversations", "trajectory", "traj", "history", "turns", "transcript", "steps")
 )
-"""Fields of a record that contain entries, whatever the types of the entries."""
+"""Fields of a record that contain entries, regardless of the types of the entries."""
 _RUN_KEY = "run_type"
 """A field in LangSmith's records that contains a run of a chain, a model or a tool."""
 _RUN_FIELDS = ("extra", "serialized", "manifest", "invocation_params")
