@@ -20,8 +20,9 @@ _EXAMPLE = "write for example accepted: [{fingerprint: …, owner: …, reason: 
 
 
 def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tuple[AcceptedFailure, ...]:
-    """Return the entries of the accept list (known failures), in order. ``named_at`` is the place where the
-    configuration names the file. Raises ``AuthorError`` with every mistake and its location."""
+    """Return the entries of the accept list (known failures), in order. ``named_at`` is the location in the
+    configuration at which the file is specified. Raise ``AuthorError`` with every mistake and its location.
+    """
     name = display_path(path, cwd)
     with wrap_read_errors(f"the accept list {name}", named_at, "paths start at the configuration's folder"):
         data = read_file(path, MAX_BYTES + 1)

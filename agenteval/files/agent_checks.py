@@ -1,5 +1,5 @@
 """Checks the agents in a configuration: the adapter of each agent, and the options that the adapter accepts.
-The checks read the values as written, so that they can run alongside the validation by models."""
+The checks use the values as written, so that they can run alongside model validation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def agent_problems(value: Mapping[str, Any], mark: Mark, adapters: Adapters) -> 
 
 
 def _duplicate_names(value: Mapping[str, Any], mark: Mark) -> Problems:
-    """Find names that are used by more than one agent. With ``compare``, the primary agent is also an entry
-    of ``compare`` and is not counted twice."""
+    """Find names that are used by more than one agent. If ``compare`` is set, the primary agent is also an
+    entry of ``compare`` and is not counted twice."""
     first: dict[str, Mark] = {}
     for loc, agent in iter_agents(value):
         if loc[0] == "agent" and value.get("compare"):
@@ -122,7 +122,7 @@ def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, ad
 
 
 def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
-    """Return a problem for the former key ``tools`` that states the new spelling, or ``None`` for any other
+    """Return a problem that states the new spelling of the former key ``tools``, or ``None`` for any other
     key."""
     if key != "tools":
         return None

@@ -1,5 +1,5 @@
-"""Normalizes the agents in a configuration: finds where they are written, collects the options of each agent
-in one place, and completes the entries of ``compare``."""
+"""Normalizes the agents in a configuration: locates the agents, collects the options of each agent in one
+place, and completes the entries of ``compare``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from agenteval.files.validation import known_keys
 from agenteval.files.value_parts import Loc, list_at, mapping_at
 
 COMMON_AGENT_KEYS = frozenset(known_keys(AgentConfig))
-"""The keys that every agent accepts, whatever its adapter."""
+"""The keys that every agent accepts, regardless of its adapter."""
 OPTIONS_KEY = "options"
 
 
 def iter_agents(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
-    """Yield each agent that is written as a mapping, with its location."""
+    """Yield each agent that is specified as a mapping, with its location."""
     found: list[tuple[Loc, Any]] = [(("agent",), value.get("agent"))]
     found += [(("agents", name), agent) for name, agent in mapping_at(value, "agents").items()]
     found += [(("compare", index), agent) for index, agent in enumerate(list_at(value, "compare"))]
@@ -49,7 +49,7 @@ def normalize_options(
     config: LocatedValue, adapters: Registry[AgentAdapter], problems: list[Problem]
 ) -> LocatedValue:
     """Collect the options of each agent's adapter in one place: next to the common keys for built-in
-    adapters, or under ``options`` for adapters from other packages. Authors may write the options in either
+    adapters, or under ``options`` for adapters from other packages. Authors may specify the options in either
     place."""
     inherited = adapter_type(mapping_at(config.value, "agent"))
 
@@ -86,7 +86,7 @@ def _normalize_agent(agent: LocatedValue, problems: list[Problem], *, are_inline
 def _misplaced_options(
     under: LocatedValue, inline: Container[str], common: Container[str]
 ) -> Iterator[Problem]:
-    """Find keys under ``options`` that are also written outside ``options``, or that belong outside it."""
+    """Find keys under ``options`` that are also specified outside ``options``, or that belong outside it."""
     for key in under.value:
         if key in inline or key in common:
             remedy = "write it once" if key in inline else "move it out of options"

@@ -1,6 +1,6 @@
 """Checks a configuration for mistakes that its models cannot find, such as unreachable agents and unknown
-names, and reports the location of each. The checks read the values as written, so that they can run alongside
-the validation by models."""
+names, and reports the location of each mistake. The checks use the values as written, so that they can run
+alongside model validation."""
 
 from __future__ import annotations
 

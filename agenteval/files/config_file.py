@@ -67,7 +67,7 @@ class LoadedConfig(NamedTuple):
 
 
 def find_config(start: Path) -> Path | None:
-    """Find the configuration file in a folder or its nearest parent that contains one. Raises ``AuthorError``
+    """Find the configuration file in a folder or its nearest parent that contains one. Raise ``AuthorError``
     if a folder contains two configurations."""
     here = Path(os.path.abspath(start))
     for folder in (here, *here.parents):
@@ -83,13 +83,13 @@ def find_config(start: Path) -> Path | None:
 
 
 def profile_names(path: Path) -> list[str]:
-    """Return the names of a configuration's profiles. Raises ``AuthorError`` if the file cannot be read."""
+    """Return the names of a configuration's profiles. Raise ``AuthorError`` if the file cannot be read."""
     return list(parse_profiles(_read(path, Path.cwd())))
 
 
 def _has_section(path: Path) -> bool:
-    """Check whether a ``pyproject.toml`` configures agenteval. A file that cannot be parsed counts if it
-    mentions the section."""
+    """Check whether a ``pyproject.toml`` configures agenteval. A file that cannot be parsed is assumed to do
+    so if it mentions the section."""
     try:
         data = read_file(path)
         return b"agenteval" in data and parse_toml(data, path.name) is not None
@@ -108,13 +108,13 @@ def load_config(
     cwd: Path | None = None,
     profile: str | None = None,
 ) -> LoadedConfig:
-    """Load the configuration from a file (``None`` means an empty configuration). One of its profiles, the
-    ``AGENTEVAL_*`` environment variables and then ``flags`` override the file. The remaining profiles are
-    validated as well.
+    """Load the configuration from a file (``None`` means an empty configuration). The file is overridden by
+    the selected profile, then by the ``AGENTEVAL_*`` environment variables, and then by ``flags``. The
+    remaining profiles are validated as well.
 
     ``known`` contains the names that the configuration may refer to. ``flags`` has the same structure as the
     file; values that are ``None`` are ignored. ``path`` is relative to ``cwd`` (by default, the working
-    directory). Raises ``AuthorError`` with every problem."""
+    directory). Raise ``AuthorError`` with every problem."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     file = _read(cwd / path, cwd) if path else empty_mapping()
@@ -177,7 +177,7 @@ def _assemble(
 ) -> _AssembledConfig:
     """Build the configuration from ``merged``, which contains all layers with variables expanded.
     ``problems`` are the problems found so far. ``is_other`` means that this configuration is an unselected
-    profile, not the configuration of the run. Raises ``AuthorError`` with every problem."""
+    profile, not the configuration of the run. Raise ``AuthorError`` with every problem."""
     merged = normalize_options(merged, known.agents, problems)
     secrets = find_config_secrets(merged.value)
     register_marked_secrets(_marked_secret_texts(merged.value), also=is_other)
@@ -194,7 +194,7 @@ def _check_other_profiles(
     known: Registries,
     environ: Mapping[str, str],
 ) -> None:
-    """Raise ``AuthorError`` for mistakes in the profiles that are not selected, so that a mistake in the
+    """Raise ``AuthorError`` for mistakes in the profiles that are not selected. For example, a mistake in the
     nightly profile is found before the nightly run. A profile that refers to unset variables is skipped,
     because the variables may be set on another machine."""
     problems: list[Problem] = []
@@ -246,8 +246,8 @@ _DEFAULT = ("models", "default")
 
 def _normalize_default_model(layer: LocatedValue, config: LocatedValue) -> LocatedValue:
     """Replace a bare model name in a layer with a mapping if the file configures a different model from the
-    same provider. The address, key and limits in the file then still apply; for a different provider they
-    would be meaningless."""
+    same provider. The address, key and limits in the file then still apply. For a different provider, these
+    settings would be meaningless."""
     chosen, name = value_at(layer.value, _DEFAULT), value_at(config.value, (*_DEFAULT, "model"))
     if not isinstance(chosen, str) or not isinstance(name, str):
         return layer

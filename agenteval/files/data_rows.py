@@ -1,4 +1,4 @@
-"""Reads the rows of data sets (CSV, JSON Lines, JSON or YAML) from which scenarios are made, with the
+"""Reads the rows of data sets (CSV, JSON Lines, JSON or YAML) from which scenarios are generated, with the
 location of each row."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
 def read_table(data: bytes, path: str) -> Table:
     """Read the rows of a data set from a CSV, JSON Lines, JSON or YAML file. ``path`` is the name shown in
-    messages; its suffix determines the format. Raises ``AuthorError`` with every problem and its line."""
+    messages; its suffix determines the format. Raise ``AuthorError`` with every problem and its line."""
     read = _READERS.get(PurePath(path).suffix.lower())
     if read is None:
         what = f"rows can only be read from {', '.join(_READERS)}"
@@ -49,7 +49,7 @@ def read_table(data: bytes, path: str) -> Table:
 
 
 def table_from_list(values: Sequence[Any], mark: Mark) -> Table:
-    """Create a table from a list of rows. Raises ``AuthorError`` for items that are not mappings."""
+    """Create a table from a list of rows. Raise ``AuthorError`` for items that are not mappings."""
     invalid = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
     problems = [
         Problem(
@@ -108,8 +108,8 @@ def _from_csv(data: bytes, path: str) -> Table:
 
 
 def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> tuple[str, str] | None:
-    """Describe what is wrong with a row and how to correct it, or return ``None`` if the row is valid.
-    ``written`` is the row as it appears in the file."""
+    """Describe the mistake in a row and its correction, or return ``None`` if the row is valid. ``written``
+    is the row as it appears in the file."""
     if len(cells) != len(columns):
         cell_count, column_count = plural(len(cells), "cell"), plural(len(columns), "column")
         what = f"the row has {cell_count}, but the first line has {column_count}"
@@ -153,7 +153,7 @@ def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list
 
 def parse_json_at(text: str, at: Mark) -> LocatedValue:
     """Parse the JSON in a line or a cell, and use one location for all values in it. Numbers keep their
-    spelling. Raises ``ValueError``."""
+    spelling. Raise ``ValueError`` for invalid JSON."""
     try:
         value = STRICT_AS_WRITTEN.decode(text.strip())
         json.dumps(value, ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""Converts models to JSON Schema for editors. The schemas contain the keys that an author may write, with a
+"""Converts models to JSON Schema for editors. The schemas contain the keys that an author may use, with a
 line of help for each key.
 
 The schemas are draft-07, which is fully supported by both the YAML language server and ``check-jsonschema``.
@@ -226,8 +226,8 @@ def _split_by_type(type_name: str, of_shape: list[Schema], rest: list[Schema]) -
 
 
 def _merge(merged: list[Schema], each: Schema, separate_type: str) -> None:
-    """Add a schema to ``merged``. If possible, it is combined with a schema in ``merged`` instead; neither
-    schema may restrict the types of the other. ``separate_type`` is a type that is never combined."""
+    """Add a schema to ``merged``, or combine it with a schema in ``merged`` if possible. Neither schema may
+    restrict the types of the other. ``separate_type`` is a type that is never combined."""
     if each in merged:
         return
     for other in merged:
@@ -282,7 +282,7 @@ def _drop_null(schema: Schema) -> None:
 
 
 def overlay_definition(name: str, definitions: Definitions, *, suffix: str, nulls: bool = False) -> str:
-    """Return the name of a definition that accepts a partial value of what ``name`` accepts. Because a
+    """Return the name of a definition that accepts partial values of the definition ``name``. Because a
     partial value is merged over a complete one, no keys are required in it. ``nulls`` allows null, which
     removes a value. Lists are replaced entirely and must be complete."""
     made = f"{name}{suffix}"

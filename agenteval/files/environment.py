@@ -32,7 +32,7 @@ _REFERENCE = re.compile(
 )
 _SECRET_NAME = re.compile(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
 _SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "request", "endpoint", "base_url"))
-"""The keys below which the value of a variable is never shown, whatever the name of the variable."""
+"""The keys below which the value of a variable is never shown, regardless of the name of the variable."""
 _SECRET_KEYS = {
     "headers": SECRET_HEADER,
     **dict.fromkeys(("body", "extra", "options", "request"), _SECRET_NAME),
@@ -260,8 +260,8 @@ def _is_secret_key(key: str | int, place: str) -> bool:
 
 
 def _shows_no_secret(value: Any) -> bool:
-    """Check whether a value reveals no part of a secret: it is not a string, or it is ``${NAME}`` or ``Bearer
-    ${NAME}``."""
+    """Check whether a value reveals no part of a secret. This is true for ``${NAME}``, for ``Bearer
+    ${NAME}``, and for any value that is not a string."""
     if not isinstance(value, str):
         return True
     return bool(re.fullmatch(r"(?:[A-Za-z]+ +)?\$\{[A-Za-z_][A-Za-z0-9_]*\}", value.strip()))

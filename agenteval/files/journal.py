@@ -64,8 +64,8 @@ def event_from_json(text: str | bytes) -> Event:
 
 @cache
 def _events() -> TypeAdapter[Event]:
-    """Create the parser for events. It is created when a journal is first read, because most commands do not
-    read a journal."""
+    """Create the parser for events. The parser is created only when a journal is first read, because most
+    commands do not read a journal."""
     return TypeAdapter(Event)
 
 
@@ -155,7 +155,7 @@ class Journal:
 
 def _repair_end(path: Path, file: FileIO) -> None:
     """Make the file end with a complete line. If the last line is missing only its line ending, the line is
-    kept, because readers count it."""
+    kept, because readers accept such a line."""
     data = path.read_bytes()
     end = data.rfind(b"\n") + 1
     rest = data[end:]
@@ -221,7 +221,7 @@ class _Syncs:
 @contextmanager
 def lock_run(folder: Path) -> Iterator[None]:
     """Lock the folder of a run, so that only one process writes to it. The operating system releases the lock
-    when the process ends for any reason. Raises ``AuthorError`` if another process holds the lock."""
+    when the process ends for any reason. Raise ``AuthorError`` if another process holds the lock."""
     try:
         file = (folder / LOCK_FILE).open("a+b")
     except OSError as error:
@@ -282,7 +282,8 @@ def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
 
 def read_journal(path: Path) -> Iterator[Event]:
     """Yield the events in a journal. An incomplete last line, left by a process that was killed while
-    writing, is skipped. Anything else that cannot be parsed raises ``AuthorError`` with its line number."""
+    writing, is skipped. Raise ``AuthorError`` with the line number for any other line that cannot be parsed.
+    """
     lines: Sequence[bytes] = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():

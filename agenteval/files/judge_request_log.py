@@ -4,11 +4,11 @@ requests share is stored once and referred to by its hash.
 The file consists of gzip members that contain JSON Lines. One member is written whenever a conversation ends.
 A line is a string (``{"text": HASH, "is": …}``), a string composed of other strings (``{"text": HASH, "of":
 [HASH, …]}``), or a request, which refers to its strings. A prompt consists of the record of the conversation,
-which begins with the record of the previous turn, and the rules of a metric, which are the same everywhere.
-Therefore only a small part of each request is new, and that part is compressed.
+which begins with the record of the previous turn, and the rules of a metric, which are identical in all
+requests. Therefore only a small part of each request is new, and that part is compressed.
 
-A sample that is repeated by a resumed run starts over (``{"anew": KEY}``), and its earlier requests no longer
-count. Reports do not use this file. Incomplete parts, left by a killed process, are ignored."""
+When a resumed run repeats a sample, the line ``{"anew": KEY}`` marks the earlier requests of the sample as
+obsolete. Reports do not use this file. Incomplete parts, left by a killed process, are ignored."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _text_hash(text: str) -> str:
 
 def _pieces(text: str) -> list[str]:
     """Split a string into paragraphs, each with the blank line before it. Short paragraphs are joined with
-    the next."""
+    the next paragraph."""
     pieces: list[str] = []
     for paragraph in _PARAGRAPHS.split(text):
         if pieces and len(pieces[-1]) < _SHORTEST_PIECE:
@@ -143,7 +143,7 @@ def _pieces(text: str) -> list[str]:
 
 def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
     """Return the requests to judges for the given samples, in the order of the answers. Return ``None`` if
-    the run stored no requests because it is older than this file format or had no judge."""
+    the run stored no requests because it predates this file format or had no judge."""
     wanted = frozenset(keys)
     try:
         packed = (folder / JUDGE_REQUESTS_FILE).read_bytes()

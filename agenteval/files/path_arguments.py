@@ -32,7 +32,7 @@ class PathSelection:
     are not listed here."""
 
     def select_scenarios(self, scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
-        """Return the selected scenarios. Raises ``NothingSelectedError`` for an id that does not exist in its
+        """Return the selected scenarios. Raise ``NothingSelectedError`` for an id that does not exist in its
         file."""
         loaded = tuple(scenarios)
         in_files: dict[str, dict[str, Scenario]] = {file: {} for file in self.ids_by_file}
@@ -55,7 +55,7 @@ class PathSelection:
 def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> PathSelection:
     """Resolve path arguments to files and scenario ids. Without ``paths``, use the files that the
     configuration includes. The ``FILE`` in ``FILE::ID`` may be only the end of an included file's path, as
-    shown in reports. Raises ``AuthorError`` for a path that does not exist."""
+    shown in reports. Raise ``AuthorError`` for a path that does not exist."""
     root = Path(config.root)
     if not paths:
         return PathSelection(tuple(find_scenario_files(root, config.include, config.exclude)), {})

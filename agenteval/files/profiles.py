@@ -23,7 +23,7 @@ class ProfiledConfig(NamedTuple):
 
 
 def parse_profiles(file: LocatedValue) -> dict[str, Mapping[str, Any]]:
-    """Return the profiles, keyed by name. Raises ``AuthorError`` for values that are not mappings."""
+    """Return the profiles, keyed by name. Raise ``AuthorError`` for values that are not mappings."""
     profiles = file.value.get(PROFILES_KEY)
     if profiles is None:
         return {}
@@ -56,8 +56,8 @@ def _not_a_mapping(value: Any, mark: Mark) -> Problem:
 def layer_profile(
     file: LocatedValue, name: str | None, profiles: Mapping[str, Mapping[str, Any]]
 ) -> ProfiledConfig:
-    """Return a file's configuration without its profiles, overlaid with one profile. Raises ``AuthorError``
-    if the profile does not exist or sets a key that profiles may not set."""
+    """Return a file's configuration without its profiles, overlaid with one profile. Raise ``AuthorError`` if
+    the profile does not exist or sets a key that profiles may not set."""
     base = file.drop_keys(PROFILES_KEY)
     if name is None:
         return ProfiledConfig(base, ProfileSelection())

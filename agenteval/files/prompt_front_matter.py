@@ -37,7 +37,7 @@ class PromptFile(NamedTuple):
 
 
 def split_front_matter(text: str, source: str) -> PromptFile:
-    """Split a file into front matter and body. Raises ``AuthorError`` with the line if the front matter is
+    """Split a file into front matter and body. Raise ``AuthorError`` with the line if the front matter is
     invalid."""
     lines = text.split("\n")
     end = next((n for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
@@ -68,9 +68,9 @@ class Labels(NamedTuple):
 
 
 def parse_labels(value: Any) -> Labels:
-    """Parse labels from ``{label: ok or a severity}`` or from a list. In a list, ``no failure`` is ok, and
-    the severities of the remaining labels are taken from the built-in table. Raises ``ValueError`` with a
-    description of the mistake."""
+    """Parse labels from a list, or from a mapping of each label to ``ok`` or a severity. In a list, the label
+    ``no failure`` is ok, and the severities of the remaining labels are taken from the built-in table. Raise
+    ``ValueError`` with a description of the mistake."""
     meanings = _meanings(value)
     for name, meaning in meanings.items():
         if meaning not in ("ok", "", *Severity):
@@ -172,7 +172,7 @@ class RubricFrontMatter(Value):
     may write."""
 
     metric: Annotated[str, PlainValidator(_validate_metric)] = Field(None, validate_default=True)
-    """The name of the metric in reports, thresholds and on the command line."""
+    """The name of the metric in reports, in thresholds and on the command line."""
     scope: Annotated[Literal["turn", "conversation"], PlainValidator(_validate_scope)] = "turn"
     """The unit that is judged: each turn, or the conversation as a whole."""
     whole: Annotated[bool, PlainValidator(_validate_whole)] = False
@@ -189,19 +189,19 @@ class BuiltInRubricFrontMatter(RubricFrontMatter):
     """The front matter of a built-in rubric, which supports additional keys."""
 
     references: Mapping[str, Any] = {}
-    """The references that an answer contains in addition to its evidence. Each key has a description for the
+    """The references that an answer contains in addition to its evidence, each with a description for the
     judge."""
     outcomes: Mapping[str, Any] = {}
     """The possible outcomes of a goal with their values. An outcome whose value is null counts neither as a
     success nor as a failure."""
     answer: str = ""
-    """The prompt that asks for the answer, if neither scale nor labels determine it."""
+    """The prompt that asks for the answer, if neither a scale nor labels determine the form of the answer."""
     order: int | None = None
     """The position of the metric among the built-in metrics."""
     short: str = ""
     """The heading of the metric's table column."""
     needs: Needs = ""
-    """The data that must be available for the metric to be judged. Empty if the metric requires no data."""
+    """The data, if any, that must be available for the metric to be judged."""
     shared: bool = False
     """True if a single call may judge the metric together with other metrics."""
     unsure: str = NOT_ENOUGH_INFORMATION

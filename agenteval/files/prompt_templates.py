@@ -27,7 +27,7 @@ def render_template(template: str, values: Mapping[str, str], *, source: str = "
     """Replace each ``${name}`` in ``template`` with its value (string interpolation) in one pass. Inserted
     values are not searched for placeholders.
 
-    Raises ``AuthorError`` for a placeholder without a value."""
+    Raise ``AuthorError`` for a placeholder without a value."""
 
     def replacement(found: re.Match[str]) -> str:
         if found["escaped"]:
@@ -86,8 +86,8 @@ def content_hash(*texts: str) -> str:
 
 def fence(text: str) -> str:
     """Fence untrusted text against prompt injection: return ``text`` between markers that its author could
-    not have written, because the markers contain a hash of the text. The same text always gets the same
-    fence, so that equal requests stay equal. A lone surrogate, which requests cannot contain, becomes U+FFFD.
+    not have written, because the markers contain a hash of the text. The markers for a text are always the
+    same, so that equal requests stay equal. A lone surrogate, which requests cannot contain, becomes U+FFFD.
     """
     text = _SURROGATES.sub("\ufffd", text)
     nonce = blake2b(text.encode(), digest_size=6).hexdigest()

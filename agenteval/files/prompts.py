@@ -1,8 +1,8 @@
 """Loads the prompts for a run: the built-in prompts, and the project's files that override some of them.
 
 A file begins with front matter (``prompt_front_matter``), followed by the prompt (``prompt_templates``). In a
-rubric, the prompt is only the criterion. In any other file, it is a system prompt and, after another ``---``
-line, the prompt itself; the system prompt is optional."""
+rubric, the prompt is only the criterion. In any other file, the prompt may be preceded by a system prompt and
+another ``---`` line."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Prompt:
         return find_placeholders(f"{self.system}\n{self.prompt}")
 
     def render(self, **values: str) -> RenderedPrompt:
-        """Fill in both templates. Raises ``AuthorError`` if a placeholder has no value or a value has no
+        """Fill in both templates. Raise ``AuthorError`` if a placeholder has no value or a value has no
         placeholder, because every value that the caller passes must be used."""
         unused = sorted(set(values) - set(self.placeholders))
         if unused:
@@ -142,8 +142,8 @@ def _name_problems(file: PromptFile, name: str) -> Iterator[Problem]:
 
 
 def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterator[Problem]:
-    """Check that a prompt has the same parts as the built-in prompt that it overrides. The system part is
-    sent as a system prompt, which a file without that part would lose."""
+    """Check that a prompt has the same parts as the built-in prompt that it overrides. Without a system part,
+    no system prompt would be sent."""
     at = at._replace(column=1)
     if shipped.system and not (system and prompt):
         remedy = "write the system text, a line '---', and the prompt"
@@ -180,7 +180,7 @@ class Rubric:
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """The severities that the file itself specifies, keyed by label."""
     references: Mapping[str, str] = field(default_factory=dict)
-    """The references that an answer contains in addition to its evidence. Each key has a description for the
+    """The references that an answer contains in addition to its evidence, each with a description for the
     judge."""
     outcomes: Mapping[str, float | None] = field(default_factory=dict)
     """The possible outcomes of a goal with their values. An outcome whose value is ``None`` counts neither as
@@ -205,8 +205,8 @@ class Rubric:
     """The prompts that contain the rules and the form of the answer."""
 
     def without_label(self, label: str) -> Rubric:
-        """Return the rubric without the given label. The label is not offered as an answer, and its
-        explanation and any references used only by it are left out."""
+        """Return the rubric without the given label. The label is not offered as an answer. Its explanation
+        and any references that only this label uses are left out."""
         if label not in self.labels:
             return self
         text = "\n".join(line for line in self.text.split("\n") if not line.startswith(f"- {label}:"))
@@ -258,8 +258,8 @@ _TABLE_LINES = re.compile(rf"^(?:{'|'.join(_TABLE_KEYS)}): .*\n", re.MULTILINE)
 def _parse_rubric(
     text: str, source: str, prompts: Prompts, *, shipped: bool = False, replaced: PromptFile | None = None
 ) -> Rubric:
-    """Parse a rubric file. ``shipped`` means that the metric's name is that of a built-in metric.
-    ``replaced`` is the built-in file that this file overrides."""
+    """Parse a rubric file. ``shipped`` means that the metric has the name of a built-in metric. ``replaced``
+    is the built-in file that this file overrides."""
     file = split_front_matter(text, source)
     problems = [*unknown_keys(file, BuiltInRubricFrontMatter if shipped else RubricFrontMatter)]
     value = file.head.value
@@ -390,7 +390,7 @@ class Prompts:
         return self._prompts[name]
 
     def rubric(self, name: str) -> Rubric:
-        """Return a built-in rubric. Raises ``AuthorError`` for an unknown name."""
+        """Return a built-in rubric. Raise ``AuthorError`` for an unknown name."""
         if name not in self._rubrics:
             known = (*BUILT_IN_METRICS, CRITERIA)
             if name not in known:
@@ -402,7 +402,7 @@ class Prompts:
 
     def load_custom_rubric(self, path: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
         """Load an author's rubric for a custom LLM-as-a-judge metric from a path relative to ``base``.
-        ``place`` is the location at which the path is written. Raises ``AuthorError`` with the path and line
+        ``place`` is the location at which the path is written. Raise ``AuthorError`` with the path and line
         of every mistake in the file."""
         source, text = _read_author_file(path, base, "rubric", place)
         return _parse_rubric(text, source, self)
@@ -433,7 +433,7 @@ def load_prompts(
 ) -> Prompts:
     """Load the built-in prompts and the project's overrides. ``files`` maps the path of a built-in file to a
     path below ``base`` from which it is read instead. ``place_of`` returns the location at which an entry of
-    ``files`` is written. Raises ``AuthorError`` with every mistake."""
+    ``files`` is written. Raise ``AuthorError`` with every mistake."""
     if not files:
         return SHIPPED_PROMPTS
     names = {path: name for name, path in _FILES.items()}

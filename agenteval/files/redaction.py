@@ -1,8 +1,8 @@
 """Redacts secrets (API keys, tokens, passwords) in all output. Secrets are recognized by their value in
 plain, URL-encoded, base64-encoded and JSON-escaped form, even with invisible characters between their
-letters. Secrets that an author marked (``agent: {secrets}``) are searched for in the way in which
-``not_contains`` searches, so that a number inside a longer number is kept; in events, each of these secrets
-has a placeholder.
+letters. Secrets that an author marked (``agent: {secrets}``) are matched in the same way as ``not_contains``
+matches text, so that a number inside a longer number is kept. In events, each marked secret is replaced with
+a placeholder of its own.
 
 ``redact_events`` redacts the events from which reports are made. ``redact_text`` and its variants are the
 last step of every writer."""
@@ -45,14 +45,14 @@ NO_MARKED: Mapping[str, str] = {}
 
 def secret_forms(secrets: Iterable[str]) -> tuple[str, ...]:
     """Return every form in which the secrets may occur in a string: plain, URL-encoded and base64-encoded,
-    and each of these JSON-escaped once and twice. The forms are sorted longest first, so that no form cuts
-    another. Short secrets are left out."""
+    and each of these JSON-escaped once and twice. The forms are sorted longest first, so that a shorter form
+    is not masked inside a longer one. Short secrets are left out."""
     forms = {form for secret in secrets if len(secret) >= SHORTEST_SECRET for form in _forms(secret)}
     return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
 def replacement_forms(replacements: Mapping[str, str]) -> dict[str, str]:
-    """Return each form of each string with the same form of its replacement, longest first."""
+    """Return each form of each string, mapped to the corresponding form of its replacement, longest first."""
     pairs = [
         pair
         for text, other in replacements.items()
@@ -140,8 +140,8 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
 
 
 def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
-    """Return the forms that do not contain another form, about a fifth of all forms. A string without any of
-    these, as most strings are, contains no form at all."""
+    """Return the forms that do not contain another form. These are about a fifth of all forms. Most strings
+    contain none of these forms and therefore contain no form at all."""
     found: list[str] = []
     for form in sorted(forms, key=len):
         if not any(map(form.__contains__, found)):
@@ -229,8 +229,9 @@ NO_WORDS: frozenset[str] = frozenset()
 def mask_value(
     value: Any, mask: Mask, *, keys: frozenset[str] = NO_WORDS, texts: frozenset[str] = NO_WORDS
 ) -> Any:
-    """Mask every string in a JSON value, including keys. Numbers are kept. The words of a schema in ``keys``
-    and ``texts`` are also kept, because a secret that is an ordinary word must not break the structure."""
+    """Mask every string in a JSON value, including keys. Numbers are kept. Schema words, which are listed in
+    ``keys`` and ``texts``, are also kept, because a secret that is an ordinary word must not break the
+    structure."""
     if isinstance(value, str):
         return value if value in texts else mask(value)
     if isinstance(value, Mapping):
@@ -283,9 +284,9 @@ def redact_events(
     marked: Mapping[str, str] = NO_MARKED,
 ) -> Emit:
     """Wrap ``emit``, so that secrets in an event are redacted before the event is emitted. If redaction is
-    not possible, emitting raises ``AuthorError``. ``name`` receives an event before and after masking and may
-    add to the masked event. ``marked`` maps each string that an author marked as secret to its placeholder.
-    Placeholders are the same everywhere and are therefore inserted before masking."""
+    not possible, emitting raises ``AuthorError``. ``name`` is called with an event before and after masking
+    and may extend the masked event. ``marked`` maps each string that an author marked as secret to its
+    placeholder. Placeholders are the same everywhere and are therefore inserted before masking."""
     without, with_placeholders = event_masker(secrets), _placeholder_masker(marked)
     if without is None and with_placeholders is None:
         return emit
@@ -339,7 +340,7 @@ def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] |
 
 
 def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
-    """Return the event without secrets. Raises ``AuthorError`` if none of the ``masks`` is valid at some
+    """Return the event without secrets. Raise ``AuthorError`` if none of the ``masks`` is valid at some
     location, because a secret that cannot be masked must not be written."""
     masking = _Masking(masks)
     while True:
@@ -377,8 +378,8 @@ class _Masking:
         return value
 
     def try_next(self, path: _Path) -> None:
-        """Switch a location to its next mask. If all masks have been tried there, the cause may be in the
-        value that contains the location."""
+        """Switch a location to its next mask. If all masks have been tried there, switch the nearest
+        enclosing value with an untried mask instead."""
         last = len(self._masks) - 1
         for length in range(len(path), -1, -1):
             around = path[:length]
@@ -441,9 +442,9 @@ def register_secrets(secrets: Iterable[str]) -> None:
 
 
 def register_marked_secrets(marked: Iterable[str], *, also: bool = False) -> None:
-    """Set the strings that an author marked as secret and their placeholders, all of which are then masked. A
-    report must not show a placeholder as if it had been part of the conversation. ``also`` adds to the
-    registered strings instead of replacing them."""
+    """Set the strings that an author marked as secret, and their placeholders. These strings and placeholders
+    are then masked. A report must not show a placeholder as if it had been part of the conversation. ``also``
+    adds to the registered strings instead of replacing them."""
     _store.marked = {**(_store.marked if also else {}), **dict.fromkeys(marked, MASK)}
 
 
@@ -457,7 +458,7 @@ def register_author_text(text: Callable[[], str]) -> None:
 
 def environment_secrets() -> tuple[str, ...]:
     """Return the values of environment variables whose names suggest a secret and whose values look like one,
-    whatever program uses the variables."""
+    regardless of which program uses the variables."""
     return tuple(value for value in _named_secrets(os.environ) if not _is_in_author_text(value))
 
 
@@ -500,8 +501,8 @@ def redact_keys(text: str) -> str:
 
 
 def redact_json(text: str, schema: Callable[[], Any] = dict) -> str:
-    """Redact JSON so that it stays valid. Numbers keep digits that are a secret elsewhere, and words in its
-    ``schema`` are kept."""
+    """Redact JSON so that it stays valid. Numbers are kept, even if a string with the same digits would be
+    masked. Words in the ``schema`` are also kept."""
     if not _store.marked and not _ESCAPED.search(text) and redact_text(text) == text:
         return text
     value = json.loads(text)

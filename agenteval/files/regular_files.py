@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """Open a regular file for reading. Raises ``OSError`` in the same cases as ``open``, and also for a named
+    """Open a regular file for reading. Raise ``OSError`` in the same cases as ``open``, and also for a named
     pipe, a device or a socket, none of which is opened."""
     if kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode)):
         raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
@@ -30,7 +30,7 @@ def open_file(path: Path) -> IO[bytes]:
 
 
 def read_file(path: Path, max_bytes: int = -1) -> bytes:
-    """Return the content of a file, limited to ``max_bytes``. Raises ``OSError`` in the same cases as
+    """Return the content of a file, limited to ``max_bytes``. Raise ``OSError`` in the same cases as
     ``open_file``."""
     with open_file(path) as file:
         return file.read(max_bytes)
@@ -48,8 +48,8 @@ def wrap_read_errors(what: str, place: Place | None, remedy: str = "") -> Iterat
 
 
 def read_text(path: Path, what: str) -> str:
-    """Return the text of an author's file, whatever editor was used: with or without a byte order mark, and
-    with any line endings. Raises ``OSError`` if the file cannot be read, and ``AuthorError`` if it is not
+    """Return the text of an author's file, regardless of the editor used: with or without a byte order mark,
+    and with any line endings. Raise ``OSError`` if the file cannot be read, and ``AuthorError`` if it is not
     valid UTF-8."""
     try:
         text = read_file(path).decode("utf-8-sig")

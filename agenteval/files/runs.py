@@ -26,7 +26,7 @@ def find_run(name: str, root: Path) -> Path:
     ``name`` is the id of a run, an unambiguous prefix of an id, the part of an id after its last ``-``,
     ``latest``, ``previous`` (the run before the latest), or the path of a run's folder or journal, relative
     to the working directory. ``root`` is the configuration's folder, which contains ``.agenteval/runs``.
-    Raises ``AuthorError`` with the closest ids."""
+    Raise ``AuthorError`` with the closest ids."""
     path = Path(name)
     if path.is_file():
         return path.parent if path.name == JOURNAL_FILE else path
@@ -47,7 +47,7 @@ def find_run(name: str, root: Path) -> Path:
 def ensure_project_folder(root: Path) -> Path:
     """Create the folder for all files that agenteval writes in a project, and return it. Git ignores the
     contents of this folder except for the schemas, because the first lines of authors' files refer to them
-    and other people need them to edit those files. Raises ``OSError``."""
+    and other people need them to edit those files. Raise ``OSError``."""
     home = root / ".agenteval"
     home.mkdir(parents=True, exist_ok=True)
     ignore = home / ".gitignore"
@@ -127,7 +127,7 @@ def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
 def load_run(path: Path) -> tuple[Event, ...]:
     """Load the events of a run from its folder or its journal. An incomplete last line is ignored.
 
-    Raises ``AuthorError`` for a file that is not a journal, for a journal from a different version, and for a
+    Raise ``AuthorError`` for a file that is not a journal, for a journal from a different version, and for a
     journal that was cut off before its first event."""
     file = path / JOURNAL_FILE if path.is_dir() else path
     with wrap_read_errors("the journal", Place(str(file))):

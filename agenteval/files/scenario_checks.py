@@ -108,7 +108,8 @@ def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Problems:
 
 
 def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -> Problems:
-    """Yield the mistakes in the criteria and in the value of each rule, and empty lists."""
+    """Yield a problem for each mistake in the criteria, for each mistake in the value of a rule, and for each
+    empty list."""
     if not isinstance(expect, Mapping):
         return
     yield from _empty_lists(expect, mark)
@@ -131,8 +132,8 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Problems:
 
 
 _EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
-"""Lists that the model checks itself if they are empty. The model determines when an empty list means that no
-call is expected."""
+"""Lists that are checked by the model itself if they are empty. The model determines when an empty list means
+that no call is expected."""
 
 
 def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Problems:

@@ -93,8 +93,8 @@ def _character_set(piece: str) -> str:
 
 
 def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
-    """Return the scenario files that the command line names. Files are returned as given, and folders are
-    searched for YAML files, which are sorted. Raises ``AuthorError`` for paths that do not exist, and
+    """Return the scenario files named on the command line. Files are returned as given, and folders are
+    searched for YAML files, which are sorted. Raise ``AuthorError`` for paths that do not exist, and
     ``NothingSelectedError`` for folders without scenario files."""
     found: list[Path] = []
     problems: list[Problem] = []
@@ -151,7 +151,7 @@ def _scenario_files_below(folder: Path) -> list[Path]:
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield everything below ``folder`` that is not a folder, including broken links and named pipes. The
     loader reports these, so that a suite does not shrink unnoticed. A folder that is reached twice, for
-    example through a circular link, counts once."""
+    example through a circular link, is searched only once."""
     seen: set[str] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)

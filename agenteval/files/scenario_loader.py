@@ -127,7 +127,7 @@ def load_scenario_files(
     checks that ``expect`` may use. ``check`` returns additional problems in a scenario, so that they are
     reported together with all other problems.
 
-    Raises ``AuthorError`` with every problem in every file."""
+    Raise ``AuthorError`` with every problem in every file."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     entries: list[_LoadedScenario] = []
@@ -158,8 +158,8 @@ class PartlyReadError(AuthorError):
 
 
 def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return ``defaults`` without the answers of tools for which ``item`` has a different kind of answer:
-    ``sequence:`` in an entry replaces ``python:`` in the defaults."""
+    """Return ``defaults`` without the answers of tools for which ``item`` has a different kind of answer. For
+    example, ``sequence`` in an entry replaces ``python`` in the defaults."""
     low, high = defaults.get("tools"), item.get("tools")
     if not isinstance(low, Mapping) or not isinstance(high, Mapping):
         return defaults
@@ -346,7 +346,7 @@ class _FileLoader:
                 yield entry._replace(written_at=mark, row=entry.row or at)
 
     def _table(self, path: str, mark: Mark) -> Table:
-        """Read the data file at a path. Raises ``AuthorError`` with the location of the path if the file does
+        """Read the data file at a path. Raise ``AuthorError`` with the location of the path if the file does
         not exist, and with the locations of the mistakes in the file otherwise."""
         full_path = Path(self._base, path)
         if full_path not in self._tables:
@@ -395,7 +395,7 @@ class _FileLoader:
     def _filled_in_fields(
         self, made: Scenario, entry: ScenarioEntry, case: CaseKeys | None
     ) -> dict[str, Any]:
-        """Return the values that the author did not write: defaults, the expanded form of a case, and
+        """Return the values that the author did not specify: defaults, the expanded form of a case, and
         locations."""
         more: dict[str, Any] = {
             "id": made.id or slug(made.name),

@@ -1,6 +1,6 @@
-"""Expands ``rows:`` and ``matrix:`` in an entry (parameterized, data-driven tests) into a scenario for each
-row and combination, before anything in the entry is validated. ``${row.NAME}`` may be used in any string and
-any key of the entry.
+"""Expands ``rows`` and ``matrix`` in an entry (parameterized, data-driven tests) into a scenario for each row
+and combination, before anything in the entry is validated. ``${row.NAME}`` may be used in any string and any
+key of the entry.
 
 A value that was inserted from a row has the location of the row, so that mistakes in the value are reported
 there."""
@@ -49,18 +49,19 @@ class ScenarioEntry(NamedTuple):
     row: Mark | None = None
     """The row from which the entry was made, if any."""
     pattern: str = ""
-    """The pattern that the ids of the scenarios from all rows match."""
+    """The pattern matched by the ids of the scenarios from all rows."""
 
 
 ReadTable: TypeAlias = Callable[[str, Mark], Table]
-"""Returns the table at a path that is written at the given mark. Raises ``AuthorError``."""
+"""A function that returns the table at a path. The mark is the location at which the path is written. Raises
+``AuthorError``."""
 AsWritten: TypeAlias = Callable[[SourceDocument], Any]
-"""Returns the value of a document. Numbers keep their spelling where a string is expected."""
+"""A function that returns the value of a document. Numbers keep their spelling where a string is expected."""
 
 
 def expand_rows(entry: ScenarioEntry, read: ReadTable, as_written: AsWritten) -> Iterator[ScenarioEntry]:
     """Expand a data-driven (parameterized) entry: yield a scenario for each row, or the entry itself if it
-    has no rows. Raises ``AuthorError``."""
+    has no rows. Raise ``AuthorError`` for mistakes in the rows, the matrix or the references to rows."""
     row_keys = {key: entry.value[key] for key in ROW_KEYS if key in entry.value}
     if not row_keys:
         _refuse_references(entry.value, entry.mark)
@@ -357,9 +358,9 @@ def _refuse_references(value: Any, mark: Mark) -> None:
 def merge_row_problems(
     found: Iterable[tuple[Problem, ScenarioEntry]], entries: Counter[Mark]
 ) -> Iterator[Problem]:
-    """Merge a problem that occurs in many rows into one. The merged problem lists the affected rows, unless
-    all rows are affected. ``entries`` contains the number of rows for each scenario, keyed by the scenario's
-    location."""
+    """Merge a problem that occurs in many rows into a single problem. The merged problem lists the affected
+    rows, unless all rows are affected. ``entries`` contains the number of rows for each scenario, keyed by
+    the scenario's location."""
     groups: dict[tuple[Mark, Problem], list[tuple[Problem, Mark]]] = {}
     for problem, entry in found:
         row = entry.row or entry.written_at
@@ -383,7 +384,7 @@ _MOST_LINES = 8
 
 class _IdBuilder:
     """Builds an id for each row. The template must refer to a column of the rows; otherwise, rows could no
-    longer be told apart after one is added. Matrix values that the template does not refer to are appended.
+    longer be told apart after a row is added. Matrix values that the template does not refer to are appended.
     """
 
     def __init__(
@@ -431,7 +432,7 @@ def case_from_row(
 ) -> LocatedValue:
     """Create a case from a row whose columns are named like the keys of a case. In CSV (``is_text``), an
     empty cell omits the key, and a cell for a key that accepts lists, mappings or numbers is parsed
-    accordingly. ``fields`` contains the type of each key. Raises ``AuthorError``."""
+    accordingly. ``fields`` contains the type of each key. Raise ``AuthorError``."""
     problems: list[Problem] = []
     cells = row.items
     if is_text:

@@ -24,7 +24,7 @@ _AT = re.compile(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 def parse_toml(data: bytes, path: str) -> SourceDocument | None:
     """Return the ``[tool.agenteval]`` section of a ``pyproject.toml``, or ``None`` if there is no such
-    section. Raises ``AuthorError`` for invalid TOML."""
+    section. Raise ``AuthorError`` for invalid TOML."""
     if len(data) > MAX_BYTES:
         raise AuthorError(Problem("the file is too large", "", Place(path)))
     try:

@@ -1,5 +1,5 @@
-"""Validates what an author wrote against the pydantic models. Every mistake is reported with its location and
-in terms that the author knows."""
+"""Validates the values that an author wrote against the pydantic models. Every mistake is reported with its
+location and in terms that the author knows."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def part_problems(
     model: type[BaseModel], value: Any, mark: Mark, at: Loc, *, is_whole: bool = True
 ) -> list[Problem]:
     """Return the mistakes in a part of a file that has its own model. ``mark`` is the mark of the file, and
-    ``at`` is the path from there to the part. Unless the part ``is_whole``, its keys are not required."""
+    ``at`` is the path of the part in the file. If ``is_whole`` is false, the keys of the part are optional.
+    """
     try:
         model.model_validate(value)
     except ValidationError as error:
@@ -112,7 +113,7 @@ def unknown_key(name: str, known: Iterable[str], mark: Mark) -> Problem:
 
 
 def known_keys(model: type[BaseModel]) -> set[str]:
-    """Return the keys that an author may write."""
+    """Return the keys that an author may use."""
     return set(model.model_fields) - set(getattr(model, "INTERNAL", ()))
 
 
@@ -286,7 +287,7 @@ def _type_at(annotation: Any, part: str | int) -> Any:
 
 
 def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
-    """Describe a mistake and how to correct it."""
+    """Describe a mistake and its correction."""
     prefix, value, context = _prefix(loc), detail["input"], detail.get("ctx", {})
     match detail["type"]:
         case "missing":

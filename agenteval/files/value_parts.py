@@ -12,7 +12,7 @@ _CONTAINERS = (Mapping, list)
 
 def iter_items(value: Any) -> Iterable[tuple[str | int, Any]]:
     """Return the items of a mapping, or the items of a list with their positions. For any other value, return
-    nothing."""
+    no items."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_DIGITS = 1_000
-"""The maximum number of digits in an integer. It is far more than JSON parsers preserve, but below the limit
-at which Python refuses to convert."""
+"""The maximum number of digits in an integer. JSON parsers preserve far fewer digits. Python refuses to
+convert integers only above a higher limit."""
 
 _PREFIX = "tag:yaml.org,2002:"
 STANDARD_TAGS = frozenset(
@@ -31,7 +31,7 @@ _NAN = frozenset((".nan", ".NaN", ".NAN"))
 
 
 def parse_scalar(text: str) -> Any:
-    """Parse a plain (unquoted) scalar according to the YAML 1.2 core schema. Raises ``ValueError`` for
+    """Parse a plain (unquoted) scalar according to the YAML 1.2 core schema. Raise ``ValueError`` for
     integers that are too long."""
     if len(text) <= _LONGEST_WORD and text in _WORDS:
         return _WORDS[text]
@@ -54,7 +54,7 @@ def _number(text: str) -> Any:
 
 
 def parse_tagged_scalar(tag: str, text: str) -> Any:
-    """Parse a scalar with a standard tag. Raises ``ValueError`` if the scalar does not match its tag."""
+    """Parse a scalar with a standard tag. Raise ``ValueError`` if the scalar does not match its tag."""
     name = tag.removeprefix(_PREFIX)
     if name in ("!", "str"):
         return text

@@ -52,7 +52,7 @@ class Mark:
 
     @property
     def by_key(self) -> dict[str, Mark]:
-        """The marks of the keys in a mapping. Empty for any other value."""
+        """The marks of the keys in a mapping, or an empty mapping for any other value."""
         return self.children if isinstance(self.children, dict) else {}
 
     @property
@@ -83,8 +83,8 @@ class Mark:
         return list((self.children or {}).items())
 
     def find(self, loc: Iterable[str | int]) -> Mark:
-        """Return the mark at ``loc``, or the mark of its nearest parent. Parts of ``loc`` that were not
-        written are skipped."""
+        """Return the mark at ``loc``, or the mark of its nearest parent. Parts of ``loc`` that do not exist
+        in the file are skipped."""
         mark = self
         for part in loc:
             mark = mark.child(part) or mark
@@ -105,7 +105,7 @@ class SourceDocument:
 def parse_yaml(data: bytes, path: str) -> SourceDocument:
     """Parse a file with a single YAML document. ``path`` is the name of the file in messages.
 
-    Raises ``AuthorError`` with the location of every mistake."""
+    Raise ``AuthorError`` with the location of every mistake."""
     text = decode(data, path)
     builder = _Builder(path)
     try:
@@ -130,8 +130,8 @@ def _events(text: str) -> Iterator[yaml.Event]:
 def _too_deep_before(error: yaml.YAMLError, text: str, path: str) -> Problem | None:
     """Find nesting deeper than ``MAX_DEPTH`` before the position at which the parser stopped.
 
-    The parser reads ahead of the events that it reports and may reject deep nesting because of its own limit
-    before it has reported any nesting. If the text is cut at the position where the parser stopped,
+    The parser reads ahead of the events that it reports. It may therefore reject deep nesting because of its
+    own limit before it has reported any nesting. If the text is cut at the position where the parser stopped,
     everything read up to that position is reported."""
     mark: Any = getattr(error, "problem_mark", None)
     depth = 0
@@ -155,7 +155,7 @@ def _place_of(event: Any, path: str) -> Place:
 
 
 def decode(data: bytes, path: str) -> str:
-    """Decode the text of an author's file. Raises ``AuthorError`` with the location if the file is not valid
+    """Decode the text of an author's file. Raise ``AuthorError`` with the location if the file is not valid
     text."""
     if len(data) > MAX_BYTES:
         raise AuthorError(
@@ -187,7 +187,7 @@ def _undecodable(data: bytes, error: UnicodeDecodeError, path: str, *, is_utf16:
 
 
 class _YamlNode:
-    """A parsed value. ``size`` and ``height`` are computed as if aliases were written out."""
+    """A parsed value. ``size`` and ``height`` are computed as if all aliases were expanded."""
 
     __slots__ = ("children", "height", "is_merge", "size", "text", "value")
 

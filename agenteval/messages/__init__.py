@@ -1,3 +1,3 @@
-"""Converts recorded or provider-specific messages to the steps of a trajectory and back.
+"""Converts recorded or provider-specific messages to the steps of a trajectory, and steps back to messages.
 
-Pure: callers read the bytes."""
+Pure: reading the bytes is left to the callers."""

@@ -16,11 +16,11 @@ from agenteval.messages.unplaced_entries import quote_json
 
 
 class ParsedTurn(NamedTuple):
-    """The content of a message list that belongs to one turn."""
+    """The part of a message list that belongs to the current turn."""
 
     steps: tuple[Step, ...]
     unplaced: tuple[str, ...]
-    """Phrases that describe the entries that no parser knows."""
+    """Descriptions of the entries that no parser recognizes."""
 
 
 def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> ParsedTurn:
@@ -28,7 +28,7 @@ def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> ParsedTurn:
 
     ``sent`` contains the turns so far, ending with the current turn. Messages known from these turns are
     history. A call that is not known from these turns is never history, wherever it occurs in the list; the
-    same applies to an entry that cannot be placed. Raises ``AgentError`` for a tool call that cannot be
+    same applies to an entry that cannot be placed. Raise ``AgentError`` for a tool call that cannot be
     parsed."""
     read = drop_repeats(to_openai_messages(messages), sent[-1].tool_calls)
     lines = [_MessageText(message["role"], _message_text(message)) for message in read]
@@ -54,8 +54,8 @@ def _steps_of(
 
 
 def _orphan_results(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
-    """Yield a phrase for each tool result whose call is neither in the messages nor known. Such a result
-    shows that a call was made."""
+    """Yield a phrase for each tool result whose call is neither in the messages nor known from elsewhere.
+    Such a result shows that a call was made."""
     ids = {call.id for turn in sent for call in turn.tool_calls}
     waiting = 0
     for message in read:
@@ -118,7 +118,7 @@ def _message_text(message: Message) -> str:
 
 
 class _History:
-    """Decides which calls before the current turn are already known from earlier turns.
+    """Identifies the calls before the current turn that are already known from earlier turns.
 
     A call is history only if it comes after a user message or before an answer of an earlier turn; any other
     call is new. If the user's message of this turn was not found (``is_sure`` is false), user messages of
@@ -169,7 +169,8 @@ def _without_history(
 def _drop_echoed_calls(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ...]:
     """Yield the steps without the calls of this turn that agenteval has already answered.
 
-    Calls are matched by id, then by tool and arguments. The agent may have changed their results."""
+    Calls are matched by id, then by tool and arguments. Results are not compared, because the agent may have
+    changed them."""
     known = [call for step in sent for call in step.tool_calls]
     listed = [call for step in steps for call in step.tool_calls if not call.attempted]
     echoes = {id(listed[at]) for at in match_pairs(listed, known, _has_id_of, _is_same)}

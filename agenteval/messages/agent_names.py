@@ -3,8 +3,8 @@
 Only names stated in the message itself count; agent names are never guessed. Known fields are ``name`` in
 OpenAI's assistant messages (where LangChain and LangGraph put the agent's name), ``agent``, as a string or an
 object with a ``name`` (items of the Agents SDK), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and
-``author`` (Google's ADK). A graph node is a step of a program, not an agent, so ``langgraph_node`` is not
-read."""
+``author`` (Google's ADK). A graph node is a step of a program, not an agent, so ``langgraph_node`` is
+ignored."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def assign_agent(step: Step, agent: str) -> Step:
 
 
 def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Apply multi-agent handoffs: return the steps of one turn with the target of a handoff as the agent of
-    later steps that name no agent.
+    """Apply multi-agent handoffs: in the steps of one turn, set the target of a handoff as the agent of each
+    later step that names no agent.
 
     OpenAI's Agents SDK reports handoffs only in its ``transfer_to_…`` tools, which return ``{"assistant":
     NAME}`` (``Handoff.get_transfer_message``). The agent before the handoff remains unknown."""
@@ -88,8 +88,8 @@ def apply_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
 def drop_silent_steps(steps: Sequence[Step]) -> list[Step]:
     """Return the steps, excluding the steps of agents that only performed a handoff.
 
-    In such a step, a named agent neither wrote nor called anything before another agent took over, so the
-    step is not a reply. The step of the agent that took over lists the earlier agent in ``handed_by``."""
+    In such a step, a named agent produced neither text nor calls before another agent took over, so the step
+    is not a reply. The step of the agent that took over lists the earlier agent in ``handed_by``."""
     kept: list[Step] = []
     silent: list[Step] = []
     for step, after in zip_longest(steps, steps[1:]):
@@ -110,7 +110,7 @@ def _calls_of(steps: Iterable[Step]) -> Iterable[ToolCall]:
 
 
 def _handoff_target(call: ToolCall) -> str:
-    """Return the agent to which a call handed the conversation, or an empty string if the call is not a
+    """Return the agent to which a call handed over the conversation, or an empty string if the call is not a
     handoff."""
     if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
         return ""

@@ -48,7 +48,7 @@ def parse_agent_answer(
     """Parse a single message as an agent's answer.
 
     A message in another library's format, or with additional content besides an answer and its calls, is kept
-    unchanged and parsed later together with the whole conversation. Raises ``UnreadableResponseError`` if the
+    unchanged and parsed later together with the whole conversation. Raise ``UnreadableResponseError`` if the
     message was cut off, and ``AgentError`` for a call in a known form that cannot be parsed."""
     require_complete(message, *around, remedy=remedy)
     single, is_plain, unplaced = foreign.parse_reply_message(message)
@@ -62,9 +62,9 @@ def parse_agent_answer(
 
 
 def unplaced_in_completion(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
-    """Return phrases that describe the fields next to a completion's message that could not be placed.
+    """Return descriptions of the fields next to a completion's message that could not be placed.
 
-    ``read`` lists the keys that are read elsewhere."""
+    ``read`` lists the keys that are parsed elsewhere."""
     unread = {key: value for key, value in completion.items() if key not in read}
     return tuple(each.phrase for each in unread_in_response(unread))
 
@@ -72,7 +72,7 @@ def unplaced_in_completion(completion: Mapping[str, Any], *read: str) -> tuple[s
 def parse_choice(choice: Mapping[str, Any], *, remedy: str = TOKEN_LIMIT_REMEDY) -> Any:
     """Return the message from a completion's choice, or ``None`` if the choice has no message.
 
-    Raises ``UnreadableResponseError`` if the choice contains an error instead of a message, or if the message
+    Raise ``UnreadableResponseError`` if the choice contains an error instead of a message, or if the message
     was cut off."""
     if error := choice.get("error"):
         raise UnreadableResponseError(HOLDS_ERROR, json.dumps(error, default=str), error=error)
@@ -86,8 +86,8 @@ def parse_agent_answers(
 ) -> list[Message]:
     """Parse the messages of a turn. The agent's last message is its answer.
 
-    Raises ``UnreadableResponseError`` if the answer was cut off, and ``AgentError`` for an element that is
-    not a message."""
+    Raise ``UnreadableResponseError`` if the answer was cut off, and ``AgentError`` for an element that is not
+    a message."""
     require_complete(last_assistant_message(listed), *around, remedy=remedy)
     return foreign.parse_entries(listed)
 
@@ -98,7 +98,7 @@ def parse_agent_answers(
 def parse_reply(value: Any) -> ReadReply:
     """Parse the return value of an agent that is a Python function, in any of the documented forms.
 
-    Raises ``AgentError`` for any other value and for an incomplete answer, and ``InfrastructureError`` for a
+    Raise ``AgentError`` for any other value and for an incomplete answer, and ``InfrastructureError`` for a
     provider's error that is not the agent's fault, such as a rate limit (HTTP 429)."""
     try:
         return _parse_reply(value)
@@ -112,8 +112,8 @@ def parse_reply(value: Any) -> ReadReply:
 
 
 def read_or_none(read: Callable[[], ReadReply]) -> ReadReply | None:
-    """Return the part of an answer that ``read`` finds next to or before an error, or ``None`` if it cannot
-    be parsed."""
+    """Return the part of an answer that ``read`` finds next to or before an error, or ``None`` if that part
+    cannot be parsed."""
     try:
         return read()
     except AgentError:
@@ -188,10 +188,10 @@ def _read_agent_reply(reply: AgentReply) -> ReadReply:
 
 
 def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
-    """Return the messages from a reply that contains nothing else.
+    """Return the messages in a reply that consists only of messages.
 
-    Raises ``AgentError`` if none of the messages is known, because the answer is then unknown, which is not
-    the same as empty."""
+    Raise ``AgentError`` if none of the messages is recognized. In that case, the answer is unknown, which is
+    not the same as empty."""
     if phrase := foreign.describe_unread_list(messages):
         what = f"none of the {len(messages)} messages that the agent returned could be read ({phrase})"
         known = "OpenAI, Anthropic, Google, LangChain, pydantic-ai or ADK"
@@ -202,9 +202,7 @@ def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _merge_messages(messages: Sequence[Message], added: Sequence[Message]) -> Sequence[Message]:
-    """Merge two message lists.
-
-    A list that is given twice, or whose last messages are repeated, counts once."""
+    """Append ``added`` to ``messages``, unless ``messages`` already ends with ``added``."""
     return messages if not added or list(added) == list(messages[-len(added) :]) else [*messages, *added]
 
 

@@ -22,7 +22,7 @@ from agenteval.messages.unplaced_entries import ADDITIONAL_KWARGS, Unplaced, unp
 BARE_CALL_KEYS = frozenset(("id", "type", "function", "index"))
 """The keys of a call that has no additional fields."""
 OnWarning: TypeAlias = Callable[[str], None]
-"""A callback that receives one sentence about data that was not read as recorded."""
+"""A callback that receives a one-sentence warning about data that was changed or omitted during parsing."""
 _TEXT_INPUT_KINDS = ("custom", "custom_tool_call")
 _PROVIDER_KINDS = ("server_tool_use", "mcp_tool_use", APPROVAL_REQUEST)
 _NOT_EXECUTED_STATES = ("approval-requested", "output-denied")
@@ -35,9 +35,9 @@ class ParsedCall(NamedTuple):
 
     name: str
     args: dict[str, Any] | None
-    """The arguments, or ``None`` if they are unknown. In that case, either ``raw_args`` contains a text that
-    is not a JSON object, or ``raw_args`` is also ``None`` because the arguments are in a place that is not
-    read."""
+    """The arguments, or ``None`` if they are unknown. In that case, either ``raw_args`` contains a string
+    that is not a JSON object, or ``raw_args`` is also ``None`` because the arguments are in a place that is
+    not supported."""
     raw_args: str | None
     """The text of the arguments, if it could not be parsed strictly."""
     id: str
@@ -63,8 +63,8 @@ CALL_KEYS = frozenset((*_CALL_LIST_KEYS, _INVALID_CALLS_KEY, *_LEGACY_CALL_KEYS)
 
 
 def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
-    """Collect the raw tool calls outside a message's content. A call that occurs in several places counts
-    once."""
+    """Collect the raw tool calls outside a message's content. A call that occurs in several places is
+    collected once."""
     additional = object_at(message, ADDITIONAL_KWARGS)
     candidates = (
         *map(message.get, _CALL_LIST_KEYS),
@@ -99,11 +99,11 @@ def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
 
 
 class ReadCallIndex:
-    """An index of the calls that were read, for recognizing copies of these calls elsewhere.
+    """An index of the parsed calls, used to recognize copies of these calls elsewhere.
 
     A copy has the same tool and id, or otherwise the same tool and arguments. ``other_turns`` contains calls
-    of other turns, which are identified only by their ids. ``ids`` contains the ids of everything else that
-    was read, for entries that have only an id."""
+    of other turns, which are identified only by their ids. ``ids`` contains the ids of all other parsed
+    content, to match entries that have only an id."""
 
     def __init__(
         self, calls: Iterable[ParsedCall], other_turns: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
@@ -173,15 +173,15 @@ def _is_attempt(raw: Mapping[str, Any]) -> bool:
 
 
 def _is_approved(raw: Mapping[str, Any]) -> bool:
-    """Check whether the call itself, or agenteval's mark, records that it was approved."""
+    """Check whether the call itself, or agenteval's mark, records an approval."""
     return raw.get(APPROVED) is True or object_at(raw, "approval").get("approved") is True
 
 
 def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unplaced]:
-    """Yield the fields of a call that were not read.
+    """Yield the fields of a call that were not parsed.
 
-    If a call has no arguments, an object next to the call is assumed to contain them: the call is known, but
-    its arguments are not."""
+    If a call has no arguments, an object next to the call is assumed to contain the arguments. The call is
+    then known, but its arguments are not."""
     is_known = call.args is not None or call.raw_args is not None
     argument_keys = () if is_known else _possible_argument_keys(raw)
     yield from unplaced_fields(
@@ -230,7 +230,7 @@ CALL_FIELDS = frozenset((
     "toolOutput", "observation", "error", "errorText", "state", "approval", "schema", "status",
     "toolMetadata",
 ))  # fmt: skip
-"""The known fields of a call, including fields that are not read."""
+"""The known fields of a call, including fields that are ignored."""
 
 
 _FINAL_ANSWER_TOOLS = frozenset(("final_answer", "Finish"))
@@ -258,7 +258,7 @@ def parse_provider_call(item: Mapping[str, Any]) -> tuple[ParsedCall, tuple[Any,
     """Parse a provider-executed call (such as a web search or an MCP server call) that is a single item
     together with its result.
 
-    The second value of the returned pair contains the result and a flag that is true for an error, or is
+    Return the call as the first value. The second value is a pair of the result and an error flag, or
     ``None`` if there is no result."""
     name = first_text(item, "name") or first_text(item, "type").removesuffix("_call")
     identity = str(first_nonempty(("call_id", "id"), item) or "")

@@ -112,7 +112,7 @@ def text_of(content: Any) -> str | None:
 def parse_tool_result(content: Any) -> Any:
     """Return the value in a tool message's content: its text, or any other value as JSON.
 
-    Agents that run their own tools put the returned value there."""
+    Agents that run their own tools store the returned value in the content."""
     if content is None or isinstance(content, str) or _are_parts(content):
         return text_of(content)
     try:
@@ -122,7 +122,7 @@ def parse_tool_result(content: Any) -> Any:
 
 
 def _are_parts(content: Any) -> bool:
-    """Check whether the content is a list of parts, as servers write it, rather than a list that a tool
+    """Check whether the content is a list of content parts from a server, rather than a list that a tool
     returned."""
     if not isinstance(content, list | tuple):
         return False
@@ -295,7 +295,7 @@ def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
     """Convert ``value`` to JSON-serializable data.
 
     Models and dataclasses become objects, and sets become lists. ``text_of`` converts all other values, such
-    as dates, or raises ``TypeError``. Raises ``ValueError`` for values that JSON cannot represent: NaN,
+    as dates, or raises ``TypeError``. Raise ``ValueError`` for values that JSON cannot represent: NaN,
     unusual keys, and infinite or very deep nesting."""
     default = partial(_json_default, text_of=text_of)
     try:
@@ -351,7 +351,7 @@ def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
 
 
 def require_tool_name(name: Any, call: Callable[[], str]) -> str:
-    """Return the name of the called tool. Raises ``AgentError`` for a ``call`` without a name."""
+    """Return the name of the called tool. Raise ``AgentError`` for a ``call`` without a name."""
     if not isinstance(name, str) or not name.strip():
         raise AgentError(f"a tool call without a name: {call()[:200]}", kind="protocol")
     return name
@@ -359,7 +359,7 @@ def require_tool_name(name: Any, call: Callable[[], str]) -> str:
 
 OPENAI_ARGUMENT_KEYS = ("arguments", "args", "input")
 """Keys for the arguments in a call that has OpenAI's format or a flat format. The first key that is present
-counts."""
+is used."""
 ARGUMENTS_UNKNOWN = "arguments_unknown"
 """Agenteval's mark for a call whose arguments are unknown."""
 ATTEMPTED = "attempted"
@@ -403,7 +403,7 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
 
 
 def validate_tool_calls(raw: Any) -> tuple[Any, ...]:
-    """Return the raw tool calls in a message. Raises ``AgentError`` if they are not a list."""
+    """Return the raw tool calls in a message. Raise ``AgentError`` if they are not a list."""
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):

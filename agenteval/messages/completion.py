@@ -17,8 +17,8 @@ from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, is_signal
 class UnreadableResponseError(Exception):  # callers that know the endpoint raise AgentError
     """Raised for a reply that is not a chat completion.
 
-    ``what`` completes the phrase "the reply …". ``evidence`` is the server's original text, for quoting.
-    ``error`` is the error that a stream reported, if any."""
+    ``what`` completes the phrase "the reply …". ``evidence`` is the server's original text, to be quoted in
+    messages. ``error`` is the error that a stream reported, if any."""
 
     def __init__(self, what: str, evidence: str = "", *, error: Any = None) -> None:
         super().__init__(what)
@@ -28,7 +28,7 @@ class UnreadableResponseError(Exception):  # callers that know the endpoint rais
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """Return the JSON object in ``text``. Raises ``UnreadableResponseError`` if the text is not a JSON
+    """Return the JSON object in ``text``. Raise ``UnreadableResponseError`` if the text is not such an
     object."""
     try:
         value = json.loads(text, object_pairs_hook=chat.keep_duplicate_keys)
@@ -48,7 +48,7 @@ def describe_non_json(text: str) -> str:
 def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
     """Assemble a chat completion from the payloads of a stream (server-sent events, SSE).
 
-    Raises ``UnreadableResponseError`` for a payload that is not an object, for an error in the stream, for a
+    Raise ``UnreadableResponseError`` for a payload that is not an object, for an error in the stream, for a
     stream that ends with neither a ``finish_reason`` nor ``[DONE]``, and for a stream that ends without a
     ``finish_reason`` after content that looks like an error."""
     completion = _CompletionBuilder()
@@ -90,9 +90,10 @@ _KIND_KEYS = ("type", "event", "status", "role")
 
 
 def _looks_like_error(chunk: Mapping[str, Any]) -> bool:
-    """Check whether a chunk is not part of an answer, but a status or text about a failure.
+    """Check whether a chunk is a status or text about a failure instead of a part of an answer.
 
-    A message by itself is an error unless a different field states the type of the event."""
+    A chunk that contains only a message is an error, unless a different field states the type of the event.
+    """
     if "choices" in chunk or chunk.get("type") == "error":
         return "choices" not in chunk
     codes = [code for name in _CODE_KEYS if isinstance(code := chunk.get(name), int)]
@@ -218,8 +219,8 @@ def _present_fields(
 class _ToolCallBuilder:
     """Builds one tool call from its pieces.
 
-    The id is sent once. The name is sent in pieces, or complete in each piece. The arguments are sent as
-    pieces of text or, contrary to the standard, as an object."""
+    The id is sent once. The name is sent in pieces, or repeated in full in each piece. The arguments are sent
+    as pieces of text or, contrary to the standard, as an object."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -280,9 +281,9 @@ class ToolCallAssembler:
         """Return the call to which the piece belongs, or ``None`` if the piece starts a new call.
 
         A piece belongs to the call with the same index and id, or otherwise to the last call with that index.
-        A piece without an index belongs to the last call. Some servers give each call the index 0; there, a
-        new id together with a name starts a new call. Some servers send neither an index nor an id; there, a
-        name after complete arguments starts a new call."""
+        A piece without an index belongs to the last call. If a server gives each call the index 0, a new id
+        together with a name starts a new call. If a server sends neither an index nor an id, a name after
+        complete arguments starts a new call."""
         call_id, name = str(piece.get("id") or ""), object_at(piece, "function").get("name")
         if call_id and (known := self._by_id.get((index, call_id))):
             return known

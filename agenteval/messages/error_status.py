@@ -1,8 +1,8 @@
 """Finds the HTTP status that corresponds to an error inside a reply. Pure.
 
 Providers and gateways may report a failure inside a reply with status 200: a stream sends its status before
-it fails, and a gateway forwards what it received. Such an error is assigned the status that corresponds to
-its code or type. Its message is prose and is not parsed."""
+it fails, and a gateway forwards the reply that it received. Such an error is assigned the status that
+corresponds to its code or type. The error message is prose and is not parsed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ACCESS_DENIED_STATUSES = frozenset((401, 403))
 _STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
 _INNER_KEYS = ("error", "response")
 _ANSWER_KEYS = ("choices", "output", "content", "candidates", "messages", "message", "result")
-"""Keys that contain the answer in a reply. A message must be an object, because a string at that key
-describes an error."""
+"""Keys that contain the answer in a reply. The value of ``message`` must be an object, because a string at
+that key describes an error."""
 _STATUSES: Mapping[str, int] = {
     # OpenAI: platform.openai.com/docs/guides/error-codes, and the codes of failed responses
     **dict.fromkeys(("rate_limit_exceeded", "insufficient_quota"), 429),
@@ -63,8 +63,8 @@ _STATUSES: Mapping[str, int] = {
 
 
 _ERROR_MARKERS = ("error", '"code"', '"status', '"__type"')
-"""Substrings, at least one of which occurs in any text with an error. Most replies contain none and need not
-be parsed to look for an error."""
+"""Substrings, at least one of which occurs in any text that contains an error. Most replies contain none of
+these substrings and therefore need not be parsed."""
 
 
 def find_error_status(error: Any) -> int | None:

@@ -90,7 +90,7 @@ ARGUMENT_KEYS = (
     "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
     "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
 )  # fmt: skip
-"""Keys for the arguments in a call. The first key that is present counts."""
+"""Keys for the arguments in a call. The first key that is present is used."""
 TOOL_NAME_KEYS = (
     "name", "toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name", "action",
 )  # fmt: skip
@@ -153,8 +153,8 @@ def calls_in(
 ) -> tuple[Any, ...]:
     """Return the tool calls found anywhere in a value.
 
-    Calls inside other calls are omitted, as are calls below the keys ``without``. A value with too many
-    elements is not searched, but counts as one call."""
+    Calls inside other calls are omitted, as are calls below the keys in ``without``. A value with too many
+    elements is itself returned as one call."""
     found: list[Any] = []
     level, seen = [value], set()
     for _ in range(_MAX_VALUES):
@@ -178,7 +178,7 @@ def _has_tool_name(value: Mapping[str, Any]) -> bool:
 
 
 def _is_declaration(value: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
-    """Check whether a tool is declared or chosen rather than called: the object has a schema instead of
+    """Check whether a tool is declared or chosen rather than called. The object then has a schema instead of
     arguments.
 
     A call in this format always has an id."""
@@ -229,7 +229,7 @@ def holds_objects(value: Any) -> bool:
 
 
 def is_collection(value: Any) -> bool:
-    """Check whether a value is a list, tuple or set. A named tuple is not a collection in this sense."""
+    """Check whether a value is a list, tuple or set. A named tuple does not count as a collection."""
     return isinstance(value, list | tuple | set | frozenset) and not hasattr(value, "_asdict")
 
 
@@ -255,8 +255,8 @@ _MESSAGE_START = re.compile(
     r"\s*:|(?:parts|tool_calls|toolCalls|function_call|functionCall|toolUse|contents|choices|candidates|messages?"
     r"|output)[\"']\s*:\s*[\[{])"
 )
-"""The beginning of messages in JSON or Python notation: a key of a message, possibly preceded by plain
-values."""
+"""Matches the beginning of messages in JSON or Python notation: a key of a message, possibly preceded by
+plain values."""
 
 
 def is_broken_message(text: str) -> bool:
@@ -413,7 +413,7 @@ JUDGMENTS = FieldShape(
 )
 """The shape of assessments of an entry or a record that were made later or by a different program."""
 TEXT_OBJECT = FieldShape(frozenset(("value", "text")), frozenset(("annotations", "text")), frozenset())
-"""The shape of a part's text that is an object, as in the Assistants API."""
+"""The shape of an object that contains the text of a text part, as in the Assistants API."""
 DEFINITIONS = FieldShape(
     frozenset(
         ("description", "type", "server_label", "function", "parameters", "input_schema", "inputSchema")
@@ -431,7 +431,7 @@ TEXTS = FieldShape(
     frozenset(("role", "content", "reasoning_content", "HTTPHeaders", "RequestId")),
     frozenset(("HTTPHeaders",)),
 )
-"""The shape of named texts, such as the headers of a response or a delta."""
+"""The shape of named texts, such as response headers or the texts in a delta."""
 
 # ── fields ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -35,8 +35,8 @@ def find_truncation(answer: Any, *around: Any) -> Truncation | None:
     """Return the reason why a message was cut off (truncated), even if a part of the message was received.
     Return ``None`` if the message is complete.
 
-    ``around`` contains the objects that enclose the message. All of these are mappings or objects with
-    attributes. A refusal is a complete answer."""
+    ``around`` contains the objects that enclose the message. The message and these objects are mappings or
+    objects with attributes. A refusal is a complete answer."""
     for holder in (answer, *around):
         for part in (holder, _field(holder, "response_metadata")):
             for key in FINISH_REASON_KEYS:
@@ -66,7 +66,7 @@ def find_refusal(message: Any) -> str | None:
     """Return the refusal in a field of the message or in a part of its content, or ``None`` if there is no
     refusal.
 
-    A refusal is the agent's answer."""
+    A refusal counts as the agent's answer."""
     parts = [part for part in list_of(_field(message, "content")) if isinstance(part, Mapping)]
     refusals = (_field(part, "refusal") for part in (message, *parts))
     return next((text for text in refusals if isinstance(text, str) and text), None)
@@ -88,8 +88,8 @@ def _truncation_for(answer: Any, key: str, end: Any) -> Truncation | None:
 
 
 def _normalize_reason(end: Any) -> str:
-    """Normalize a finish reason: lower case, no class name, and underscores. Return an empty string if the
-    reason is not a string.
+    """Normalize a finish reason to lower case with underscores and without a class name. Return an empty
+    string if the reason is not a string.
 
     ``FinishReason.MAX_TOKENS`` and ``max-tokens`` both become ``max_tokens``."""
     word = getattr(end, "value", end)

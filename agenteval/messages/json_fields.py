@@ -1,7 +1,7 @@
 """Reads fields from JSON objects of unknown origin. If a value is missing or has an unexpected type, an empty
 value is returned. Pure.
 
-With these lookups, a parser only has to specify the keys that it reads, and their order."""
+With these lookups, a parser only has to list the keys in order of preference."""
 
 from __future__ import annotations
 

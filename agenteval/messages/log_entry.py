@@ -1,5 +1,4 @@
-"""Defines the entries of a log: records with their location, and records that could not be read, with the
-reason."""
+"""Defines the entries of a log: records with their location, and unreadable records with the reason."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ class Record(NamedTuple):
     where: str
     """The location in the log, as ``file:line``."""
     logged: Any = MISSING
-    """The logged value from which an importer created this record. ``MISSING`` if no importer converted the
-    value, or if the record was created from several lines."""
+    """The logged value from which an importer created this record. The field is ``MISSING`` if no importer
+    converted the value, or if the record was created from several lines."""
     outcome: Any = MISSING
     """The outcome that the importer reported."""
     notes: tuple[str, ...] = ()

@@ -47,8 +47,8 @@ _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", 
 def as_message(value: Any) -> Message:
     """Convert a mapping or a library's message object to a message that is a mapping.
 
-    Objects are converted by pydantic's ``model_dump`` or from their attributes. The role is converted to
-    OpenAI's if it is known. Raises ``AgentError`` for any other value."""
+    Objects are converted by pydantic's ``model_dump`` or from their attributes. A known role is converted to
+    the corresponding OpenAI role. Raise ``AgentError`` for any other value."""
     message = _message_fields(value)
     if role := _role_of(message):
         message["role"] = role
@@ -81,7 +81,7 @@ def is_like_message(value: Any) -> bool:
 
 
 def message_remedy(value: Any) -> str:
-    """Describe what is accepted as a message, and what to return instead of ``value``."""
+    """Describe the accepted forms of a message, and suggest a form to return instead of ``value``."""
     accepted = "expected a mapping or an object with role and content (or tool_calls) as its fields"
     if is_like_message(value):
         return (
@@ -123,7 +123,7 @@ def as_entry(value: Any) -> Message:
     """Convert an element of a message list to a message.
 
     Unknown fields in an element without a role may record actions of the agent. They are moved into a single
-    object, because a plain value in such a field does not prove that no call is reported."""
+    object, because even a plain value in such a field may report a call."""
     message = as_message(value)
     is_named = isinstance(value, Mapping) and (value.get("role") or value.get("type"))
     if is_named or not isinstance(value, Mapping) or "role" not in message:
@@ -180,7 +180,7 @@ def to_openai_messages(messages: Iterable[Any]) -> list[Message]:
     """Convert messages from other libraries (LangChain, Anthropic, Google and others) to OpenAI's format.
 
     Anything that could not be placed becomes a message with the role ``UNPLACED`` and a phrase as its
-    content. Raises ``AgentError`` for a call in a known form that cannot be parsed."""
+    content. Raise ``AgentError`` for a call in a known form that cannot be parsed."""
     inspected = [_inspect_message(message) for message in _drop_repeated_usage(map(as_entry, messages))]
     read: list[Message] = []
     for is_foreign, some in groupby(inspected, key=lambda look: look.is_foreign):
@@ -240,7 +240,7 @@ def unplaced_phrases(messages: Iterable[Message]) -> tuple[str, ...]:
 
 
 def _drop_repeated_usage(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield the messages. A token usage is dropped if it repeats the usage of the preceding message."""
+    """Yield the messages, dropping each token usage that repeats the usage of the preceding message."""
     usages = UsageDeduplicator()
     for message in messages:
         role = message.get("role")
@@ -260,10 +260,10 @@ class ReplyMessage(NamedTuple):
 
 
 def parse_reply_message(value: Any) -> ReplyMessage:
-    """Parse the only message in a reply. In such a message, an unknown role or type is treated as the
-    agent's.
+    """Parse the only message in a reply. An unknown role or type in such a message is treated as the agent's
+    role or type.
 
-    Raises ``AgentError`` for a call in a known form that cannot be parsed, and for a value that is not a
+    Raise ``AgentError`` for a call in a known form that cannot be parsed, and for a value that is not a
     message."""
     message = as_message(value)
     if message.get("role") not in _OPENAI_ROLES and all(
@@ -283,10 +283,10 @@ class _InspectedMessage(NamedTuple):
 
     message: Message
     is_foreign: bool
-    """True if the parser for recorded messages must read the message; false if the message consists only of
-    OpenAI's fields."""
+    """True if the message must be parsed by the parser for recorded messages; false if the message consists
+    only of OpenAI's fields."""
     unplaced: Sequence[Unplaced] = ()
-    """The content that could not be placed in a message that is not foreign."""
+    """The content that could not be placed, if the message is not foreign."""
 
 
 def _inspect_message(message: Message) -> _InspectedMessage:
@@ -308,8 +308,8 @@ def _require_calls(message: Message) -> None:
 
 
 def _is_openai_message(message: Message, parsed: Sequence[ParsedMessage]) -> bool:
-    """Check whether a message consists only of OpenAI's fields. The parsers of those fields report errors in
-    them."""
+    """Check whether a message consists only of OpenAI's fields. Errors in these fields are reported by their
+    parsers."""
     role, content = message.get("role"), message.get("content")
     if role not in _OPENAI_ROLES or message.get("parts"):
         return False
@@ -341,7 +341,8 @@ def _is_openai_part(part: Any) -> bool:
 
 
 def _is_openai_call(raw: Any) -> bool:
-    """Check whether a call is in OpenAI's format, or is broken in a way that OpenAI's parser reports."""
+    """Check whether a call is in OpenAI's format, or contains a mistake that the parser for OpenAI's format
+    reports."""
     if not isinstance(raw, Mapping):
         return True
     function = raw.get("function")
@@ -355,7 +356,7 @@ def _is_openai_call(raw: Any) -> bool:
 def as_call(raw: Any) -> Any:
     """Convert a call that is about to be executed to OpenAI's format, if it has a different known format.
 
-    Raises ``AgentError`` if the arguments of the call are unknown."""
+    Raise ``AgentError`` if the arguments of the call are unknown."""
     if _is_openai_call(raw):
         return raw
     call = parse_raw_call(_to_json_message(raw))

@@ -1,8 +1,8 @@
 """Parses recorded messages in all known formats into texts, calls and results.
 
 The known formats are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, and
-LangChain's messages. Unknown content becomes unplaced (``agenteval.messages.unplaced_entries``); nothing is
-guessed."""
+LangChain's messages. Unknown content is marked as unplaced (``agenteval.messages.unplaced_entries``); the
+parser never guesses."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -
     """Parse recorded messages (from OpenAI, Anthropic, Google, LangChain and others) into texts, calls and
     results, in order.
 
-    The token usage of a message with several parts counts once, and repetitions of content that was already
-    read are dropped."""
+    The token usage of a message with several parts is counted once, and repetitions of content that was
+    already parsed are dropped."""
     messages = list(messages)
     each_alone = ((message, parsed) for message in messages for parsed in _parse_message(message, warn))
     parsed = list(_drop_repeated_usage(_drop_repeated_results(each_alone)))
@@ -78,7 +78,8 @@ def parse_messages(messages: Iterable[Any], warn: OnWarning = _ignore_warning) -
 def _drop_repeated_results(
     parsed: Iterable[tuple[Any, ParsedMessage]],
 ) -> Iterator[tuple[Any, ParsedMessage]]:
-    """Yield the messages, excluding a separate result message if the result was already next to its call."""
+    """Yield the messages, excluding each separate result message that repeats a result recorded next to its
+    call."""
     inline_ids: set[str] = set()
     for message, each in parsed:
         if inline_ids and each.calls:
@@ -116,9 +117,9 @@ def _drop_approved_requests(parsed: list[ParsedMessage], messages: list[Any]) ->
 
 
 def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) -> list[ParsedMessage]:
-    """Return the messages, excluding unplaced messages whose calls were read elsewhere.
+    """Return the messages, excluding unplaced messages whose calls were parsed elsewhere.
 
-    A call was read elsewhere if its id occurs in any turn, or if the call occurs in the same turn."""
+    A call was parsed elsewhere if its id occurs in any turn, or if the call occurs in the same turn."""
     if not any(each.role == UNPLACED and each.value.calls for each in parsed):
         return parsed
     ids = [each.get("id") for each in objects_of(messages) if each.get("type") != _REFERENCE_KIND]
@@ -136,7 +137,7 @@ def _drop_repeated_unplaced(parsed: list[ParsedMessage], messages: list[Any]) ->
 
 
 def is_already_read(unplaced: Unplaced, read: ReadCallIndex) -> bool:
-    """Check whether all calls that unplaced content may contain were read elsewhere."""
+    """Check whether all calls that unplaced content may contain were parsed elsewhere."""
     return bool(unplaced.calls) and all(map(read.contains, unplaced.calls))
 
 
@@ -315,8 +316,8 @@ def _join_calls(role: Role, parsed: list[ParsedMessage], called: list[ParsedMess
 def _with_calls(parsed: list[ParsedMessage], called: list[ParsedMessage]) -> list[ParsedMessage]:
     """Return the parsed content together with the calls next to it.
 
-    If the results are also next to the calls, the text is based on all of these results and therefore comes
-    after them."""
+    If the results are also next to the calls, the text is based on all of these results and is therefore
+    placed after them."""
     if not called:
         return parsed
     if len(called) > 1:
@@ -329,7 +330,7 @@ def _with_calls(parsed: list[ParsedMessage], called: list[ParsedMessage]) -> lis
 
 
 def _unread_fields(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """Yield the fields of a message that were not read. ``key`` is the key of the message's content."""
+    """Yield the fields of a message that were not parsed. ``key`` is the key of the message's content."""
     read = {key, *CONTENT_KEYS, "role", "type"}
     if role == "assistant":
         # LangChain also keeps the pieces of the calls.
@@ -343,7 +344,7 @@ _CHUNKS_KEY = "tool_call_chunks"
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """Yield the content at alternative content keys of a message, unless it repeats the main content."""
+    """Yield the content under alternative content keys of a message, unless it repeats the main content."""
     for other in CONTENT_KEYS:
         content = message.get(other)
         if other == key or isinstance(content, str) or not content or content == message.get(key):

@@ -1,7 +1,8 @@
 """Derives the tool calls, results and token usage of one turn from its recorded model requests. Pure.
 
-The calls are the tool calls that a model requested; the result of a call is the result that a later request
-sends. Text from the models is not an answer to the user, because the agent itself returns its answer."""
+The calls are the tool calls that a model requested. The result of a call is taken from the later request that
+sends the result to the model. Text from the models is not an answer to the user, because the agent itself
+returns its answer."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class ModelToolCall(NamedTuple):
     call: Message
     """The call in OpenAI's format. It always has an id."""
     result: Message | None
-    """The tool message with the result that a later request sent."""
+    """The tool message with the result, taken from a later request."""
     framework: str = ""
     """The instrumented (hooked) framework that sent the request, or an empty string for a plain agent loop.
     """
@@ -74,8 +75,7 @@ class ModelTurn:
     unreadable: tuple[str, ...] = ()
     """Descriptions of the data that could not be parsed."""
     offered_tools: bool = False
-    """True if at least one request that was answered, and whose answer the agent read, offered tools to its
-    model."""
+    """True if at least one request offered tools to its model and received an answer that the agent read."""
     forked: tuple[str, ...] = ()
     """Reports about forked processes, whose requests are not recorded."""
 
@@ -86,17 +86,17 @@ class KnownCalls(NamedTuple):
     scenario_calls: Sequence[RequestedCall] = ()
     """Calls that reached the scenario."""
     intercepted_tools: Collection[str] = ()
-    """Tools that are intercepted when they run (monkeypatching). A call to such a tool that did not arrive
-    there was rejected earlier."""
+    """Tools that are intercepted when they run (monkeypatching). A requested call to such a tool that was not
+    intercepted was rejected before the tool ran."""
     scenario_tools: Collection[str] = ()
-    """The tools that the scenario names."""
+    """The tools named in the scenario."""
     all_scenario_calls: Sequence[RequestedCall] = ()
     """All calls that reached the scenario, including calls that were reported elsewhere."""
     has_intercepted_tools: bool = False
-    """True if calls of a framework's tools are intercepted when the tools run."""
+    """True if calls to a framework's tools are intercepted when the tools run."""
     is_framework_object: bool = False
-    """True if the agent is an object of a framework. In this case, the adapter lists the agent's calls and
-    reports content that it could not place."""
+    """True if the agent is a framework object. In this case, the adapter lists the agent's calls and reports
+    content that it could not place."""
 
 
 def parse_model_turn(exchanges: Sequence[Mapping[str, Any]]) -> ModelTurn:
@@ -148,8 +148,8 @@ def _error_text(error: Exception) -> str:
 def _refetched_places(
     exchanges: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]
 ) -> set[int]:
-    """Return the positions of responses that were fetched again later, as identified by their ids, because
-    such a response counts once."""
+    """Return the positions of responses that were fetched again later. Such a response, which is identified
+    by its id, is counted only once."""
     last = {
         response["id"]: at
         for at, (each, response) in enumerate(zip(exchanges, responses, strict=True))
@@ -164,7 +164,7 @@ def _refetched_places(
 def merge_model_calls(reply: ReadReply, turn: ModelTurn, known: KnownCalls) -> ReadReply:
     """Merge the tool calls that the agent's models requested into the agent's reply.
 
-    A call counts once, even if the reply also contains it or the call reached the scenario."""
+    A call is counted once, even if it is also in the reply or reached the scenario."""
     reply_calls = [
         *chat.validate_tool_calls(reply.tool_calls),
         *(call for m in reply.messages for call in _calls_of(m)),
@@ -203,8 +203,8 @@ def _unmatched_messages(
 ) -> Iterator[Message]:
     """Yield messages for the calls that have no match.
 
-    ``lists_calls`` means that the agent lists its own calls, and that calls that reached the scenario are
-    recorded anyway."""
+    ``lists_calls`` means that the agent lists its own calls. In that case, calls that reached the scenario
+    are omitted, because they are recorded anyway."""
     for calls in rounds:
         calls_kept: list[Message] = []
         results: list[Message] = []
@@ -225,11 +225,11 @@ def _unmatched_messages(
 
 
 def _call_outside_scenario(model_call: ModelToolCall, known: KnownCalls) -> Message | None:
-    """Return a call that did not reach the scenario in the form in which it counts, or ``None`` if it is not
-    a tool call.
+    """Return a call that did not reach the scenario as the call to record, or ``None`` if it is not a tool
+    call.
 
-    In a framework, only the tools that the scenario names are certain to be tools, because handoffs and
-    structured output look the same."""
+    In a framework, only the tools named in the scenario are certain to be tools, because handoffs and
+    structured output look like tool calls."""
     if model_call.name in known.intercepted_tools:
         return {**model_call.call, chat.ATTEMPTED: True}
     if model_call.name in known.scenario_tools:
@@ -346,9 +346,9 @@ def _reported_usage(reply: ReadReply) -> Usage | None:
 
 
 def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
-    """Parse the part of a response that the agent has read. An incomplete call does not count.
+    """Parse the part of a response that the agent has read. An incomplete call is ignored.
 
-    Raises ``UnreadableResponseError``."""
+    Raise ``UnreadableResponseError`` if the text cannot be parsed."""
     if not text:
         return {}
     if dialect == "ollama":
@@ -369,7 +369,7 @@ def _parse_response_text(dialect: str, text: str) -> Mapping[str, Any]:
 
 
 def _partial_response(dialect: str, pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the response from a stream that was not read to its end."""
+    """Return the response assembled from a stream that was not read to its end."""
     if dialect == "gemini":  # each piece holds complete parts
         return assemble_response([*pieces, {"candidates": [{"finishReason": "STOP"}]}])
     if dialect == "responses":
@@ -455,10 +455,10 @@ def _parse_calls(
     later: Sequence[Sequence[Message]],
     id_prefix: str,
 ) -> tuple[tuple[ModelToolCall, ...], tuple[str, ...]]:
-    """Return the calls that a response requests, and phrases that describe content of the response that could
-    not be placed.
+    """Return the calls that a response requests, and descriptions of the response content that could not be
+    placed.
 
-    ``later`` contains the results that each later request sent. ``id_prefix`` is the prefix of generated ids.
+    ``later`` contains the results sent by each later request. ``id_prefix`` is the prefix of generated ids.
     """
     if any(map(_asks_for_tools, list_at(response, "choices")[1:])):
         raise UnreadableResponseError("is a completion with several choices that call tools")
@@ -513,8 +513,8 @@ def _match_results(calls: Sequence[Message], later: Sequence[Sequence[Message]])
     """Return the result of each call, taken from the first later request that sent it. The results are keyed
     by the position of the call.
 
-    If a request contains several results with the call's id, the last result counts, because a server may
-    reuse an id. In a dialect without ids, the next result with the tool's name counts."""
+    If a request contains several results with the call's id, the last result is used, because a server may
+    reuse an id. In a dialect without ids, the next result with the tool's name is used."""
     found: dict[int, Message] = {}
     for request_results in later:
         unnamed_results = [each for each in request_results if not each.get("tool_call_id")]

@@ -1,5 +1,5 @@
-"""Finds texts in message fields that no parser reads. If there are such texts, the content of the message is
-unknown. Pure."""
+"""Finds texts in message fields that no parser supports. If there are such texts, the content of the message
+is unknown. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agenteval.messages.json_fields import first_text, object_at
 from agenteval.messages.texts import is_silent_kind
 
 CONTENT_KEYS = ("content", "parts", "text")
-"""Keys for the content of a message. The first value that is not empty counts."""
+"""Keys for the content of a message. The first value that is not empty is used."""
 _ANSWER_KEY_PATTERN = re.compile(
     r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"
     r"|contents?|messages?|display|segments|chunks|blocks|items",
@@ -55,7 +55,7 @@ def find_nested_text_key(message: Mapping[str, Any]) -> str:
     """Return the key of a text in a message that has no other text, or an empty string if there is no such
     key.
 
-    If the content of the message is empty, or the text is a single word, the key counts only if its name
+    If the content of the message is empty, or the text is a single word, the key is returned only if its name
     suggests an answer."""
     has_place = not message.keys().isdisjoint(CONTENT_KEYS)
     for key, value in message.items():

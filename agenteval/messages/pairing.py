@@ -13,8 +13,8 @@ _Other = TypeVar("_Other")
 
 @dataclass(eq=False, slots=True)
 class _PendingStep(Generic[_Step]):
-    """The calls in a step that have no result yet: their ids and names keyed by position, and the names keyed
-    by id."""
+    """The calls in a step that have no result yet. Their ids and names are keyed by position, and the names
+    are also grouped by id."""
 
     step: _Step
     ids: dict[int, str]
@@ -62,10 +62,10 @@ class WaitingCalls(Generic[_Step]):
 def match_pairs(
     items: Sequence[_One], candidates: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
 ) -> dict[int, int]:
-    """Match each of ``wanted`` with an equal item in ``candidates``, and return a map of their positions.
-    Each item is matched at most once.
+    """Match each of ``items`` with an item in ``candidates`` that passes a test, and return a map of their
+    positions. Each candidate is matched at most once.
 
-    All pairs that one test finds are matched before the next test is tried."""
+    All pairs that pass one test are matched before the next test is tried."""
     remaining = dict(enumerate(candidates))
     found: dict[int, int] = {}
     for is_same in tests:

@@ -20,7 +20,7 @@ class ParsedMessage(NamedTuple):
     text: str | None = None
     calls: tuple[ParsedCall, ...] = ()
     value: Any = None
-    """The value of a tool's result. For the role ``unplaced``, the content that could not be placed."""
+    """The value of a tool result or, for the role ``unplaced``, the content that could not be placed."""
     id: str = ""
     """The id of the call to which a result belongs."""
     name: str = ""
@@ -53,7 +53,7 @@ _ENTRY_KEY = "entry"
 def unplaced_message(unplaced: Unplaced, *, is_whole_message: bool = False) -> ParsedMessage:
     """Return the message that represents unplaced content.
 
-    ``is_whole_message`` means that no part of the original message was read."""
+    ``is_whole_message`` means that no part of the original message was parsed."""
     return ParsedMessage(UNPLACED, value=unplaced, is_unread=is_whole_message)
 
 
@@ -98,7 +98,7 @@ def _is_plain_text(value: Any) -> bool:
 
 
 def result_message(message: Mapping[str, Any], content: Any) -> ParsedMessage:
-    """Return the result of a tool. ``message`` is the message or part that has the ``content``."""
+    """Return the result of a tool. ``message`` is the message or part that contains the ``content``."""
     if isinstance(content, str) and message.keys() <= UNFLAGGED_KEYS:
         identity, name = message.get("tool_call_id") or "", message.get("name") or ""
         return ParsedMessage("tool", None, (), content, str(identity), str(name))

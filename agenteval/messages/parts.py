@@ -45,7 +45,7 @@ RESULT_VALUES = ("content", "output", "result", "tool_result", "response", "outp
 
 def parse_part(part: Any) -> CallPart | ParsedMessage | None:
     """Parse a content part that is a tool call or a tool result. Return ``None`` for any other part. A part
-    that is both counts as a result."""
+    that is both a call and a result is parsed as a result."""
     return _parse_result(part) or parse_call(part)
 
 
@@ -219,7 +219,7 @@ class _ReplyBuilder:
     def _placeholder(self, kind: str) -> str:
         """Return a placeholder for a part that is not text.
 
-        The fact that a picture or a file was sent is part of the message."""
+        The placeholder shows that the message contained a picture, a file or another such part."""
         if is_media_kind(kind):
             self._is_read = True
         else:
@@ -234,10 +234,10 @@ class _ReplyBuilder:
 
 
 def with_citations(parsed: list[ParsedMessage], parts: Iterable[Any]) -> list[ParsedMessage]:
-    """Return the messages, with the passages that their texts cite added to the latest result that is a list.
+    """Add the passages cited by texts to the latest result that is a list, and return the messages.
 
     The passages are needed because a search may have returned encrypted pages. If there is no such result,
-    the passages become a separate result."""
+    the passages are added as a separate result."""
     cited = passages_in(parts)
     if not cited:
         return parsed
@@ -255,7 +255,7 @@ class CallsWithResults(NamedTuple):
 
     messages: list[ParsedMessage]
     unplaced: list[Unplaced]
-    """The content of the calls that could not be placed."""
+    """Fields of the calls that could not be placed."""
 
 
 def parse_calls(raw: Iterable[Any]) -> CallsWithResults:
@@ -302,7 +302,7 @@ _ARTIFACT_KEYS = ("artifact", "artifacts")
 
 
 def unread_in_result(part: Mapping[str, Any], owner: str = "a result") -> Iterator[Unplaced]:
-    """Yield the fields of a result that were not read."""
+    """Yield the fields of a result that were not parsed."""
     for each in (part, *(part[key] for key in _RESULT_KEYS if isinstance(part.get(key), dict))):
         yield from unplaced_fields(each, RESULT_FIELDS, owner=owner)
         yield from calls_in_result(each)
@@ -311,8 +311,9 @@ def unread_in_result(part: Mapping[str, Any], owner: str = "a result") -> Iterat
 def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
     """Yield the calls in a result.
 
-    Anything that a tool returned is a value, so a part counts only if its type is that of a call. Artifacts,
-    which a result contains for use by the program, may record the actions of another agent."""
+    Anything that a tool returned is a value, so a part is treated as a call only if it has the type of a
+    call. Artifacts, which a result contains for use by the program, may record the actions of another agent.
+    """
     for key, value in fields.items():
         if key in _ARTIFACT_KEYS:
             yield from unplaced_calls(value, f"'{key}' of a result", key, is_match=is_typed_call)

@@ -9,8 +9,8 @@ from typing import Any
 from agenteval.core.errors import did_you_mean
 
 MISSING: Any = object()
-"""The result of ``find_value`` for a path that does not exist. ``None`` is not used for this, because it is a
-valid value."""
+"""The result of ``find_value`` for a path that does not exist. ``None`` is not used for this purpose, because
+``None`` is a valid value."""
 
 _MAX_PATHS = 300
 _MAX_DEPTH = 4

@@ -178,10 +178,10 @@ def reported_parts(value: Any) -> tuple[int | None, int | None]:
 
 
 def usage_in(message: Mapping[str, Any]) -> Any:
-    """Return the token usage of a message, or of a reply with its messages, as reported there, or ``None`` if
-    no usage is reported.
+    """Return the reported token usage of a message, or of a reply with its messages. Return ``None`` if no
+    usage is reported.
 
-    LangChain reports the usage twice, but it counts once."""
+    LangChain reports the same usage twice; such a usage is counted once."""
     places = (message, *(inner for key in _METADATA_KEYS if isinstance(inner := message.get(key), Mapping)))
     return first_present(_MESSAGE_USAGE_KEYS, *places)
 
@@ -213,8 +213,8 @@ def attach_usage(step: Step, reported: Any) -> Step:
 
 
 def unread_usage(value: Any) -> str:
-    """Return a quotation of a reported usage that ``read_usage`` cannot parse, or an empty string if it can
-    be parsed."""
+    """Return a quotation of a reported usage that ``read_usage`` cannot parse, or an empty string if
+    ``read_usage`` can parse the usage."""
     if _is_list(value):
         return next(filter(None, map(unread_usage, value)), "")
     payload = _payload_of(value)
@@ -313,7 +313,7 @@ def _parse_total(payload: Mapping[str, Any]) -> int | None:
 
 
 def _has_parts(payload: Mapping[str, Any]) -> bool:
-    """Check whether a usage reports input or output tokens, even unreadable ones."""
+    """Check whether a usage reports input or output tokens, even if their counts cannot be parsed."""
     counts = (_unwrap_total(payload.get(name)) for name, _ in (*_INPUT_NAMES, *_OUTPUT_NAMES))
     return any(count is not None for count in counts) or any(map(payload.get, _NESTED_KEYS))
 
@@ -356,7 +356,8 @@ def _unwrap_total(value: Any) -> Any:
 
 
 def _largest_detail(payload: Mapping[str, Any], kind: _Detail) -> int:
-    """Return the largest count of one kind of token, because several names have the same meaning."""
+    """Return the largest count of one kind of token. The counts are not added up, because several names have
+    the same meaning."""
     counts = [_parse_count(payload.get(name)) for name in kind.names]
     for mapping in (_payload_of(payload.get(key)) for key in kind.mappings):
         counts += [_parse_count(mapping.get(name)) for name in kind.names_within]

@@ -66,8 +66,8 @@ class ParsedResponse(NamedTuple):
 def parse_response(messages: Sequence[Any], response: Any) -> ParsedResponse:
     """Parse the response to a logged model request, and return the messages that it adds to the request.
 
-    Plain text is an answer if there is no answer yet. Raises ``AuthorError`` (without a location) for a
-    stream that cannot be assembled."""
+    Plain text is an answer if there is no answer yet. Raise ``AuthorError`` (without a location) for a stream
+    that cannot be assembled."""
     is_answered = ends_with_answer(messages)
     if not response or (isinstance(response, str) and not response.strip()):
         return ParsedResponse([], failure="" if is_answered else "the request got no response")
@@ -134,7 +134,7 @@ def new_messages(messages: Sequence[Any], found: list[Any]) -> list[Any]:
 def _core(message: Any) -> list[Any]:
     """Return the content of a message in a form that does not depend on the message format.
 
-    The result is empty for system prompts, which are not returned."""
+    The result is empty for system prompts, because a graph does not return them."""
     return [
         (each.role, each.text or "", [call[:3] for call in each.calls], each.value)
         for each in parse_messages([message])
@@ -151,7 +151,7 @@ def open_body(value: Any) -> Any:
     """Return the value encoded in a JSON string, the response assembled from the pieces of a stream, or any
     other value unchanged.
 
-    Raises ``AuthorError`` for a stream that cannot be assembled."""
+    Raise ``AuthorError`` for a stream that cannot be assembled."""
     from agenteval.messages.completion import UnreadableResponseError
     from agenteval.messages.streams import assemble_response, parse_stream_pieces
 
@@ -278,7 +278,7 @@ def unread_in_response(response: Mapping[str, Any]) -> list[Unplaced]:
 
 
 def _may_hold_calls(other: Any, key: str) -> bool:
-    """Check whether a choice other than the first contains calls or anything unknown."""
+    """Check whether a choice other than the first contains calls or unknown content."""
     found = _find_messages({key: [other]})
     parsed = parse_messages(found)
     return any(each.calls or each.role == UNPLACED for each in parsed) or (

@@ -99,7 +99,7 @@ def _unwrap_output(content: dict[str, Any]) -> ToolOutcome:
 
 
 def result_value(content: Any) -> Any:
-    """Join text parts to a single string, and return the contents of JSON parts. Any other JSON value is
+    """Join text parts into a single string, and return the contents of JSON parts. Any other JSON value is
     returned unchanged."""
     if isinstance(content, str):
         return content

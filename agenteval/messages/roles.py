@@ -39,7 +39,8 @@ def is_agent_message(value: Any) -> bool:
 
 
 def unwrap_message(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message with its fields at the top level. LangChain puts them below ``data`` or ``kwargs``."""
+    """Return a message with its fields at the top level. LangChain nests these fields below ``data`` or
+    ``kwargs``."""
     for key in ("data", "kwargs"):
         inner = message.get(key)
         if isinstance(inner, dict) and "content" in inner:

@@ -1,4 +1,4 @@
-"""Parses server-sent events (SSE; WHATWG HTML, section 9.2), to the extent to which chat servers use them."""
+"""Parses server-sent events (SSE; WHATWG HTML, section 9.2), as far as chat servers use them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DONE = "[DONE]"
 
 
 class Payload(str):
-    """The ``data`` of an event, with the name of the event if it has a name."""
+    """The ``data`` of an event, with the name of the event, if any."""
 
     __slots__ = ("event",)
 
@@ -33,8 +33,8 @@ class SseParser:
     (WHATWG HTML, section 9.2).
 
     Comments and ids are dropped; an event named ``error`` becomes an object with that key. An event that is
-    cut off by the end of the stream counts as well, because servers forget the last blank line. An event with
-    a name but no data also counts, because its name has a meaning."""
+    cut off by the end of the stream is also returned, because some servers omit the last blank line. An event
+    with a name but no data is also returned, because its name is meaningful."""
 
     def __init__(self) -> None:
         utf8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
@@ -87,7 +87,7 @@ def texts_of(payloads: Iterable[str]) -> Iterator[str]:
 
 
 def ends_stream(payload: str) -> bool:
-    """Check whether the last line of the payload is ``[DONE]``. Earlier lines are present if a server forgot
+    """Check whether the last line of the payload is ``[DONE]``. Earlier lines are present if a server omitted
     a blank line."""
     return payload.rpartition("\n")[2].strip() == DONE
 

@@ -24,18 +24,18 @@ _PIECE_FIELDS = frozenset((
     "message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error",
     "candidates", "choices",
 ))  # fmt: skip
-"""The fields of a piece that are read, or that are repeated in a complete object that is read."""
+"""The fields of a piece that are parsed, or that are repeated in a complete object that is parsed."""
 _TRAILING_KINDS = ("ping", DONE)
 """Types of pieces that may follow the end of a response. A piece of any other type belongs to another
-response, which is not read."""
+response, which is not parsed."""
 _FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _END_KINDS = (*_FINAL_EVENTS, "message_stop")
 _ITEM_DONE = "response.output_item.done"
 
 
 def parse_stream_pieces(value: Any) -> list[dict[str, Any]] | None:
-    """Parse the pieces (chunks) of a stream, or return ``None`` if the value is not a stream. Raises
-    ``UnreadableResponseError``."""
+    """Parse the pieces (chunks) of a stream, or return ``None`` if the value is not a stream. Raise
+    ``UnreadableResponseError`` for a stream that cannot be parsed."""
     match value:
         case list():
             return value if value and all(map(_is_piece, value)) else None
@@ -60,7 +60,7 @@ def _parse_lines(text: str) -> list[dict[str, Any]] | None:
 def assemble_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Assemble a streaming response from its pieces, or return the error that the pieces report.
 
-    Raises ``UnreadableResponseError`` if the stream ends too early or its format is unknown."""
+    Raise ``UnreadableResponseError`` if the stream ends too early or its format is unknown."""
     if error := first_nonempty(("error",), *pieces):
         return {"error": error}
     if any(isinstance(piece.get("choices"), list) for piece in pieces):
@@ -172,7 +172,7 @@ def _truncation_error() -> UnreadableResponseError:
 def _assemble_chunks(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Assemble a completion from OpenAI's chunks.
 
-    Also raises ``UnreadableResponseError`` for the legacy API without messages."""
+    Also raise ``UnreadableResponseError`` for chunks from the legacy API, which has no messages."""
     chunks = [piece for piece in pieces if piece.get("type") != DONE]
     if any("text" in object_of(each) for piece in chunks for each in list_at(piece, "choices")):
         raise UnreadableResponseError("is a stream of an unknown kind")
@@ -228,7 +228,7 @@ _DELTA_FIELDS = (
     ("thinking", "thinking"),
     ("signature", "signature"),
 )
-"""Pairs of a field in a delta and the field of the block that it extends."""
+"""Pairs of a field in a delta and the block field that the delta extends."""
 
 
 _DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
@@ -236,7 +236,7 @@ _DELTA_KINDS = ("text_delta", "input_json_delta", "thinking_delta", "signature_d
 
 
 def _has_unknown_delta(piece: Mapping[str, Any]) -> bool:
-    """Check whether the type of a delta is unknown and therefore not read."""
+    """Check whether a delta has an unknown type and is therefore not parsed."""
     delta = object_at(piece, "delta")
     return (
         piece.get("type") == "content_block_delta" and delta.get("type", _DELTA_KINDS[0]) not in _DELTA_KINDS

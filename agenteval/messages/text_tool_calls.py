@@ -1,7 +1,7 @@
 """Reports text in which a model appears to have written a tool call. Pure.
 
-The text is kept as text. It does not show whether a framework executed such a call, so the calls of the turn
-are not fully observed: it is unknown whether a call was made."""
+The text is kept as text. The text does not show whether a framework executed such a call. It is therefore
+unknown whether a call was made, and the calls of the turn are not fully observed."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def mark_text_calls(parsed: Iterable[ParsedMessage], tools: Collection[str] = ()
     contain a tool call.
 
     This applies to a text that is a broken message or that looks like a call. If the agent makes real calls,
-    a text that looks like a call only shows somebody how calls are written. ``tools`` contains the names of
-    the declared tools."""
+    a text that looks like a call is assumed to be an example. ``tools`` contains the names of the declared
+    tools."""
     messages = list(parsed)
     has_calls = any(each.calls for each in messages)
     tool_pattern = None if has_calls else _tool_name_pattern(frozenset(tools))
@@ -78,8 +78,8 @@ def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
 
 
 def _find_call_notation(text: str, tool_pattern: re.Pattern[str] | None) -> str:
-    """Return the notation of a possible call in a text, or the name of the tool in it. Return an empty string
-    if there is no such call."""
+    """Return the notation of a possible call in a text, or the name of the called tool. Return an empty
+    string if there is no such call."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag
     if text.lstrip()[:1] in ("[", "{") and any(map(is_typed_call, parse_list(text))):

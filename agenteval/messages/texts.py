@@ -170,8 +170,8 @@ _OPENING = frozenset("-/([{_$€#@'\"“‘«")
 
 
 def join_texts(texts: Iterable[str]) -> str:
-    """Join texts to a single text in which adjacent words remain separated, because providers split texts
-    without regard for white space."""
+    """Join texts into a single text in which adjacent words remain separate. Providers split texts without
+    regard for white space."""
     joined = ""
     for text in filter(None, texts):
         needs_break = joined and not (joined[-1].isspace() or joined[-1] in _OPENING)
@@ -180,8 +180,7 @@ def join_texts(texts: Iterable[str]) -> str:
 
 
 def passages_in(parts: Iterable[Any]) -> list[dict[str, str]]:
-    """Return the passages of sources (citations) that texts cite. Each passage is in the form of a result
-    value."""
+    """Return the source passages (citations) cited by texts. Each passage has the form of a result value."""
     return [
         {"cited_text": each["cited_text"]}
         for part in parts

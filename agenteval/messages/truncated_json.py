@@ -1,7 +1,7 @@
 """Recognizes messages in truncated JSON. Pure.
 
-A tracer stores only a limited number of characters of a value. The remaining text is not an answer in prose,
-and the calls in it are unknown."""
+A tracer stores only a limited number of characters of a value. The stored text is not an answer in prose, and
+the calls in the text are unknown."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ _MESSAGES_START = re.compile(
     r'\s*(?:\[\s*)*\{(?:\s*"(?:role|content|message|messages|parts|tool_calls|text|type|toolUse|toolResult|'
     r'choices|candidates|generations|lc)"\s*:|[\s\S]*"(?:role|tool_calls|function_call|functionCall)"\s*:)'
 )
-"""Matches the beginning of messages in JSON, of a part of a message, and of a response that contains
-messages."""
+"""Matches the beginning of JSON messages, of message parts, and of responses that contain messages."""
 
 _KIND = "messages cut off"
 

@@ -1,17 +1,17 @@
-"""Finds content that could not be placed in a reply, a log or a trace, and that may therefore contain calls
-that were not seen. Pure.
+"""Finds content that could not be placed in a reply, a log or a trace, and that may therefore contain
+unobserved calls. Pure.
 
 All parsers follow one rule. An *entry* is an element of a list of messages, parts, events or spans. An entry
 is placed if its kind is known: as a call, as a result, or as something that contains no call (a text, a
-model's thought, a picture). A field of a placed entry that its parser does not read is placed in two cases.
-Either a table for the dialect lists the field and its value has the shape that belongs to the name
+model's thought, a picture). A field of a placed entry that its parser does not support is placed in two
+cases. Either a table for the dialect lists the field and its value has the shape that belongs to the name
 (``agenteval.messages.field_shapes``), or its value contains no object, because a plain value is not a call.
 Fields that authors fill freely (``metadata``) are placed to the extent that their values are plain or their
 names are known. Everything else is *unplaced*: unknown, which is not the same as "no call".
 
-A field that is known only by its name may contain anything, including calls: providers store there what they
-sent, and frameworks store what another agent did. Such a field is searched for calls in known forms. A call
-that was also read in its proper place is a repetition; any other call is unplaced."""
+A field that is known only by its name may contain anything, including calls: providers may store requests
+there, and frameworks may store the actions of another agent. Such a field is searched for calls in known
+forms. A call that was also parsed in its proper place is a repetition; any other call is unplaced."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Unplaced(NamedTuple):
     is_broken_call: bool = False
     """True for a call in a known form that cannot be parsed."""
     calls: tuple[Any, ...] = ()
-    """All calls that the entry or field may contain. If all of them were read elsewhere, it counts as placed.
-    """
+    """All calls that the entry or field may contain. If all these calls were parsed elsewhere, the entry or
+    field counts as placed."""
 
     @property
     def phrase(self) -> str:
@@ -123,9 +123,9 @@ def unplaced_fields(
 ) -> Iterator[Unplaced]:
     """Yield the fields of an entry that may contain calls.
 
-    ``read`` contains the fields that the parser of the entry reads or knows. ``owner`` describes the entry.
-    ``shapes`` contains the shapes of fields that are specific to such an entry; they take precedence over the
-    shapes that apply to any entry."""
+    ``read`` contains the fields that the parser of the entry parses or recognizes. ``owner`` describes the
+    entry. ``shapes`` contains the shapes of fields that are specific to such an entry; they take precedence
+    over the shapes that apply to any entry."""
     for key, value in entry.items():
         if key in read:
             continue
@@ -177,7 +177,7 @@ def _unplaced_by_shape(shape: FieldShape, value: Any, what: str, *names: str) ->
 def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
     """Yield the calls that a token usage counts by tool name.
 
-    Counts for billing (``web_search_requests``) are not calls."""
+    Counts for billing (``web_search_requests``) do not represent calls."""
     counts = object_at(object_of(usage), _TOOL_COUNTS_KEY)
     names = [str(key) for key, count in counts.items() if count and not str(key).endswith("_requests")]
     if names:
@@ -191,7 +191,7 @@ _TOOL_COUNTS_KEY = "server_tool_use"
 def _unknown_value(value: Any, what: str, *names: str) -> Unplaced:
     """Return an unknown value as unplaced.
 
-    A value that is a call or a list of calls counts as placed if these calls were read elsewhere."""
+    A value that is a call or a list of calls counts as placed if these calls were parsed elsewhere."""
     entries = value if isinstance(value, list | tuple) and is_collection(value) else (value,)
     return Unplaced(what, names, value, calls=tuple(entries) if all(map(is_call, entries)) else ())
 
@@ -227,10 +227,10 @@ def _unplaced_annotations(value: Any, owner: str) -> Iterator[Unplaced]:
 
 
 def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iterator[Unplaced]:
-    """Yield the lists of objects in a record that no parser reads, because each list may contain events.
+    """Yield the lists of objects in a record that no parser supports, because each list may contain events.
 
-    The lists may be encoded as JSON in a string, as in tables. An object in a place for messages also counts.
-    ``read`` contains the keys that are read."""
+    The lists may be encoded as JSON in a string, as in tables. An object in a place for messages is also
+    yielded. ``read`` contains the keys that are parsed."""
     is_run = _RUN_KEY in record
     described = _DESCRIPTION_FIELDS.union(_RUN_FIELDS) if is_run else _DESCRIPTION_FIELDS
     for key in [each for each in record if each not in read and each not in _RECORD_FIELDS]:
@@ -262,7 +262,7 @@ record."""
 _ENTRY_FIELDS = frozenset(
     ("messages", "conversations", "trajectory", "traj", "history", "turns", "transcript", "steps")
 )
-"""Fields of a record that contain entries, whatever the types of the entries."""
+"""Fields of a record that contain entries, regardless of the types of the entries."""
 _RUN_KEY = "run_type"
 """A field in LangSmith's records that contains a run of a chain, a model or a tool."""
 _RUN_FIELDS = ("extra", "serialized", "manifest", "invocation_params")
@@ -302,7 +302,7 @@ _SIGNAL_FIELDS = frozenset((
     "timestamp",
 ))  # fmt: skip
 UNKNOWN_EVENTS_KEY = "events"
-"""The key, in a response assembled from a stream, of the events of unknown types."""
+"""The key for events of unknown types in a response that was assembled from a stream."""
 
 
 # ── quotations ───────────────────────────────────────────────────────────────────────────────────
@@ -318,7 +318,7 @@ def quote_json(value: Any) -> str:
 
 
 def _clip_value(value: Any, depth: int = 3) -> Any:
-    """Return a value without the content that would not be shown, because entries may be large."""
+    """Return a value without the content that would not be shown. Entries may be large."""
     if isinstance(value, str):
         return value[: _MAX_QUOTED + 1]
     if not depth:

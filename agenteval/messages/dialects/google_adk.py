@@ -33,8 +33,8 @@ _INTERMEDIATE_MESSAGES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "tool_responses": lambda result: {"role": "user", "parts": [{"function_response": result}]},
     "intermediate_responses": lambda pair: {"role": "model", "parts": pair[-1], "agent": pair[0]},
 }
-"""For each key in the intermediate data of an invocation, a function that converts an item to a message. The
-intermediate data precede the answer."""
+"""Functions that convert an item in the intermediate data of an invocation to a message, keyed by the key
+that contains the item. The intermediate data precede the answer."""
 _INTERMEDIATE_EVENTS = "invocation_events"
 _RECORD_FIELDS = frozenset(
     ("state", "final_session_state", "rubrics", "session_input", "conversation_scenario")
@@ -76,7 +76,8 @@ def _event_message(
 ) -> dict[str, Any]:
     """Convert an event to a message.
 
-    The message is empty for the framework's own events, unless the event has unread fields (``has_more``)."""
+    The message is empty for the framework's own events, unless the event has unparsed fields (``has_more``).
+    """
     raw_parts = content.get("parts") or []
     parts = [part for each in raw_parts for part in confirmations.read(each, waiting)]
     if raw_parts and not parts and not has_more:
@@ -101,7 +102,7 @@ class _Confirmations:
         self._requests = [each for each in self._calls if each.get("name") == _CONFIRMATION_TOOL]
 
     def read(self, part: Any, waiting: Collection[str]) -> Iterator[Any]:
-        """Yield the given part of an event, or nothing for the framework's own parts.
+        """Yield the given part of an event, unless it is one of the framework's own parts.
 
         The framework's own parts are its question, the user's response, and the result of a call that is
         still ``waiting``."""

@@ -34,7 +34,7 @@ class CandidateList(NamedTuple):
 def unread_fields(
     entry: Mapping[str, Any], read: Collection[str], known: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the fields of an entry that its dialect neither reads nor knows and that may contain calls.
+    """Return the fields of an entry that its dialect does not support and that may contain calls.
 
     These fields are passed on unchanged, and the message parser places them if it can. Fields in ``known``
     are assumed, by their names alone, to contain no calls; a known field that does contain a call is also
@@ -52,11 +52,11 @@ class MessageList:
 
     name: str
     is_message: Callable[[Mapping[str, Any]], bool]
-    """Returns true if an object may be a message in this format. All elements of a list must be such
-    messages."""
+    """A function that returns true if an object may be a message in this format. All elements of a list must
+    be such messages."""
     to_openai: Callable[[Sequence[Any], OnWarning], Iterable[Any]]
-    """Converts the messages to OpenAI's format and leaves unknown messages unchanged. A callback receives a
-    warning for anything that is omitted."""
+    """A function that converts the messages to OpenAI's format and leaves unknown messages unchanged. Its
+    callback receives a warning for anything that is omitted."""
     known_record_fields: frozenset[str] = frozenset()
     """The fields of a record that contain no calls."""
 
