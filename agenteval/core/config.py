@@ -56,8 +56,7 @@ class AgentConfig(Value):
     name: Annotated[Text, Field(min_length=1)] = "agent"
     """Name of the agent in reports."""
     type: str | None = None
-    """Kind of agent; by default determined by the key that is set: python for target, http for endpoint,
-    command for command."""
+    """Kind of agent: python, http, command and so on; normally clear from the other keys."""
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
     """Timeout of one request or call, in seconds."""
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None

@@ -588,8 +588,7 @@ class Belief(Value):
     belief: Text
     """Statement that the user believes."""
     held: Literal["loosely", "normally", "firmly"] = "normally"
-    """Strength of the belief: loosely (the agent's word changes it), normally (a reason is needed) or firmly
-    (nothing changes it)."""
+    """Strength of the belief: loosely, normally (a reason changes it) or firmly (nothing does)."""
 
     SHORT_FORM: ClassVar[str] = "a text"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"

@@ -35,8 +35,7 @@ class PassHatKGate(Value):
     at_least: Annotated[Number, Field(gt=0, le=1)]
     """Lowest acceptable probability."""
     over: Literal["scenario", "suite"] = "scenario"
-    """``scenario`` applies the gate to each scenario; ``suite`` applies the gate to the mean over all
-    scenarios."""
+    """What the gate applies to: each scenario, or the mean over the suite."""
 
 
 def _rows(gate: PassHatKGate, evidence: Evidence) -> Iterable[GateRow]:
