@@ -119,14 +119,14 @@ def _answer(tool: Tool, args: Mapping[str, Any], index: int) -> ToolResult:
     if tool.sequence is not None:
         step = tool.sequence[min(index, len(tool.sequence) - 1)]
     if step.error is not None:
-        return error_result(str(fill_tool_template(step.error, args)))
-    return ToolResult(value=fill_tool_template(step.returns, args))
+        return error_result(str(fill_mock_template(step.error, args)))
+    return ToolResult(value=fill_mock_template(step.returns, args))
 
 
 _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
-def fill_tool_template(template: Any, args: Mapping[str, Any]) -> Any:
+def fill_mock_template(template: Any, args: Mapping[str, Any]) -> Any:
     """Substitute the placeholders ``${args.path}`` in ``template``, the response of a mocked tool, in a
     single pass (interpolation), so inserted text is not parsed again.
 
@@ -136,9 +136,9 @@ def fill_tool_template(template: Any, args: Mapping[str, Any]) -> Any:
     if isinstance(template, str):
         return _fill_text(template, args)
     if isinstance(template, Mapping):
-        return {key: fill_tool_template(value, args) for key, value in template.items()}
+        return {key: fill_mock_template(value, args) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [fill_tool_template(value, args) for value in template]
+        return [fill_mock_template(value, args) for value in template]
     return template
 
 

@@ -187,8 +187,8 @@ class RequestSkippedError(InfrastructureError):
 
 
 class BudgetError(RequestSkippedError):
-    """Raised when a call is not made because the budget (cost limit) would be exceeded. The sample is
-    inconclusive."""
+    """Raised when a call is not made because the budget (cost limit) would be exceeded (over budget). The
+    sample is inconclusive."""
 
 
 class UnreadableReplyError(InfrastructureError):

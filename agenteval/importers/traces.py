@@ -1,5 +1,5 @@
-"""Groups the OpenTelemetry spans of a log by trace and by session, and reads each group as one conversation.
-Pure.
+"""Groups the OpenTelemetry (OTLP) spans of a log by trace and by session, and reads each group as one
+conversation. Pure.
 
 A document or a line may contain the spans of one trace, of several traces, or of part of a trace (a batch).
 Spans are grouped by trace id, even if other spans occur between them. Traces with the same session id are

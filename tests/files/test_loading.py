@@ -526,8 +526,8 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
         ("note: x", "3:1: 'note' is not supported yet — write it as a comment, # …"),
         ("user_prompt: x.md", "3:1: 'user_prompt' is not supported yet — write what the user is like into"
          " profile, and what it wants into goal"),
-        ("user_tools: {}", "3:1: 'user_tools' is not supported yet — let the user state in a turn what it"
-         " did"),
+        ("user_tools: {}", "3:1: 'user_tools' is not supported yet — let the user describe in a turn what"
+         " happened"),
         ("min_turns: 2", "3:1: 'min_turns' is not supported yet — write the first messages as turns"),
         ("skip: x", "3:1: 'skip' is not supported yet — leave it out by a tag (--tag), or with exclude"),
         *((f"{key}: a.py:b",

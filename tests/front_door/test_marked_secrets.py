@@ -515,8 +515,8 @@ def test_a_short_one_leaves_longer_numbers_whole(project: Project) -> None:
         ("['----']", "1:56", "letter or a digit"),
         ("PIN 4711", "1:46", "a list of texts"),
         ("{a: PIN 4711}", "1:46", "a list of texts"),
-        ("[{a: PIN 4711}]", "1:56", "a text"),
-        ("[[PIN 4711]]", "1:56", "a text"),
+        ("[{a: PIN 4711}]", "1:56", "a string"),
+        ("[[PIN 4711]]", "1:56", "a string"),
     ],
 )
 @pytest.mark.parametrize("command", ["validate", "run"])

@@ -195,7 +195,7 @@ class Dialogue:
         with pause_deadlines(), anyio.move_on_after(GRACE_S):
             await self._acceptance
             return
-        what = f"did not read another request within {GRACE_S:g} s of it, and was ended"
+        what = f"did not read another request within {GRACE_S:g} s of it, and was terminated"
         self._conclude(remark=f"{self._program.who} {what}; it was kept for several conversations")
         self.kill()
         raise RequestNotAcceptedError

@@ -38,7 +38,7 @@ class Question:
 
     @cached_property
     def hash(self) -> str:
-        """The SHA-256 hash of everything that may affect the answer.
+        """The SHA-256 hash of everything that may affect the answer (the cache key).
 
         This includes the model and its parameters, the role, the texts, the structure of the answer, whether
         the prompt describes that structure, and the epoch. The epoch is included because epochs are
