@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agenteval.conversation.tools import fill_tool_template
+from agenteval.conversation.tools import fill_mock_template
 from agenteval.core.errors import AuthorError
 from agenteval.core.scenario import Scenario
 from agenteval.files.data_rows import read_table
@@ -250,7 +250,7 @@ def test_what_is_put_in_is_not_read_again(suite: Suite) -> None:
         """
     )
     assert said(scenario) == "${row.id} and ${args.id} ${row.id} ${other}"
-    assert fill_tool_template(scenario.tools["get"].returns, {"id": "A"}) == {
+    assert fill_mock_template(scenario.tools["get"].returns, {"id": "A"}) == {
         "t": "${row.id} and ${args.id}",
         "d": {"a": ["${args.id}"]},
         "own": "A ${row.id} of ${row.id} and ${args.id}",
@@ -508,4 +508,4 @@ def test_a_value_arrives_as_it_is(tmp_path_factory: pytest.TempPathFactory, valu
     )
     turns: Any = scenario.turns
     assert [turn.user for turn in turns] == [value, f"a {value} b"]
-    assert fill_tool_template(scenario.tools["t"].returns, {}) == [value, f"a {value} b"]
+    assert fill_mock_template(scenario.tools["t"].returns, {}) == [value, f"a {value} b"]
