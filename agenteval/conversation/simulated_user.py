@@ -135,7 +135,8 @@ class SimulatedUser:
 
 
 def invented_by(move: UserReply, scenario: Scenario) -> str:
-    """Return what the user made up if words in its profile, goal or knowledge permit the invention."""
+    """Return the made-up detail if the user's profile, goal or knowledge contains the words that are said to
+    allow it. Otherwise, return an empty string."""
     words = fold(move.allowed_by)
     sources = (scenario.profile, scenario.goal, *scenario.knowledge)
     is_allowed = len(words.encode()) >= ENOUGH_BYTES and any(

@@ -122,8 +122,8 @@ class ToolWorld:
 
     @property
     def answered_tools(self) -> frozenset[str] | None:
-        """The tools whose calls the scenario answers, or ``None`` unless the agent runs all other tools
-        itself."""
+        """The tools whose calls the scenario answers, if the agent runs all other tools itself; otherwise
+        ``None``."""
         return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
 
     @property

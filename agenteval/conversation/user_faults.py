@@ -146,11 +146,11 @@ _TEXTS_SOUGHT = ("contains", "any_of", "json")
 
 
 def find_leaked_text(message: str, scenario: Scenario, trajectory: Trajectory, *, now: str = "") -> str:
-    """Return the first text in ``message`` that contains a digit, is expected by the scenario's checks, and
-    could not be known to the user (information leakage). Such a text appears neither in the scenario nor in
-    the conversation so far. Return an empty string if there is no such text.
+    """Return the first string in ``message`` that contains a digit, is expected by the scenario's checks, and
+    could not be known to the user (information leakage). Such a string appears neither in the scenario nor in
+    the conversation so far. Return an empty string if there is no such string.
 
-    Texts without digits are ignored, because a user may well think of them."""
+    Strings without digits are ignored, because a user may well think of them."""
     sought = [needle for needle in dict.fromkeys(_checked_texts(scenario)) if contains(message, needle)]
     if not sought:
         return ""

@@ -95,7 +95,7 @@ _KEY = re.compile(
 )
 _IN_MARKS = r"(?:\((?=[^()\n]*[^\W\d_]\s)[^()\n]*\)|\*(?!\*)[^*\n]+\*(?!\*)|_(?!_)[^_\n]+_)"
 _DIRECTION = re.compile(rf"\A\s*{_IN_MARKS}(?=\s|\Z)|(?:[.!?…]\s+|\n\s*)\*(?!\*)[^*\n]+\*(?!\*)\s*\Z")
-"""A stage direction: a text in marks of its own, either at the beginning or as the entire message, or a
+"""A stage direction: text in marks of its own, either at the beginning or as the entire message, or a
 description of the user's actions at the end."""
 
 

@@ -103,9 +103,9 @@ def had_no_effect(call: ToolCall) -> bool:
 
 def is_clear_success(call: ToolCall) -> bool:
     """Check whether the form of the result shows that the call achieved its purpose: the result is an object
-    with a success marker, without an error and without a false or null value. Other results are unclear: a
-    refusal may be worded in a way that code does not recognize (``{"status": "denied"}``, "it has shipped"),
-    or the result may not be an answer at all."""
+    with a success marker, without an error or a false or null value. Other results are unclear: a refusal may
+    be worded in a way that code does not recognize (``{"status": "denied"}``, "it has shipped"), or the
+    result may not be an answer at all."""
     if call.result is None or had_no_effect(call):
         return False
     value = decode_result(call.result)
@@ -281,7 +281,8 @@ _ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
 
 def _is_error_abroad(marker: Any, value: Mapping[str, Any]) -> bool:
     """Check whether an error field reports an error of the call rather than the state of an object that was
-    looked up. It does if its value is an error code, or if there is a message next to it."""
+    looked up. A field reports an error of the call if its value is an error code, or if there is a message
+    next to it."""
     if isinstance(marker, Mapping):
         return bool(marker) and len(value) <= _MOST_FIELDS
     if not isinstance(marker, str) or not marker.strip() or len(value) > _MOST_FIELDS:

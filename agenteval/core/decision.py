@@ -26,7 +26,7 @@ samples than allowed."""
 
 @dataclass(frozen=True)
 class GateRow:
-    """One row of the "what gated this run" table: a rule, its value, its bound, its basis, and its place."""
+    """One row of the "what gated this run" table: a rule, its value, bound, basis and location."""
 
     name: str
     value: float | str | None

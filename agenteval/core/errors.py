@@ -2,7 +2,7 @@
 
 ::
 
-    AgentevalError                       exit code, problems with a place and a remedy
+    AgentevalError                       exit code, problems with a location and a remedy
     ├─ AuthorError             exit 2    the author: configuration, scenario, prompt, unknown name
     │  ├─ NothingSelectedError exit 5    the filters excluded all scenarios
     │  └─ MissingFactError               a check needs a fact that the simulated user does not have
@@ -46,14 +46,14 @@ def parse_place(where: str) -> Place:
 
 
 class Problem(NamedTuple):
-    """A mistake of an author, with its remedy and its place."""
+    """An author's mistake, with its remedy and its location."""
 
     what: str
     """A description of the mistake."""
     remedy: str = ""
     """The remedy, or an empty string if it is obvious."""
     place: Place | None = None
-    """The place of the mistake, or ``None`` if it is unknown."""
+    """The location of the mistake, or ``None`` if it is unknown."""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -77,7 +77,7 @@ def split_remedy(text: str) -> tuple[str, str]:
 
 
 class Mistake(NamedTuple):
-    """A ``Problem`` whose place is not yet known."""
+    """A ``Problem`` whose location is not yet known."""
 
     what: str
     """A description of the mistake."""
@@ -112,7 +112,7 @@ class AuthorError(AgentevalError):
 
 @contextmanager
 def locate_errors(place: Place) -> Iterator[None]:
-    """Add the place to author errors that are raised in this context without a place."""
+    """Add the location to author errors that are raised in this context without one."""
     try:
         yield
     except AuthorError as error:

@@ -15,8 +15,8 @@ from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
 SCHEMA_VERSION = 8
-"""The version of the journal format. It is raised whenever the meaning or place of a field changes. A journal
-with a different version is rejected."""
+"""The version of the journal format. It is raised whenever the meaning or position of a field changes. A
+journal with a different version is rejected."""
 
 
 class Baseline(Value):
@@ -80,7 +80,7 @@ class RunStarted(Value):
 
 
 class RunResumed(Value):
-    """An interrupted run was resumed. Earlier events about the end of the run and its issues no longer apply.
+    """An interrupted run was resumed. Earlier events about the end of the run and its issues are superseded.
     Earlier events about a sample apply until the sample starts again."""
 
     type: Literal["run_resumed"] = "run_resumed"
@@ -259,7 +259,7 @@ class RunFinished(Value):
     elapsed_s: float = 0.0
     """The time since the run was started or resumed, in seconds."""
     unmet: dict[str, str] = {}
-    """The places of the scenarios that should have matched a recorded conversation but did not, keyed by
+    """The locations of the scenarios that should have matched a recorded conversation but did not, keyed by
     scenario id."""
     extra: dict[str, Any] = {}
 

@@ -224,8 +224,8 @@ def in_original(text: str, folded: str, spans: Iterable[tuple[int, int]]) -> lis
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)
 def _letters(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits of a text without letter case, width, font and marks, and the index of
-    each."""
+    """Return the letters and digits in ``text``, each with its index, ignoring differences in case, width,
+    font and diacritics."""
     letters: list[str] = []
     at: list[int] = []
     for index, char in enumerate(text):

@@ -231,7 +231,7 @@ def _make_lenient(name: str, rule: _Rule, nullable: bool) -> _Rule:
 
 
 def schema_mistakes(schema: Mapping[str, Any]) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
-    """Return descriptions of the mistakes in an author's JSON Schema, and their places."""
+    """Return descriptions of the mistakes in an author's JSON Schema, and their locations."""
     return _mistakes(json.dumps(schema, sort_keys=True))
 
 

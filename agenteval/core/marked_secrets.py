@@ -24,8 +24,8 @@ SHORTEST = 4
 
 
 def mistake_in(secret: str) -> str:
-    """Return the reason why a text cannot be a secret, without quoting the text. Return an empty string if
-    the text can be a secret."""
+    """Return the reason why a string cannot be a secret, without quoting the string. Return an empty string
+    if the string can be a secret."""
     if not secret.strip():
         return "an empty string cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:
@@ -36,7 +36,7 @@ def mistake_in(secret: str) -> str:
 
 
 class SecretSpan(NamedTuple):
-    """The position of a secret in a text, from its first letter or digit to its last."""
+    """The position of a secret in a string, from its first letter or digit to its last."""
 
     start: int
     end: int
@@ -195,7 +195,7 @@ _ALPHABET = {
 
 
 def randomize_characters(text: str, random: Random) -> str:
-    """Replace the letters and digits of a text with random characters."""
+    """Replace the letters and digits of a string with random characters."""
     return "".join(random.choice(_ALPHABET.get(kind, kind)) for kind in map(_character_kind, text))
 
 

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
 def format_number(value: float, bound: float | str | None = None) -> str:
     """Format a number, such as ``3.49`` or ``1,500``. ``bound`` is the number with which the value is
-    compared, or a text that contains this number. The formatted number is on the same side of the bound as
+    compared, or a string that contains this number. The formatted number is on the same side of the bound as
     the value. It is equal to the bound only if the value is equal to the bound (except for rounding errors in
     a mean)."""
     bounds = [each for each in _numbers_in(bound) if not isclose(value, each, rel_tol=1e-9)]

@@ -202,8 +202,8 @@ def _asks_nothing(parsed: Any, at: str) -> bool:
 
 def _matches_empty(kind: str, operand: Any, parsed: type, at: str) -> bool:
     """Check whether a part of an expression always matches the empty string at the beginning (or end) of a
-    text. A lookbehind at the beginning or a lookahead at the end never matches; text on the other side is
-    unknown."""
+    string. A lookbehind at the beginning or a lookahead at the end never matches; the text on the other side
+    is unknown."""
     inner = [_asks_nothing(part, at) for part in _inner_patterns(operand, parsed)]
     if kind == "AT":
         return str(operand).startswith(at)

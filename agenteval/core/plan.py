@@ -53,13 +53,13 @@ def _is_empty(value: Sized) -> bool:
 
 
 class Threshold(Value):
-    """A threshold as it applies to a scenario or turn, with the place where it was specified."""
+    """A threshold as it applies to a scenario or turn, with the location where it was specified."""
 
     rule: Annotated[ThresholdRule, BeforeValidator(_rule), PlainSerializer(compact_threshold)]
     where: str
     is_sure: Annotated[bool, Field(exclude_if=bool)] = True
-    """True if the threshold must be met even if nothing was judged there, because the metric is certain to be
-    judged or the scenario itself sets the threshold. Any other threshold applies only if something was
+    """True if the threshold must be met even when nothing was judged there, because the metric is certain to
+    be judged or the scenario itself sets the threshold. Any other threshold applies only if something was
     judged."""
 
     @property
@@ -145,7 +145,7 @@ class SuitePolicy(Value):
     policies: tuple[str, ...] = ()
     """The names of agents that have a policy."""
     places: dict[str, str] = {}
-    """The places of keys that are shown in reports."""
+    """The locations of keys that are shown in reports."""
 
     @property
     def specs(self) -> dict[str, MetricSpec]:
@@ -162,7 +162,7 @@ class SuitePolicy(Value):
         return self.models[role].model if role in self.models else ""
 
     def where(self, key: str) -> str:
-        """Return the place of a key, or ``default`` if the key is not set."""
+        """Return the location of a key, or ``default`` if the key is not set."""
         return self.places.get(key, "default")
 
 

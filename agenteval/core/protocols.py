@@ -389,7 +389,7 @@ class ChatModel(Protocol):
     findings."""
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Answer the request. Raise ``UnreadableReplyError`` (with the raw text) if no answer had the
+        """Answer the request. Raise ``UnreadableReplyError`` (with the raw text) if no answer both had the
         requested shape and was free of flaws, and ``InfrastructureError`` if there was no answer at all."""
 
     async def aclose(self) -> None:

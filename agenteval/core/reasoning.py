@@ -10,7 +10,7 @@ _MARK = re.compile(r"<(/?)think>")
 
 
 def reasoning_end(text: str) -> int:
-    """Return the index at which the reasoning at the beginning of a text ends, or 0 if there is none.
+    """Return the index at which the reasoning at the beginning of a reply ends, or 0 if there is none.
 
     Reasoning is a single, balanced ``<think>…</think>`` at the beginning. A tag anywhere else belongs to the
     visible text: a ``</think>`` that follows a sentence, or that has no opening tag, hides nothing."""

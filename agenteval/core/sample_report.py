@@ -41,15 +41,15 @@ class SampleReport:
     decided or does not apply: the scenario is not a test case, nothing is expected, no calls are visible, or
     a failure occurred that is not the agent's fault."""
     output_correct: bool | None = None
-    """True if the final answer contains all expected keywords or, if none are expected, is not empty.
-    ``None`` if this does not apply or could not be decided."""
+    """True if the final answer contains all expected keywords. If no keywords are expected, any answer that
+    is not empty is correct. ``None`` if this does not apply or could not be decided."""
     robustness_pass: bool | None = None
     """``all_checks_held`` for a robustness test. ``None`` if this does not apply or could not be decided."""
     review: UserReview | None = None
     """The review of the simulated user in this sample."""
     set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
     """Results that a decisive review made obsolete: those for the entire conversation, and those for all
-    turns from the user's fault onward. They no longer apply, but their cost still counts."""
+    turns from the user's fault onward. They are no longer considered, but their cost still counts."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The fingerprints before masking (see ``SampleFinished``)."""
     lost_attempts: tuple[SampleReport, ...] = ()

@@ -269,7 +269,7 @@ class ToolCallsExpectation(CallsExpectation):
     ``forbidden``, or ``forbidden`` alone."""
 
     any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form), _OR_NONE], ...] | None = None
-    """Alternatives, each with match and calls, or none; at least one alternative must hold."""
+    """Alternatives, of which at least one must hold; each has match and calls, or is none."""
     forbidden: tuple[ForbiddenCall, ...] = ()
     """Calls that must not be made."""
 
@@ -726,15 +726,15 @@ class Scenario(ScenarioFields):
     policy: str = ""
     """The agent's instructions (system prompt) in a recorded conversation."""
     source: str = ""
-    """The place of the scenario (``path:line``)."""
+    """The location of the scenario (``path:line``)."""
     lines: dict[str, int | str] = {}
-    """The line of each key in the scenario's file, or its place if the key is in another file. The keys are
-    dotted paths, such as ``expect.output.contains``, ``turns.1.expect.tool_calls`` or
+    """The line of each key in the scenario's file, or its location if the key is in another file. The keys
+    are dotted paths, such as ``expect.output.contains``, ``turns.1.expect.tool_calls`` or
     ``thresholds.helpfulness``."""
     base: str = ""
     """The folder of the scenario's file. Paths in ``python`` expectations are relative to it."""
     row: str = ""
-    """The place of the data row from which the scenario was generated, or an empty string if there is none.
+    """The location of the data row from which the scenario was generated; an empty string if there is none.
     """
     pattern: str = ""
     """The id shared by all scenarios of the same template, with ``*`` for the parts that differ. Empty if the

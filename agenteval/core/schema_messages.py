@@ -16,7 +16,7 @@ and the schema that contains the keyword."""
 
 
 def describe_schema_errors(errors: Iterable[Any]) -> str:
-    """Describe the first of the library's errors, sorted by their places."""
+    """Describe the first of the library's errors, sorted by location."""
     found = [(list(map(str, error.absolute_path)), text) for error in errors for text in _describe(error)]
     found.sort()
     lines = [f"{'.'.join(path)}: {text}" if path else text for path, text in found]
@@ -24,7 +24,7 @@ def describe_schema_errors(errors: Iterable[Any]) -> str:
 
 
 def describe_schema_error(error: Any) -> str:
-    """Describe an error without its place."""
+    """Describe an error without its location."""
     return "; ".join(list(_describe(error))[:_MOST])
 
 

@@ -137,7 +137,7 @@ class Check(Value):
     scripted: bool = False
     """True if the model in ``by`` is not a language model."""
     usage: Usage | None = None
-    """The token usage of judging the check."""
+    """The tokens used to judge the check."""
     votes: tuple[Vote, ...] = ()
     """The answers of the model if it was called several times."""
 
@@ -220,7 +220,7 @@ class ScoreFailure(Value):
     """True if the judge did not fail, but answered that the record is not sufficient to decide the question.
     """
     unless_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
-    """True if the failure applies only if some calls may not be visible."""
+    """True if the failure applies only when some calls may not be visible."""
     worst: Annotated[Severity | None, Field(exclude_if=_is_none)] = None
     """The worst severity that the judge might have found, or ``None`` if it is unknown."""
     is_verdict: Annotated[bool, Field(exclude_if=_is_empty)] = False
@@ -254,7 +254,7 @@ class UserReview(Value):
     scripted: bool = False
     usage: Usage | None = None
     recorded: Annotated[bool, Field(exclude_if=_is_empty)] = False
-    """True for a conversation from a log, whose user may have been a person."""
+    """True for a conversation from a log. Its user may have been a person."""
 
     @property
     def is_fault(self) -> bool:
@@ -405,7 +405,7 @@ class MetricSpec(Value):
 
     @property
     def is_label(self) -> bool:
-        """True if the metric has labels, whose failures become findings."""
+        """True if the metric has labels. The failures of such a metric become findings."""
         return bool(self.ok)
 
 

@@ -1,4 +1,4 @@
-"""Estimates the number of tokens in a text if no provider reports it (token counting). All such numbers are
+"""Estimates the number of tokens in a string if no provider reports it (token counting). All such numbers are
 marked as estimates.
 
 tiktoken downloads its vocabulary on first use, without a timeout. agenteval makes no network call that was

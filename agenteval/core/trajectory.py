@@ -282,7 +282,7 @@ class StopReason(StrEnum):
     BUDGET = "budget"
     INTERRUPTED = "interrupted"
     RECORDED = "recorded"
-    """A recorded conversation ended. The detail is the place of the record."""
+    """A recorded conversation ended. The detail is the location of the record."""
     UNREADABLE = "unreadable"
     """A record could not be read as a conversation."""
 
@@ -363,8 +363,7 @@ class Trajectory(Value):
 
     @property
     def all_calls_seen(self) -> bool:
-        """True if all calls are known to be visible, so that a call that is not in this trajectory was not
-        made."""
+        """True if all calls are known to be visible, so any call not in this trajectory was not made."""
         return self.visibility is ToolVisibility.ALL and not any(turn.unplaced for turn in self.all_turns)
 
     @property

@@ -69,7 +69,7 @@ def _adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: 
 
 
 def _adapter_options(agent: Mapping[str, Any], kind: str, adapters: Adapters) -> Mapping[str, Any]:
-    """Return the options of an agent's adapter from the place to which ``normalize_options`` moved them."""
+    """Return the options of an agent's adapter from the location where ``normalize_options`` put them."""
     if kind in adapters.built_in:
         return {key: value for key, value in agent.items() if key not in COMMON_AGENT_KEYS}
     return mapping_at(agent, OPTIONS_KEY)

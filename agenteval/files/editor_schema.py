@@ -152,8 +152,8 @@ before pydantic's validator."""
 
 
 def simplify_schema(schema: Schema) -> Schema:
-    """Rewrite a schema so that an editor reports one message per mistake. Before this step, alternatives must
-    be written as a plain ``anyOf``."""
+    """Rewrite a schema so that an editor reports one message per mistake. Before this function is called,
+    alternatives must be written as a plain ``anyOf``."""
     definitions: Definitions = schema["definitions"]
     choices = {
         ref(name)["$ref"]: each for name, each in definitions.items() if "enum" in each.get("anyOf", [{}])[0]

@@ -1,4 +1,4 @@
-"""Values together with the places in a file where they and their parts were written."""
+"""Values together with the locations in a file where they and their parts were written."""
 
 from __future__ import annotations
 

@@ -86,9 +86,9 @@ def content_hash(*texts: str) -> str:
 
 def fence(text: str) -> str:
     """Fence untrusted text against prompt injection: return ``text`` between markers that its author could
-    not have written, because the markers contain a hash of the text. The markers for a text are always the
-    same, so that equal requests stay equal. A lone surrogate, which requests cannot contain, becomes U+FFFD.
-    """
+    not have written, because the markers contain a hash of the text. The markers for the same text are always
+    the same, so that equal requests stay equal. A lone surrogate, which requests cannot contain, becomes
+    U+FFFD."""
     text = _SURROGATES.sub("\ufffd", text)
     nonce = blake2b(text.encode(), digest_size=6).hexdigest()
     return f"<data-{nonce}>\n{text}\n</data-{nonce}>"

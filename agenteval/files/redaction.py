@@ -521,8 +521,8 @@ def redact_xml(text: str) -> str:
 
 
 def redact_url(url: str) -> str:
-    """Return ``url`` for display in messages, without credentials and query string, which may contain
-    secrets."""
+    """Return ``url`` for display in messages, without its credentials or query string, because both may
+    contain secrets."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -20,8 +20,8 @@ _MOST_SHOWN = 3
 
 
 def require_one_conversation(messages: Sequence[Any]) -> None:
-    """Raise ``AuthorError`` (without a place) if the list mixes messages from several conversations or starts
-    with the latest message."""
+    """Raise ``AuthorError`` (without a location) if the list mixes messages from several conversations or
+    starts with the latest message."""
     objects = [each for each in messages if isinstance(each, Mapping)]
     if len(objects) < 2 or len(objects) < len(messages):
         return

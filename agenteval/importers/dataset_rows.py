@@ -31,7 +31,7 @@ class DatasetRow(NamedTuple):
 
 def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
     """Return the question and the answer in a record, or ``None`` if the record is not a row of a data set.
-    Raise ``AuthorError`` (without a place) if the response cannot be assembled."""
+    Raise ``AuthorError`` (without a location) if the response cannot be assembled."""
     if (found := _parse_plain_row(record)) is not None:
         return found
     rows = (_parse_run(record, asked, answered) for asked, answered in _RUN_KEYS)
@@ -118,7 +118,7 @@ def _are_messages(value: Any) -> bool:
 
 
 def _only_text(inputs: Mapping[str, Any]) -> Any:
-    """Return the only string in an object, or ``None`` if the object contains no string or several."""
+    """Return the only string in an object, or ``None`` if the object contains no strings or more than one."""
     texts = [value for value in inputs.values() if isinstance(value, str) and value.strip()]
     return texts[0] if len(texts) == 1 else None
 

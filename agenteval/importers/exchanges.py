@@ -63,7 +63,7 @@ class LoggedMessages(NamedTuple):
 
 def find_logged_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
     """Return the messages in a record, or ``None`` if the record contains none. Raise ``AuthorError``
-    (without a place) if a response cannot be read."""
+    (without a location) if a response cannot be read."""
     if lists := {key: found for key in MESSAGE_KEYS if (found := _find_list(record.get(key))) is not None}:
         # A trajectory may list what a program did: the list whose entries have roles is the conversation.
         key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))

@@ -64,12 +64,12 @@ class ExpectedScenarios:
 
     @property
     def unmatched(self) -> dict[str, str]:
-        """The places of the scenarios that matched no conversation, keyed by id."""
+        """The locations of the scenarios that matched no conversation, keyed by id."""
         return {name: each.source for name, each in self._scenarios.items() if name not in self._met}
 
     @property
     def source(self) -> str:
-        """The place of the first scenario, or an empty string if there is none."""
+        """The location of the first scenario, or an empty string if there is none."""
         return next((scenario.source for scenario in self._scenarios.values()), "")
 
     @property

@@ -143,9 +143,9 @@ class _JournalReplay:
 
     def rest(self, end: str) -> Iterator[RecordedConversation | UnreadableRecord]:
         """Yield the remaining samples: those that were cut short and never repeated, those that were still
-        running at the end of the journal, and those that were planned but never ran. ``end`` is the place of
-        the last event. If the run was cut off without losing a known sample, an unreadable record is yielded
-        instead, because any further results of the run are unknown."""
+        running at the end of the journal, and those that were planned but never ran. ``end`` is the location
+        of the last event. If the run was cut off without losing a known sample, an unreadable record is
+        yielded instead, because any further results of the run are unknown."""
         # Not lost, but a judge was not asked:
         unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
         lost = [each for each in self._cut_short.values() if _is_cut_short(each)]

@@ -25,7 +25,7 @@ from agenteval.messages.unplaced_entries import CallFreeNames
 @dataclass
 class ImportWarnings:
     """Warnings about content that was not imported exactly as written. Each distinct text is stored with its
-    number of occurrences and the place of its first occurrence."""
+    number of occurrences and the location of its first occurrence."""
 
     _counts: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -49,7 +49,8 @@ class CoverageTally:
     _messages: int = 0
     _read: int = 0
     _partly: list[tuple[float, str]] = field(default_factory=list)
-    """The lowest shares of messages that were read in a single record, each with the place of the record."""
+    """The lowest shares of messages that were read in a single record, each with the location of the record.
+    """
 
     def add(self, coverage: Coverage, where: str) -> None:
         self._messages += coverage.messages
@@ -161,7 +162,7 @@ def conversation_of(
     entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
 ) -> ImportedConversation:
     """Parse a record, including the notes and the outcome from its importer. Raise ``AuthorError`` (without a
-    place)."""
+    location)."""
     imported = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
         return imported

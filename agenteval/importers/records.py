@@ -104,7 +104,8 @@ def read_conversation(
     with its response, or a trace.
 
     ``around`` is content around the record that could not be placed. For ``no_calls_in``, see
-    ``parse_conversation``. Raise ``AuthorError`` (without a place) if the record has none of these forms."""
+    ``parse_conversation``. Raise ``AuthorError`` (without a location) if the record has none of these forms.
+    """
     logged = _find_messages(record)
     require_one_conversation(logged.messages)
     notes = dict.fromkeys((*_several_users_warnings(logged.messages), *logged.notes))

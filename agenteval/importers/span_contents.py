@@ -73,8 +73,8 @@ class SpanContents:
     source_keys: frozenset[str] = frozenset()
     """The attributes that contain these messages, or ``events``."""
     is_agent_io: bool = False
-    """True if the messages are the input and output of an agent, whose wording may differ from that of the
-    agent's models."""
+    """True if the messages are an agent's own input and output. Their wording may differ from the messages of
+    the agent's models."""
 
 
 class _FoundMessages(NamedTuple):

@@ -79,8 +79,8 @@ _KNOWN_EVENT_PREFIXES = ("exception", "gen_ai.", "ai.", "llm.", "First Token Str
 EVENT_LISTS = ("events", "span_events")
 UNSEEN = "unseen"
 """The key under which a span converted from another tracer lists absent steps. Each entry has ``what``, a
-description, and ``unless``, the ids of spans that make the entry obsolete if all of them are in the trace
-(``None``: the entry is obsolete if any span is nested in this span)."""
+description, and ``unless``, the ids of spans. The entry is obsolete if the trace contains all of these spans
+or, when ``unless`` is ``None``, any span nested in the span with the entry."""
 WHOLE_REQUEST = "whole"
 """The key that marks the outermost step of another tracer as a complete request. The value is ``said``, or
 ``object`` if the output may be anything, such as a state."""

@@ -69,8 +69,8 @@ class TracerStep(NamedTuple):
 
 
 def unseen_steps(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:
-    """Describe absent steps. The description does not apply if all of ``steps`` are in the trace or, if
-    ``steps`` is ``None``, if any step is nested in this step."""
+    """Describe the steps that are missing from the trace. Nothing is missing if the trace contains all of
+    ``steps`` or, when ``steps`` is ``None``, any step nested in the step that contains this description."""
     return {"what": what, "unless": None if steps is None else list(steps)}
 
 
@@ -114,7 +114,7 @@ class StepMessages(NamedTuple):
     """The input messages, or ``None`` if they could not be determined."""
     output_messages: list[Any]
     is_known: bool
-    """True if the output is certainly an answer. Otherwise it may be an arbitrary object."""
+    """True if the output is certainly an answer; false if it may be an arbitrary object."""
 
     @property
     def whole_request(self) -> str:

@@ -113,7 +113,7 @@ def _with_context(spans: Sequence[dict[str, Any]], groups: list[Any]) -> list[di
 
 
 TracePlaces: TypeAlias = dict[tuple[str, str], str]
-"""The places of traces and sessions, keyed by kind ("trace", "session") and id."""
+"""The locations of traces and sessions, keyed by kind ("trace", "session") and id."""
 
 
 def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = None) -> Iterator[LogEntry]:
@@ -277,8 +277,8 @@ class _SpanGroups:
 
 
 def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
-    """Return the conversation in the traces of a record, or ``None`` if the record contains no traces. Raises
-    ``AuthorError`` (without a place) if no span contains a message."""
+    """Return the conversation in the traces of a record, or ``None`` if the record contains no traces. Raise
+    ``AuthorError`` (without a location) if no span contains a message."""
     spans = find_spans(record)
     if spans is None:
         return None

@@ -41,7 +41,7 @@ class ParsedConversation(NamedTuple):
     policy: str
     """The system and developer messages."""
     orphans: tuple[str, ...]
-    """Descriptions of orphaned results, whose calls are not in the record."""
+    """Descriptions of orphaned results (results without calls in the record)."""
     is_partial: bool
     """True if a turn other than the last ends with tool calls, so that it is unknown whether the agent wrote
     nothing or the log omits its answer."""
@@ -68,8 +68,8 @@ def parse_conversation(
     skipped.
 
     ``tools`` are the declared tools. ``no_calls_in`` specifies content that contains no calls although it
-    cannot be placed. Raise ``AuthorError`` (without a place) if most messages, or all messages of an agent,
-    could not be read."""
+    cannot be placed. Raise ``AuthorError`` (without a location) if most messages, or all messages of an
+    agent, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _ConversationDraft(no_calls_in)
     for message in mark_text_calls(parse_messages(messages, warn), tools):

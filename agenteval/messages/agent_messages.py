@@ -158,7 +158,7 @@ def _is_same(call: ToolCall, known: ToolCall) -> bool:
 def _without_history(
     placed: Iterable[tuple[int, Step]], history: _History, *, is_sure: bool
 ) -> Iterator[Step]:
-    """Yield the steps without known calls and without texts that precede the user's message."""
+    """Yield the steps, leaving out known calls and the texts that precede the user's message."""
     for place, step in placed:
         calls = tuple(call for call in step.tool_calls if not history.take(call, place))
         text = _collapse_whitespace(step.text or "")

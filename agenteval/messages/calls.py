@@ -36,8 +36,8 @@ class ParsedCall(NamedTuple):
     name: str
     args: dict[str, Any] | None
     """The arguments, or ``None`` if they are unknown. In that case, either ``raw_args`` contains a string
-    that is not a JSON object, or ``raw_args`` is also ``None`` because the arguments are in a place that is
-    not supported."""
+    that is not a JSON object, or ``raw_args`` is also ``None`` because the arguments are in a location that
+    is not supported."""
     raw_args: str | None
     """The text of the arguments, if it could not be parsed strictly."""
     id: str

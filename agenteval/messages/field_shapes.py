@@ -260,9 +260,9 @@ plain values."""
 
 
 def is_broken_message(text: str) -> bool:
-    """Check whether a text begins like a JSON message but was cut off, so that it cannot be parsed.
+    """Check whether a string begins like a JSON message but was cut off, so that it cannot be parsed.
 
-    The text may be a message, a response, or a list of messages, responses or parts."""
+    The string may be a message, a response, or a list of messages, responses or parts."""
     return (
         text.lstrip()[:1] in ("[", "{")
         and bool(_MESSAGE_START.match(text))

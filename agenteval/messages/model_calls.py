@@ -77,7 +77,7 @@ class ModelTurn:
     offered_tools: bool = False
     """True if at least one request offered tools to its model and received an answer that the agent read."""
     forked: tuple[str, ...] = ()
-    """Reports about forked processes, whose requests are not recorded."""
+    """Reports about forked processes. The requests of these processes are not recorded."""
 
 
 class KnownCalls(NamedTuple):

@@ -52,11 +52,11 @@ def find_content_substitute(message: Mapping[str, Any]) -> str:
 
 
 def find_nested_text_key(message: Mapping[str, Any]) -> str:
-    """Return the key of a text in a message that has no other text, or an empty string if there is no such
+    """Return the key of a string in a message that has no other text, or an empty string if there is no such
     key.
 
-    If the content of the message is empty, or the text is a single word, the key is returned only if its name
-    suggests an answer."""
+    If the content of the message is empty, or the string is a single word, the key is returned only if its
+    name suggests an answer."""
     has_place = not message.keys().isdisjoint(CONTENT_KEYS)
     for key, value in message.items():
         if key in CONTENT_KEYS or not _has_text(value, _MAX_DEPTH):

@@ -311,9 +311,9 @@ def unread_in_result(part: Mapping[str, Any], owner: str = "a result") -> Iterat
 def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
     """Yield the calls in a result.
 
-    Anything that a tool returned is a value, so a part is treated as a call only if it has the type of a
-    call. Artifacts, which a result contains for use by the program, may record the actions of another agent.
-    """
+    A tool may return any value, so a part is treated as a call only if it has the type of a call. Calls
+    anywhere in artifacts (data that a result carries for the program) are also yielded, because they may be
+    those of another agent."""
     for key, value in fields.items():
         if key in _ARTIFACT_KEYS:
             yield from unplaced_calls(value, f"'{key}' of a result", key, is_match=is_typed_call)

@@ -195,7 +195,8 @@ def _has_failed(response: Mapping[str, Any]) -> bool:
 
 
 def _error_text(response: Any) -> str:
-    """Return the error message in a response. The body may contain more information than the status."""
+    """Return the error message in a response. The body is used because it may contain more information than
+    the status."""
     texts = [words for level in _response_levels(response) if (words := describe_response_error(level))]
     return ", ".join(dict.fromkeys(texts)) or "it failed"
 

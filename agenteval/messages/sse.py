@@ -93,7 +93,7 @@ def ends_stream(payload: str) -> bool:
 
 
 def looks_like_sse(text: str) -> bool:
-    """Check whether a text begins like server-sent events (SSE). JSON never begins in this way.
+    """Check whether a string begins like server-sent events (SSE). JSON never begins in this way.
 
     The check is needed because some servers do not set the content type."""
     return bool(re.match(r"\s*(data|event|id|retry)?:", text))

@@ -199,7 +199,7 @@ def _find_final_response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, An
 
 
 def _assemble_message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Assemble a message from Anthropic's events, whose blocks grow with each delta."""
+    """Assemble a message from Anthropic's events. The message's blocks grow with each delta."""
     message: dict[str, Any] = {}
     content: list[Any] = []
     blocks: dict[str, dict[str, Any]] = {}

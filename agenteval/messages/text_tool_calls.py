@@ -30,11 +30,11 @@ _DELIMITERS = "\"'`<>/([{"
 
 
 def mark_text_calls(parsed: Iterable[ParsedMessage], tools: Collection[str] = ()) -> list[ParsedMessage]:
-    """Return the messages, with an unplaced entry inserted after each text by the agent that may be or
+    """Return the messages, with an unplaced entry inserted after each message by the agent that may be or
     contain a tool call.
 
-    This applies to a text that is a broken message or that looks like a call. If the agent makes real calls,
-    a text that looks like a call is assumed to be an example. ``tools`` contains the names of the declared
+    This applies to a message that is truncated JSON or that looks like a call. If the agent makes real calls,
+    a message that looks like a call is assumed to be an example. ``tools`` contains the names of the declared
     tools."""
     messages = list(parsed)
     has_calls = any(each.calls for each in messages)
@@ -78,7 +78,7 @@ def _tool_name_pattern(tools: frozenset[str]) -> re.Pattern[str] | None:
 
 
 def _find_call_notation(text: str, tool_pattern: re.Pattern[str] | None) -> str:
-    """Return the notation of a possible call in a text, or the name of the called tool. Return an empty
+    """Return the notation of a possible call in a message, or the name of the called tool. Return an empty
     string if there is no such call."""
     if tag := next((each for each in _TAGS if each in text), ""):
         return tag

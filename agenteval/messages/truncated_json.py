@@ -20,12 +20,12 @@ _KIND = "messages cut off"
 
 
 def is_truncated_json(value: Any) -> bool:
-    """Check whether a text begins like messages in JSON but is not valid JSON because it was truncated."""
+    """Check whether a string begins like messages in JSON but is not valid JSON because it was truncated."""
     return is_broken_json(value, _MESSAGES_START)
 
 
 def is_broken_json(value: Any, begins: re.Pattern[str]) -> bool:
-    """Check whether a text begins with the given pattern but is not valid JSON."""
+    """Check whether a string begins with the given pattern but is not valid JSON."""
     return isinstance(value, str) and isinstance(read_json(value), str) and bool(begins.match(value))
 
 

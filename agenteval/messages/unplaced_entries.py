@@ -2,9 +2,9 @@
 unobserved calls. Pure.
 
 All parsers follow one rule. An *entry* is an element of a list of messages, parts, events or spans. An entry
-is placed if its kind is known: as a call, as a result, or as something that contains no call (a text, a
-model's thought, a picture). A field of a placed entry that its parser does not support is placed in two
-cases. Either a table for the dialect lists the field and its value has the shape that belongs to the name
+is placed if its kind is known: as a call, as a result, or as something that contains no call (text, a model's
+thought, a picture). A field of a placed entry that its parser does not support is placed in two cases. Either
+a table for the dialect lists the field and its value has the shape that belongs to the name
 (``agenteval.messages.field_shapes``), or its value contains no object, because a plain value is not a call.
 Fields that authors fill freely (``metadata``) are placed to the extent that their values are plain or their
 names are known. Everything else is *unplaced*: unknown, which is not the same as "no call".
@@ -318,7 +318,7 @@ def quote_json(value: Any) -> str:
 
 
 def _clip_value(value: Any, depth: int = 3) -> Any:
-    """Return a value without the content that would not be shown. Entries may be large."""
+    """Return a value without the content that would not be shown, because entries may be large."""
     if isinstance(value, str):
         return value[: _MAX_QUOTED + 1]
     if not depth:

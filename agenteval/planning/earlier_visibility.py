@@ -14,7 +14,7 @@ from agenteval.files.regular_files import open_file
 from agenteval.importers.logs import visibility_in
 
 _RUNS_READ = 3
-"""The number of latest runs that are read. Older runs may be out of date."""
+"""The number of latest runs that are read. Older runs are ignored because they may be out of date."""
 _MAX_BYTES = 64 * 2**20
 
 

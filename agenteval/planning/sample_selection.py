@@ -1,5 +1,5 @@
 """The second step in preparing a run. It selects (filters) the samples in a ``Suite`` that are to be played.
-This step reads files but does not load code."""
+Files are read during selection, but no code is loaded."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class ScoreRequest:
     """The names of log entries that do not contain tool calls."""
     max_rates: Mapping[Severity, float] = field(default_factory=dict)
     must_judge: bool = False
-    """True if conversations are judged even if no option names a model or a metric."""
+    """True if conversations are judged even when no option names a model or a metric."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     """The recording options of the run that is judged again."""
 

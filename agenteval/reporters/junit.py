@@ -107,7 +107,7 @@ def _cases(
     several_agents: bool,
 ) -> Iterator[Element]:
     """Yield a test case for each sample, and an additional test case if a rule that applies to all samples of
-    the scenario is not satisfied."""
+    the scenario did not pass."""
     place = _place(scenario.scenario.source, options.root)
     for key, sample in planned(scenario):
         name = title(scenario, key, several_agents=several_agents)

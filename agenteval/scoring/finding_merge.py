@@ -20,8 +20,8 @@ def merge_findings(
     A proven finding lists the judge's words in ``also`` and gets the higher of the two severities. If the
     judge uses the same label, the finding gets the severity of its effect (``confirmed``). If code does not
     prove everything that the judge found, the merged finding gets the judge's label. Findings match if they
-    are in the same turn and, if the judge names a call, about the same call. A finding with the judge's own
-    label is preferred to a finding with an alternative label."""
+    are in the same turn. When the judge names a call, they must also be about the same call. A finding with
+    the judge's own label is preferred to a finding with an alternative label."""
     originals = list(findings)
     merged: list[Finding | None] = list(originals)
     for index, finding in enumerate(originals):

@@ -19,7 +19,7 @@ _TAKES_BACK = re.compile(r"\?|n['\u2019]t\b|\b(?:no|not|none|never|nothing|witho
 
 
 def means_nothing(text: str) -> bool:
-    """Check whether a text states that there is no score, or that there is nothing to name."""
+    """Check whether a string states that there is no score, or that there is nothing to name."""
     stripped = text.strip(_AROUND)
     return not stripped or normalize_label(stripped) in _NOTHING
 
@@ -40,7 +40,7 @@ def parse_score(text: str, highest: float) -> float | str | None:
 
 
 def parse_label(text: str, labels: Iterable[str]) -> str | None:
-    """Return the label that a text consists of, or that precedes a comment in the text.
+    """Return the label that a string consists of, or that precedes a comment in the string.
 
     Return ``None`` if the comment names a label, asks a question or contains a denial, because such a comment
     might retract the label."""

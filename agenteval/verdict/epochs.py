@@ -12,8 +12,7 @@ from agenteval.verdict.statistics import Tally, in_epoch_order
 
 
 def sample_success(sample: SampleReport, verdict: Verdict) -> bool | None:
-    """Return whether a sample counts as a success: it passed and, if its goal was judged, the goal was
-    completed.
+    """Return whether a sample counts as a success: it passed, and its goal was completed or was not judged.
 
     Return ``None`` if success is unknown: the sample is inconclusive, its goal was ruled out or is unclear,
     or the judge of the goal failed. For a recorded conversation that did not fail, the known outcome decides.
@@ -55,7 +54,7 @@ class EpochOutcomes:
 
     @property
     def fixed(self) -> tuple[bool | None, ...]:
-        """The outcomes of the first epochs, whose number was fixed beforehand. Estimates are based on these
+        """The outcomes of the epochs up to the number that was fixed beforehand. Estimates are based on these
         outcomes only."""
         known = self.outcomes[: self.planned_min]
         return (*known, *[None] * (self.planned_min - len(known)))

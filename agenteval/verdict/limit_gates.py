@@ -15,9 +15,10 @@ from agenteval.verdict.report import Report
 def budget_gates(report: Report) -> Iterable[GateRow]:
     """Yield a row for each limit of the budget, showing how much of the limit the run used.
 
-    The limit of which the largest share was used is reported as the limit that stopped the run. A limit is
-    also not satisfied if calls in flight exceeded it before they could be stopped. A role's own limit does
-    not stop the run; calls that the role could not make are reported where their results are missing."""
+    If the budget stopped the run, the limit that was closest to being exhausted is reported as the one that
+    stopped it, and its row is inconclusive. A row is also inconclusive if calls in flight exceeded its limit
+    before they could be stopped. A role's own limit does not stop the run; calls that the role could not make
+    are reported where their results are missing."""
     budget = report.plan.suite.budget
     spent = _spent(sum(report.usage.values(), Usage()), report.ledger)
     stopped = report.finished is not None and report.finished.outcome == "budget"

@@ -56,8 +56,8 @@ class Repeats:
 
 
 def repeats_of(report: Report, decision: Decision) -> Repeats:
-    """Compute the reliability statistics of a run. A sample succeeds if it passed and, if its goal was
-    judged, the goal was completed. A sample that is inconclusive or never ran counts as missing."""
+    """Compute the reliability statistics of a run. A sample succeeds if it passed. When its goal was judged,
+    the goal must also have been completed. A sample that is inconclusive or never ran counts as missing."""
     entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, decision) for s in report.scenarios}
     unreadable = {(s.scenario.id, s.agent) for s in report.scenarios if _is_unreadable(s)}
     tallies = [entry.fixed for key, entry in entries.items() if key not in unreadable]

@@ -98,9 +98,9 @@ class _SampleEvidence:
 
     @cached_property
     def ignores_unjudged(self) -> bool:
-        """True if criteria without a judgement do not affect the verdict. This is the case with
-        ``code_only``, if anything else in the sample was decided, and if the judges of the criteria failed
-        and are skipped. If nothing is known, nothing passes."""
+        """True if criteria without a judgement do not affect the verdict. This is the case if the run is
+        ``code_only`` and anything in the sample was decided, or if the judges of the criteria failed and are
+        skipped. If nothing is known, nothing passes."""
         is_left_out = self.plan.suite.code_only and is_any_decided(self.sample)
         return is_left_out or skips_criteria(self.sample, self.skipped)
 

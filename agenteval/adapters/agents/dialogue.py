@@ -283,7 +283,7 @@ class Dialogue:
 
     @property
     def is_usable(self) -> bool:
-        """True if another conversation may start with this program."""
+        """True if another conversation can be started with this program."""
         return not (self.fault or self._has_exited or self._end or self.is_over or self.awaits_answer)
 
     @property
@@ -598,7 +598,7 @@ class _ProgramToolCalls:
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
-    """Encode a line as ASCII, so that it contains no other line breaks and no lone surrogates."""
+    """Encode a line as ASCII, so that it contains no other line breaks or lone surrogates."""
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 

@@ -73,7 +73,7 @@ class Api(Protocol):
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
         """Return whatever an incomplete answer reveals about the turn, or ``None`` if it reveals nothing.
 
-        Raise no errors other than ``UnreadableResponseError`` and ``AgentError``."""
+        Raise no errors other than ``UnreadableResponseError`` or ``AgentError``."""
 
 
 def infer_api(endpoint: str) -> ApiName:

@@ -153,7 +153,7 @@ def _result(answered: ToolAnswer) -> types.CallToolResult:
 
 
 class McpAddress:
-    """One address of the server. The address provides no tools before and after a conversation."""
+    """One address of the server. No tools are available at this address before or after a conversation."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -25,10 +25,10 @@ until it is known whether the rubric receives answers at all."""
 class RubricCircuit:
     """The circuit breaker's state for one rubric with one model.
 
-    A call fails if the server returns no answer or, for a rubric that has never received a readable answer,
-    if the answer is unreadable. After the first readable answer, an unreadable answer is attributed to the
-    record being judged. A readable answer with a flaw counts as an answer here, because the flaw concerns
-    only that record."""
+    A call fails if the server returns no answer. For a rubric that has never received a readable answer, an
+    unreadable answer is also a failure. After the first readable answer, an unreadable answer is attributed
+    to the record being judged. A readable answer with a flaw counts as an answer here, because the flaw
+    concerns only that record."""
 
     def __init__(self) -> None:
         self.has_answered = False

@@ -27,7 +27,7 @@ class Endpoint(NamedTuple):
     url: str
     """The URL to which requests are sent."""
     shown: str
-    """The URL without credentials and query string."""
+    """The URL without credentials or a query string."""
     key: str
     """The API key, or an empty string if no key is sent."""
     key_name: str

@@ -108,7 +108,7 @@ class _Sent(NamedTuple):
 class OpenAiChat:
     """A ``ChatModel`` behind an OpenAI-compatible endpoint.
 
-    ``shared.notify`` is called once for each feature that the server is found not to accept, and for each
+    ``shared.notify`` is called once for each feature that the server turns out not to support, and for each
     retry. ``max_text`` limits the strings in answers from servers that enforce schemas. The constructor
     raises ``AuthorError`` for a missing key or a malformed URL."""
 

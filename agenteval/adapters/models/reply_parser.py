@@ -1,8 +1,8 @@
 """Parse model replies (structured output). The parser is tolerant of wrapping but strict about the value.
 
 Models wrap JSON in code fences, comments and apologies, or in an object that contains nothing else, and put
-reasoning before it. All of that is removed, and the rest must contain exactly one answer. A text may quote an
-answer that an attacker wants the judge to give (prompt injection), before or after the model's own answer.
+reasoning before it. All of that is removed, and the rest must contain exactly one answer. A reply may quote
+an answer that an attacker wants the judge to give (prompt injection), before or after the model's own answer.
 Nothing distinguishes the two answers. The value must fit the requested type; nothing is guessed, clamped or
 filled in."""
 
@@ -88,7 +88,7 @@ def _verdict_keys(reply: type[BaseModel]) -> frozenset[str]:
 
 
 def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
-    """Return the only object in a text that contains one of ``keys``. With ``alone``, the text must contain
+    """Return the only object in a reply that contains one of ``keys``. With ``alone``, the reply must contain
     nothing else."""
     shown = " and ".join(sorted(keys))
     spelled = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
@@ -182,7 +182,7 @@ _WRONG = {
 
 
 class _JsonPart(NamedTuple):
-    """Part of a text: either a top-level object or the text around such objects."""
+    """Part of a reply: either a top-level object or the text around such objects."""
 
     text: str
     value: dict[str, Any] | None = None
@@ -191,7 +191,7 @@ class _JsonPart(NamedTuple):
 
 
 def _parts(text: str) -> Iterator[_JsonPart]:
-    """Yield the objects in a text, followed by all of the text around them.
+    """Yield the objects in a reply, followed by all of the text around them.
 
     Raise ``InvalidReply`` if an object is truncated."""
     whole = _load(text, text)

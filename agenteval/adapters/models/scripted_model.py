@@ -63,8 +63,8 @@ class ScriptedModel:
 
     The constructor raises a single ``AuthorError`` that lists all errors in the file. A call raises
     ``AuthorError`` if no rule matches or if a reply lacks a key. A reply that the request cannot use
-    simulates a poor model and raises ``UnreadableReplyError``: a reply with an invalid value, a text without
-    a matching JSON object, or a reply that the request's check rejects."""
+    simulates a poor model and raises ``UnreadableReplyError``: a reply with an invalid value, a string
+    without a matching JSON object, or a reply that the request's check rejects."""
 
     def __init__(self, path: str | Path, *, root: Path = Path()) -> None:
         self._path = str(path)

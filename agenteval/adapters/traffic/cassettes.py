@@ -1,8 +1,8 @@
 """Record and replay a run's traffic with models and agents, using a cassette (VCR-style recording).
 
 The file contains one JSON object per line (JSONL): a header, followed by a line for each question that was
-answered or failed. The question is included so that a miss can report what has changed. The file contains no
-request headers and no keys, and secrets are masked."""
+answered or failed. The question is included so that a miss can report what has changed. The file contains
+neither request headers nor keys, and secrets are masked."""
 
 from __future__ import annotations
 

@@ -52,9 +52,9 @@ class HttpFault(NamedTuple):
 
     kind: FaultKind
     where: str
-    """The URL without its query string and credentials."""
+    """The URL without its query string or credentials."""
     detail: str = ""
-    """A quotation from the server or the library, without secrets and control characters."""
+    """A quotation from the server or the library, without secrets or control characters."""
     status: int | None = None
     tried: str = ""
     """The attempts and waits so far, worded for use in a message."""
@@ -191,8 +191,8 @@ def _causes(exc: BaseException | None) -> Iterator[BaseException]:
 
 
 def quote(text: str, secrets: tuple[str, ...], limit: int = 500) -> str:
-    """Format ``text`` for an error message: on one line, without secrets and control characters, and
-    truncated to ``limit``."""
+    """Format ``text`` for an error message: on one line, without secrets or control characters, and truncated
+    to ``limit``."""
     redact = redactor(secrets)
     # Twice: a control character may split a secret, and a secret may contain one.
     return one_line(redact(clean(redact(text))), limit)

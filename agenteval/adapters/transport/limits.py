@@ -190,7 +190,8 @@ class Rate:
         self._changed = anyio.Event()
 
     def narrow(self, requests: int | None, tokens: int | None) -> None:
-        """Lower the limits to the given values if these are lower. The same model may be configured twice."""
+        """Lower the limits to the given values if these are lower, because the same model may be configured
+        twice."""
         self.requests = min(self.requests, math.inf if requests is None else requests)
         self.tokens = min(self.tokens, math.inf if tokens is None else tokens)
 

@@ -34,8 +34,8 @@ def mark_calls(
 
     A call that was sent to the scenario is given the arguments that the scenario received, so that the call
     can be found by its arguments even if the framework changed them. A call that was not sent to the scenario
-    is marked as ``attempted``, meaning that no tool ran, if it has no result or if its result is an error.
-    Calls whose ids are in ``elsewhere`` are not marked."""
+    is marked as ``attempted`` (no tool ran) if it has no result or its result is an error. Calls whose ids
+    are in ``elsewhere`` are not marked."""
     found = _pair_calls(list(iter_calls(messages)), requested)
     results = (each for each in messages if each.get("role") == "tool" and each.get("status") != "error")
     done = {*elsewhere, *(each.get("tool_call_id") for each in results)}

@@ -194,7 +194,7 @@ class _RecordedEvent(NamedTuple):
 
     event: Any
     is_inner: bool = False
-    """True if the event comes from an agent used as a tool, whose text the calling agent passes on."""
+    """True if the event comes from an agent used as a tool. The calling agent passes that agent's text on."""
 
 
 class _AdkTurn:

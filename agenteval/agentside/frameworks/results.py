@@ -37,8 +37,8 @@ _ANSWERS: dict[str, Callable[[Any], Any]] = {
 
 
 def extract_answer(value: Any) -> Any:
-    """Return the answer in a framework result. A string is returned unchanged, and an object is returned as
-    JSON. Return any other value unchanged."""
+    """Return the answer in a framework result: a string without its trailing newlines, and an object as JSON.
+    A value that is not a framework result is returned unchanged."""
     if isinstance(value, (str, dict, list, tuple, type)) or value is None:
         return value
     read = next((_ANSWERS[kind] for kind in kinds(value) if kind in _ANSWERS), None)

@@ -114,7 +114,7 @@ _MCP_TOOL_ATTRIBUTES = ("mcp_tool", "raw_mcp_tool", "_mcp_tool")
 
 def hints_of(tool: Any) -> dict[str, bool]:
     """Return a tool's own description of its effects, using the names of MCP tool annotations. A tool from an
-    MCP server provides them in its ``annotations``, which each framework stores in a different place. Any
+    MCP server provides them in its ``annotations``, which each framework stores in a different location. Any
     other tool provides them in its ``metadata``."""
     for each in (tool, *(getattr(tool, name, None) for name in _MCP_TOOL_ATTRIBUTES)):
         metadata = getattr(each, "metadata", None)

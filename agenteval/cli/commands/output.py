@@ -67,8 +67,8 @@ def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tupl
 
 
 def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
-    """Yield a problem for each pair of reports that would overwrite each other. Several reports may be
-    written to the same device."""
+    """Yield a problem for each pair of reports that would overwrite each other. A device is not a problem:
+    several reports may be written to it."""
     first: dict[str, ReporterChoice] = {}
     for choice, path in targets:
         if path is None or (path.exists() and not path.is_file()):

@@ -212,7 +212,7 @@ class FindingShape(Shape):
     kind: IfKnown[Literal["permission", "disclosure", "style"]] = None
     """The kind of policy rule that was broken."""
     criterion: IfAny[str] = None
-    """The criterion that was not satisfied, if the finding comes from a judged criterion."""
+    """The criterion that was not met, if the finding comes from a judged criterion."""
     span: IfKnown[tuple[int, int]] = None
     """The start and end of ``evidence`` in the turn's answer, if the evidence is quoted from the answer."""
     also: IfAny[list[str]] = None
@@ -376,7 +376,7 @@ class UserReviewShape(Shape):
     by: str
     scripted: bool
     recorded: IfAny[bool] = None
-    """True for a conversation from a log, whose user may have been a person; otherwise omitted."""
+    """True for a conversation from a log (its user may have been a person); otherwise omitted."""
 
 
 class ViolationShape(Shape):
@@ -648,7 +648,7 @@ class ReferenceComparisonShape(Shape):
 
 
 class QuotationShape(Shape):
-    """A quotation and the place where it was found."""
+    """A quotation and the location where it was found."""
 
     scenario: str = Field(validation_alias=AliasPath("key", "scenario"))
     where: str

@@ -1,7 +1,7 @@
 """List remarks that qualify the verdict, and the resources used by the run. Each remark has a label and a
 text.
 
-Tables define the place in which each remark is shown. A remark with an empty text is omitted."""
+Tables define where each remark is shown. A remark with an empty text is omitted."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def _repeats(facts: Facts) -> Iterator[str]:
 
 
 def _flaky(facts: Facts) -> str:
-    """Return the flaky scenarios, whose conversations had different outcomes, such as ``book-morning (1 of
-    2)``. Return an empty string if there are no flaky scenarios."""
+    """Return the flaky scenarios (scenarios whose conversations had different outcomes), such as
+    ``book-morning (1 of 2)``. Return an empty string if there are no flaky scenarios."""
     several = facts.report.has_several_agents
     flaky = [
         f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"

@@ -11,7 +11,7 @@ from agenteval.core.score import Verdict
 
 
 class Tone(StrEnum):
-    """The significance of a text, which some formats express as a style."""
+    """The significance of a string, which some formats express as a style."""
 
     STRONG = "strong"
     QUIET = "quiet"
@@ -22,7 +22,7 @@ class Tone(StrEnum):
 
 
 class StyledText(NamedTuple):
-    """A text with an optional tone."""
+    """A string with an optional tone."""
 
     text: str
     tone: Tone | None = None

@@ -45,8 +45,8 @@ class ScenarioRow(NamedTuple):
     decision: Decision
 
     def deciding_sample(self) -> SampleReport | None:
-        """Return the sample to show if there is room for only one sample: the first sample that did not pass,
-        or the first sample if all passed."""
+        """Return the sample to show when there is room for only one sample: the first sample that did not
+        pass, or the first sample if all passed."""
         samples = self.scenario.samples
         return next((s for s in samples if self.sample_verdict(s) is not Verdict.PASSED), None) or (
             samples[0] if samples else None

@@ -45,7 +45,7 @@ NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
 
 @dataclass(frozen=True)
 class ReportedFailure:
-    """A sample that did not pass, or a rule over all samples of a scenario that was not satisfied."""
+    """A sample, or a rule over all samples of a scenario, that did not pass."""
 
     scenario_report: ScenarioReport
     scenario: str
@@ -129,8 +129,8 @@ def _scenario_failures(
     *,
     several_agents: bool,
 ) -> Iterator[ReportedFailure]:
-    """Yield the failures of one scenario. ``broken`` contains the (scenario, agent) pairs whose own gates are
-    not satisfied. If the conversations of a log are only reported, only these gates affect the verdict."""
+    """Yield the failures of one scenario. ``broken`` contains the (scenario, agent) pairs whose own gates did
+    not pass. If the conversations of a log are only reported, only these gates affect the verdict."""
     verdict = scenario_decision(decision, scenario).verdict
     name = (scenario.scenario.id, scenario.agent)
     scenario_failure = ReportedFailure(

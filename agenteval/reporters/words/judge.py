@@ -276,7 +276,7 @@ def _count_reviews(reviews: Sequence[UserReview]) -> ReviewCounts:
 
 
 def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
-    """Return (place, reason) pairs for rejected messages and for users at fault, such as ``book-morning ·
+    """Return (location, reason) pairs for rejected messages and for users at fault, such as ``book-morning ·
     epoch 1, turn 2`` with ``spoke as …``. If ``fatal`` is false, faults that ended a sample or determined its
     outcome are excluded, because they are listed among the failures."""
     several = report.has_several_agents

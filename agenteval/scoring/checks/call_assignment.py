@@ -388,7 +388,7 @@ def _find_ordered_faults(
 ) -> AssignmentFaults:
     """Return the missing, extra and out-of-order calls.
 
-    A call is out of order if it could be assigned only if order were ignored."""
+    A call is out of order if it could be assigned only by ignoring the order."""
     in_order = {slot: call for slot, call in pairs if not slots[slot].many}
     in_many = {call for slot, call in pairs if slots[slot].many}
     ranked = sorted(range(len(slots)), key=lambda at: not slots[at].required)

@@ -83,7 +83,7 @@ class ToolCallsResult:
     unknown_calls: Mapping[UnknownPart, tuple[ToolCall, ...]] = field(default_factory=dict)
     """The calls that leave the verdict undecided, keyed by the unknown part."""
     rests_on_absence: bool = False
-    """True if the verdict might be different if the agent had made additional, unobserved calls."""
+    """True if additional, unobserved calls by the agent could have changed the verdict."""
 
 
 def compare_tool_calls(

@@ -81,7 +81,7 @@ def _leaf_values(value: Any) -> Iterator[str]:
 
 def find_citation_mistakes(written: Any) -> Iterator[Mistake]:
     """Yield an error if the value is a description of this key, such as ``tool results only``, instead of a
-    text."""
+    string."""
     if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
         remedy = "list texts that the answer must contain and a tool must return: cites: [BK-001]"
         yield Mistake(f"output.cites: '{written}' is not a text", remedy)

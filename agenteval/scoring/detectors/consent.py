@@ -1,6 +1,6 @@
 """Detects calls to tools that need the user's consent (confirmation). Code only raises the question of
-whether the user had agreed. Code answers the question itself only if the author expects the call, if the
-record contains an approval or, when no judge is used, if the user said a plain yes."""
+whether the user had agreed. Code answers the question itself only if the author expects the call, the record
+contains an approval or, when no judge is used, the user said a plain yes."""
 
 from __future__ import annotations
 

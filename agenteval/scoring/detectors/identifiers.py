@@ -1,8 +1,8 @@
 """Finds identifiers and addresses in texts, and checks whether a source provided them (grounding). Detectors
 examine nothing else in prose.
 
-Every operation on a text takes time proportional to its length: one character class splits the text into runs
-of plain characters, and the search within a run is bounded."""
+Every operation on a string takes time proportional to its length: one character class splits the string into
+runs of plain characters, and the search within a run is bounded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ adjoin the characters of these scripts."""
 
 
 def find_identifiers(text: str) -> Iterator[Identifier]:
-    """Yield the identifiers in a text, in no particular order.
+    """Yield the identifiers in a string, in no particular order.
 
     For masked numbers (``•••• 4242``), yield the visible digits."""
     if not _DIGITS.search(text) and "@" not in text and "://" not in text:
@@ -156,7 +156,7 @@ different). In a larger set, some identifiers are similar by chance."""
 class SourceTexts:
     """The texts that a conversation has provided so far. The collection grows with the conversation.
 
-    ``add`` accepts a text, a result or arguments. ``add_agent_text`` accepts the agent's own text, so that
+    ``add`` accepts a string, a result or arguments. ``add_agent_text`` accepts the agent's own text, so that
     the same invented value is not reported twice. ``is_complete`` is true if no result is missing, so that a
     value that does not occur in the texts was never given."""
 
@@ -192,8 +192,8 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def find_ungrounded(self, text: str) -> Iterator[tuple[Identifier, str]]:
-        """Yield the ungrounded (hallucinated) identifiers in a text, each once and in order. An identifier is
-        reported only if it is unmistakably an identifier and no source provided it.
+        """Yield the ungrounded (hallucinated) identifiers in a string, each once and in order. An identifier
+        is reported only if it is unmistakably an identifier and no source provided it.
 
         Each identifier is accompanied by the given identifier that differs in a single character, if there is
         exactly one such identifier. Yield nothing if a result is missing."""

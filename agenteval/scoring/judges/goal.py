@@ -141,8 +141,8 @@ class GoalJudge(Judge):
     def build_second_question(
         self, scenario: Scenario, trajectory: Trajectory, twin: Twin | None
     ) -> JudgeQuestion | None:
-        """Build the question about a goal that was ruled out or withdrawn, or return ``None`` if the question
-        does not apply.
+        """Build the question about a goal that was ruled out or withdrawn, or return ``None`` if there is
+        nothing to ask.
 
         ``twin`` is another conversation, which reached the ruled-out goal."""
         built = self.build_question(scenario, trajectory)

@@ -185,8 +185,8 @@ _LETTER = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u03ff\u0400-\u052f]")
 
 
 def _mentions(text: str, piece: str, ends: _Ends) -> bool:
-    """Check whether a text contains the words of a piece: "able to refund" is not part of "unable
-    to refund"."""
+    """Check whether a string contains the words of a piece: "able to refund" is not part of "unable to
+    refund"."""
     if not mentions(text, piece):
         return False
     within, wanted = fold(text), fold(piece)
@@ -257,13 +257,13 @@ _PLAIN_AMOUNT = re.compile(r"\d+(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def _amount(text: str) -> float | None:
-    """Return the number that a text consists of. For example, 1,969.20 is returned as 1969.2."""
+    """Return the number that a string consists of. For example, 1,969.20 is returned as 1969.2."""
     plain = text.strip()
     return float(plain.replace(",", "")) if _PLAIN_AMOUNT.fullmatch(plain) else None
 
 
 def _values(text: str) -> Iterator[str]:
-    """Yield the individual values in a text that is JSON or the arguments of a call."""
+    """Yield the individual values in a string that contains JSON or call arguments."""
     start = min((at for at in map(text.find, "{[") if at >= 0), default=-1)
     if start < 0:
         return

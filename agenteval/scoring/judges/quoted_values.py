@@ -13,7 +13,7 @@ _CENTS = Decimal("0.01")
 
 
 def extract_values(text: str) -> frozenset[str | Decimal]:
-    """Extract the values in a text.
+    """Extract the values in a string.
 
     Numbers are rounded to cents and returned without a sign. Ambiguous numbers (``1.250``) are left out."""
     identifiers = list(find_identifiers(text))
@@ -25,7 +25,7 @@ def extract_values(text: str) -> frozenset[str | Decimal]:
 
 
 def is_value(text: str) -> bool:
-    """Check whether a text is a single value and nothing else."""
+    """Check whether a string is a single value and nothing else."""
     text = text.strip().strip("$€£¥%").strip()
     return any(each.text == text for each in find_identifiers(text)) or bool(_NUMBER.fullmatch(text))
 

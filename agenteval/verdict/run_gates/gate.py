@@ -34,7 +34,8 @@ ONE_EACH = "each conversation is a scenario of its own: --scenario-from PATH mak
 
 
 def explain_no_baseline(report: Report) -> str:
-    """Explain why there is no baseline, in the result of a gate that needs a baseline."""
+    """Explain why a gate that needs a baseline has none. The explanation is shown as the basis of the gate's
+    row."""
     return f"nothing to compare with: {report.run.no_baseline or 'run with --baseline RUN'}"
 
 

@@ -117,7 +117,8 @@ def mcnemar(worse: int, better: int) -> float:
 
 
 def mcnemar_of(pairs: Sequence[Pair]) -> float | None:
-    """Apply ``mcnemar`` to the scenarios. Return ``None`` unless each scenario has one epoch in each run."""
+    """Apply ``mcnemar`` to the scenarios. If any scenario does not have exactly one epoch in each run, return
+    ``None``."""
     if not pairs or not all(pair.single for pair in pairs):
         return None
     worse = sum(pair.before.successes > pair.after.successes for pair in pairs)

@@ -259,7 +259,8 @@ class Comparison(NamedTuple):
     sign_flip: PValue | None
     """The sign-flip test for any change."""
     mcnemar: float | None
-    """McNemar's test for any change; ``None`` unless each scenario has one epoch in each run."""
+    """McNemar's test for any change, or ``None`` if any scenario does not have exactly one epoch in each run.
+    """
     scenarios: tuple[ScenarioComparison, ...]
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RecordedMessage(NamedTuple):
-    """A message in a turn, and the place in the graph where it was recorded."""
+    """A message in a turn, and the location in the graph where it was recorded."""
 
     message: Any
     agent: str
