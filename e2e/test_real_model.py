@@ -217,7 +217,8 @@ def test_every_score_is_valid(done: Done) -> None:
 def test_every_criterion_is_decided_or_known_not_to_be(done: Done) -> None:
     checks = [c for scope in done.scopes for c in scope["checks"] if c["name"] == "criteria"]
     lost = [f for scope in done.scopes for f in scope["score_failures"] if f["metric"] == "criteria"]
-    assert checks
+    # A criterion is asked about a whole conversation; the simulated user may have broken it off.
+    assert checks or all(map(broken_off, done.samples))
     # *Not clear* is an answer.
     assert sum(check["passed"] is None and not check.get("by") for check in checks) == len(lost)
 
