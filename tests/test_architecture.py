@@ -182,6 +182,7 @@ WRITERS = {
     "cli.safe_output": "the one way out",
     "cli.progress": "a display that repaints itself; what it writes is masked and cleaned by cli.safe_output",
     "conversation.exits": "a fixed sentence, where the author's code ends the process",
+    "adapters.models.llama_server": "a program of its own",
     "agentside.start": "the agent's process",
     "agentside.targets.worker": "the agent's process",
     "reporters.results.document": "a script that writes the schema",

@@ -35,7 +35,8 @@ class Provider:
     sdk_only: bool = False
     """True if the ``openai`` package always sends the requests, regardless of ``client``."""
     in_process: bool = False
-    """True if the provider's models run in this process: they cost nothing and have no ``client``."""
+    """True if the provider's models run in this process or in one that it starts: they cost nothing and have
+    no ``client``."""
     make: Callable[..., Any] | str = "agenteval.adapters.models.openai_chat:make"
     """The function ``make(config, role=, shared=, environ=, root=, jitter=) -> ChatModel`` or, in other
     packages, ``make(config, role=, pool=, environ=, root=)``, with ``options=`` if the provider has an

@@ -1,4 +1,4 @@
-"""The model file in this process: what can be known to be wrong, and (where it is installed) a real one."""
+"""The model file on this machine: what can be known to be wrong, and (where it is installed) a real one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agenteval.adapters.models import ModelResources, local_model, make_model
 from agenteval.adapters.models.capabilities import Capabilities
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.core.config import ModelConfig
-from agenteval.core.errors import AuthorError, UnreadableReplyError
+from agenteval.core.errors import AuthorError, InfrastructureError, UnreadableReplyError
 from agenteval.core.protocols import ModelReply, ModelRequest
 from tests.support.local_servers import plain_environment
 
@@ -105,3 +105,32 @@ def test_a_real_context_overflows() -> None:
     request = ModelRequest("judge", "You judge.", "word " * 2000, Verdict)
     with pytest.raises(UnreadableReplyError, match="over the context length"):
         anyio.run(model.complete, request)
+
+
+@needs_model
+def test_a_crash_of_the_server_costs_one_call_and_the_next_starts_another() -> None:
+    model = made(str(GGUF), n_ctx=1024)
+    request = ModelRequest("judge", "You judge.", "Hello.", Verdict)
+
+    async def main() -> ModelReply:
+        await model.complete(request)
+        (server,) = (found for key, found in local_model._servers.items() if key.n_ctx == 1024)
+        server.process.kill()
+        server.process.wait()
+        return await model.complete(request)  # type: ignore[no-any-return]
+
+    assert isinstance(anyio.run(main).value, Verdict)
+
+
+def test_a_server_that_ends_while_it_loads_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "xllamacpp.py").write_text("import os\nos._exit(7)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(InfrastructureError, match="ended with 7"):
+        local_model._start(local_model._ServerKey(tmp_path / "m.gguf", 512, 1))
+
+
+def test_a_package_that_cannot_be_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "xllamacpp.py").write_text("raise ImportError('no such symbol')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(AuthorError, match="no such symbol"):
+        local_model._start(local_model._ServerKey(tmp_path / "m.gguf", 512, 1))

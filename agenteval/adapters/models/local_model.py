@@ -1,15 +1,17 @@
-"""Run a local language model (a GGUF file) with llama.cpp on this machine, inside this process (the extra
+"""Run a local language model (a GGUF file) with llama.cpp on this machine, in a process of its own (the extra
 ``local``)."""
 
 from __future__ import annotations
 
+import atexit
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
-from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 
@@ -28,10 +30,10 @@ _OPTIONS: Mapping[str, int] = {"n_ctx": LOCAL_CONTEXT_TOKENS, "threads": 1}
 class LocalModel:
     """A ``ChatModel`` that runs a GGUF file with llama.cpp.
 
-    The first call starts a server, once per process for each combination of a file and its options. The
-    server answers one call at a time. ``extra`` may contain ``n_ctx`` and ``threads`` (default 1); all other
-    keys of ``extra`` are sent with each request. The constructor raises ``AuthorError`` if the file or the
-    package is missing."""
+    The first call starts a server, once for each combination of a file and its options; the first call after
+    a crash of the server starts another. The server answers one call at a time. ``extra`` may contain
+    ``n_ctx`` and ``threads`` (default 1); all other keys of ``extra`` are sent with each request. The
+    constructor raises ``AuthorError`` if the file or the package is missing."""
 
     def __init__(self, config: ModelConfig, shared: ModelResources, *, root: Path) -> None:
         self._config = config
@@ -39,27 +41,27 @@ class LocalModel:
         self._options = {name: _option(config, name) for name in _OPTIONS}
         pool = shared.pool.narrowed(str(self._path), 1)
         self._shared = shared._replace(pool=pool, limits=None)  # nobody else calls the server
-        self._chat: OpenAiChat | None = None
+        self._chats: dict[str, OpenAiChat] = {}  # by the server's address
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Return an answer as ``OpenAiChat`` does. Raise ``InfrastructureError`` also if llama.cpp cannot
-        load the file."""
-        if self._chat is None:
-            start = partial(_server, self._path, self._options["n_ctx"], self._options["threads"])
-            address = await anyio.to_thread.run_sync(start)
+        load the file, and ``AuthorError`` if it cannot be imported."""
+        key = _ServerKey(self._path, **self._options)
+        address = await anyio.to_thread.run_sync(_server, key)
+        if address not in self._chats:
             extra = {name: value for name, value in self._config.extra.items() if name not in _OPTIONS}
             update = {"base_url": f"{address}/v1", "api_key_env": None, "extra": extra}
             config = self._config.model_copy(update=update)
-            self._chat = self._chat or OpenAiChat(config, self._shared, environ={}, max_text=MAX_TEXT)
-        return await self._chat.complete(request)
+            self._chats[address] = OpenAiChat(config, self._shared, environ={}, max_text=MAX_TEXT)
+        return await self._chats[address].complete(request)
 
     async def aclose(self) -> None:
         """Close the connections. Calling this twice is safe.
 
         The server keeps running until the process ends, because reloading a model costs more than keeping it
         loaded."""
-        if self._chat:
-            await self._chat.aclose()
+        for chat in self._chats.values():
+            await chat.aclose()
 
 
 def _model_file(config: ModelConfig, root: Path) -> Path:
@@ -83,35 +85,52 @@ def _option(config: ModelConfig, name: str) -> int:
     return value
 
 
-_servers: dict[tuple[Path, int, int], Any] = {}
+class _ServerKey(NamedTuple):
+    path: Path
+    n_ctx: int
+    threads: int
+
+
+class _LlamaServer(NamedTuple):
+    process: subprocess.Popen[bytes]
+    address: str
+
+
+_servers: dict[_ServerKey, _LlamaServer] = {}
 _starting = threading.Lock()
 
 
-def _server(path: Path, n_ctx: int, threads: int) -> str:
-    """Return the address of the server for a model file. This call blocks while the model is being loaded."""
+def _server(key: _ServerKey) -> str:
+    """Return the address of the server for a model file. Start it if none is running; this blocks while the
+    model is being loaded."""
     with _starting:
-        key = (path, n_ctx, threads)
-        if key not in _servers:
-            _servers[key] = _start(path, n_ctx, threads)
-        address: str = _servers[key].listening_address
-    return address
+        if key not in _servers or _servers[key].process.poll() is not None:
+            _servers[key] = _start(key)
+        return _servers[key].address
 
 
-def _start(path: Path, n_ctx: int, threads: int) -> Any:
-    try:
-        llama: Any = import_module("xllamacpp")
-    except ImportError as exc:
-        raise AuthorError(Problem(f"xllamacpp cannot be imported: {exc}", "reinstall it")) from exc
-    params = llama.CommonParams()
-    params.model.path = str(path)
-    params.hostnames, params.port = ["127.0.0.1"], 0  # a free port, for this machine only
-    params.n_ctx, params.n_parallel = n_ctx, 1
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-    params.verbosity, params.warmup, params.ui = -1, False, False
-    try:
-        return llama.Server(params)
-    except (RuntimeError, ValueError) as exc:
-        raise InfrastructureError(f"{path}: llama.cpp cannot load the model: {exc}") from exc
+def _start(key: _ServerKey) -> _LlamaServer:
+    program = Path(__file__).with_name("llama_server.py")
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(program), *map(str, key)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for the run, which then ends the server
+    )
+    atexit.register(process.kill)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise InfrastructureError(
+            f"{key.path}: llama.cpp ended with {process.wait()} while it loaded the model"
+        )
+    answer = json.loads(line)
+    if "import_error" in answer:
+        raise AuthorError(Problem(f"xllamacpp cannot be imported: {answer['import_error']}", "reinstall it"))
+    if "error" in answer:
+        raise InfrastructureError(f"{key.path}: llama.cpp cannot load the model: {answer['error']}")
+    return _LlamaServer(process, answer["address"])
 
 
 def make(config: ModelConfig, *, shared: ModelResources, root: Path, **_more: Any) -> LocalModel:
