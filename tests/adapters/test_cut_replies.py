@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from test_agent_http import assert_unreadable, environment, error_of, reply_of, stream  # noqa: F401
 
 from agenteval import AgentReply
 from agenteval.core.errors import AgentError
 from agenteval.messages.agent_reply import parse_reply as read_python
+from tests.adapters.test_agent_http import assert_unreadable, environment, error_of, reply_of, stream  # noqa: F401
 from tests.support.local_servers import chat, chunked, completion, delta, respond_json, sse
 
 TEXT = "Your order is done, but"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_expected_calls import PERFORMER, Outcome, Pair, Turn, call, do, run_pairs
 
+from tests.front_door.test_expected_calls import PERFORMER, Outcome, Pair, Turn, call, do, run_pairs
 from tests.support.kit import Project, failed_checks
 
 

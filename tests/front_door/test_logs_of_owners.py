@@ -10,8 +10,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from test_score_command import conversation, log, score
 
+from tests.front_door.test_score_command import conversation, log, score
 from tests.support.kit import Project
 
 BAD = (5, 50, 90)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,14 @@ class Done:
     @property
     def all(self) -> str:
         return self.out + self.err
+
+    def refuses(self, place: str, *facts: str, code: int = 2) -> None:
+        """Assert that the command ended with ``code``, and that one message at ``place`` (``file:line:col``,
+        or as much as is known) contains every fact: keys, values, the remedy's command; never wording."""
+        assert self.code == code, self.all
+        flat = re.sub(r"\n +", " ", self.err)
+        found = [line for line in flat.splitlines() if f"{place}:" in line]
+        assert any(all(fact in line for fact in facts) for line in found), (place, facts, self.err)
 
 
 class ReadyProcess:
