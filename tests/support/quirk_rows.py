@@ -1,5 +1,5 @@
 """What OpenAI-compatible servers do that clients do not expect: a row for each oddity, with a real server
-that has it. ``tests/adapters/test_quirks.py`` checks the rows.
+that has it. ``tests/adapters/models/test_provider_quirks.py`` checks the rows.
 
 The numbers are those of the twenty oddities that were gathered from issue threads of other clients.
 """

@@ -38,7 +38,7 @@ from agenteval.verdict.statistics.distributions import (
     student_t_quantile,
 )
 
-AIRLINE = Path(__file__).parents[3] / "shared" / "data" / "tau_airline.jsonl.gz"
+AIRLINE = Path(__file__).parents[4] / "shared" / "data" / "tau_airline.jsonl.gz"
 
 tallies = st.builds(
     lambda s, f, lost: Tally(s, s + f, s + f + lost),

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from agenteval import AgentReply
 from agenteval.core.errors import AgentError
 from agenteval.messages.agent_reply import parse_reply as read_python
-from tests.adapters.test_agent_http import assert_unreadable, environment, error_of, reply_of, stream  # noqa: F401
+from tests.adapters.agents.test_http import assert_unreadable, environment, error_of, reply_of, stream  # noqa: F401
 from tests.support.local_servers import chat, chunked, completion, delta, respond_json, sse
 
 TEXT = "Your order is done, but"

@@ -287,7 +287,7 @@ def test_what_fails_is_described_and_what_passes_has_no_fault(expected, calls, m
         assert any(f"\n{word}: " in text for word in ("missing", "extra", "out of order", "forbidden"))
 
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "tau_airline.jsonl.gz"
+DATA = Path(__file__).parents[4] / "shared" / "data" / "tau_airline.jsonl.gz"
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the recorded conversations are not in this checkout")

@@ -14,7 +14,7 @@ import pytest
 
 from agenteval.agentside.frameworks import registry
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_adapters_beside_are_the_installed_ones() -> None:
