@@ -76,5 +76,7 @@ def test_scripted_messages_carry_their_position_in_the_script() -> None:
 def test_what_a_silent_end_cost_is_on_the_next_message() -> None:
     first, *_ = moves([{"simulate": 3}, {"simulate": 1}], [None, "x"])
     assert (first.text, first.usage.calls) == ("x", 2)
+    third = moves([{"simulate": 3}, {"simulate": 2}, {"simulate": 2}], [None, None, "x", None])
+    assert [(move.text, move.usage.calls) for move in third] == [("x", 3), (None, 1)]
     (only,) = moves([{"simulate": 2}, A], [None])
     assert (only.text, only.usage.calls) == ("a", 1)

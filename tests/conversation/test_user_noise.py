@@ -9,7 +9,7 @@ from agenteval.conversation.user_noise import ENOUGH_WORDS, find_thought, is_emp
 
 @pytest.mark.parametrize(
     "message",
-    ["", "  \n", "\\n", "\u2800", "\u200b", "null", "NaN", "[END]", "<eos>", "###STOP###", "{no message}", 
+    ["", "  \n", "\\n", "\u2800", "\u200b", "null", "NaN", "[END]", "<eos>", "###STOP###", "{no message}",
      "...", "--", "empty", "(silence)", "&nbsp;", "[one two three four]"],
 )  # fmt: skip
 def test_no_message(message: str) -> None:

@@ -1,7 +1,7 @@
 """The short report at a terminal, as text that somebody has looked at; and in which colours.
 
-The texts are in ``golden/``. ``UPDATE_GOLDEN=1 pytest tests/reporters/terminal/test_screen.py`` writes them anew: look
-at what changed before you keep it.
+The texts are in ``golden/``. ``UPDATE_GOLDEN=1 pytest tests/reporters/terminal/test_screen.py`` writes them
+anew: look at what changed before you keep it.
 """
 
 from __future__ import annotations

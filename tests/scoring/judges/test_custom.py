@@ -169,7 +169,7 @@ def test_what_is_no_score_is_a_failure_to_score(result: Any, told: str) -> None:
 
 def test_an_exception_is_told_with_its_place() -> None:
     (failure,) = judged(Fixed(ZeroDivisionError("oh")))
-    assert failure.message.startswith("ZeroDivisionError: oh (test_custom_metrics.py:")
+    assert failure.message.startswith("ZeroDivisionError: oh (test_custom.py:")
     assert failure.message.endswith(", in score)")
 
 
