@@ -251,7 +251,9 @@ def test_the_simulated_user_is_one_or_told_not_to_be(done: Done) -> None:
 
 def test_the_servers_tokens_are_counted_by_role(done: Done) -> None:
     usage = done.results["summary"]["usage"]
-    for role in ("user", "judge", "dedup"):
+    # On a busy machine a deadline may pass before any reply is whole: then the report has it as a failure.
+    is_grouped = not done.results["summary"]["issue_failures"]
+    for role in ("user", "judge", *(["dedup"] if is_grouped else [])):
         assert usage[role]["calls"] > 0, role
         assert usage[role]["input_tokens"] > 100, role
         assert usage[role]["output_tokens"] > 0, role
