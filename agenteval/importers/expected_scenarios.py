@@ -85,7 +85,7 @@ class ExpectedScenarios:
         if self._strangers:
             strangers = _count_with_names(list(self._strangers), "scenario")
             yield (
-                f"--scenarios does not contain {strangers} of the conversations: nothing is expected of them"
+                f"--scenarios does not contain {strangers} of the conversations, so their checks were skipped"
             )
 
     def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:
