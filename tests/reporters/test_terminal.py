@@ -343,7 +343,7 @@ def test_a_run_that_was_cut_off_at_once() -> None:
     told = build_report([started((scenario("C-1"),), (SampleKey(scenario="C-1", agent="wonderbot"),))])
     assert "1 sample never ran" in shown((told, decide(told))).splitlines()[-1]
     nothing = build_report([started((), ())])
-    assert "no scenario was run" in shown((nothing, decide(nothing)))
+    assert "no scenarios were run" in shown((nothing, decide(nothing)))
 
 
 def test_a_cut_off_sample() -> None:
