@@ -107,7 +107,7 @@ def test_the_essentials_are_there_at_every_width(width: int) -> None:
         "Capability", "Robustness", "Summary", "tool_calls: missing: create_booking(time=09:00)",
         "scenarios/booking.yaml:12", "repeat: agenteval run scenarios/booking.yaml -s book-morning",
         "A cut on Tuesday morning?", 'get_weather(city="Paris")', "not the agent's fault",
-        "What gated this run", "helpfulness · book-morning", "agenteval.yaml:8", "gates nothing",
+        "What gated this run", "helpfulness · book-morning", "agenteval.yaml:8", "not gated",
         "agent_behavior_failure", "temperature is not supported", "≈840 tokens in",
     ):  # fmt: skip
         assert words in flat
