@@ -513,7 +513,7 @@ def _path_to(node: _MessageNode) -> list[_MessageNode]:
     return path[::-1]
 
 
-_CONVERSATION_ID_HINT = " (gen_ai.conversation.id would join them)"
+_CONVERSATION_ID_HINT = " (set gen_ai.conversation.id to join them)"
 
 
 def _maybe_missing(span: Span, hint: str = "") -> Unplaced:

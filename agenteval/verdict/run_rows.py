@@ -223,7 +223,7 @@ def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
     regardless of the fault tolerance."""
     return GateRow(
         name="every scenario met",
-        value=f"{len(unmet):,} without one",
+        value=f"{len(unmet):,} unmatched",
         bound="a conversation for each",
         basis=f"no recorded conversation matches {join_first(list(unmet), _MOST_NAMED)}",
         where=next(iter(unmet.values())),

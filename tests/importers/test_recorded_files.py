@@ -930,8 +930,8 @@ def test_a_suite_adds_expectations_facts_and_marks(tmp_path: Path) -> None:
     assert first.trajectory.turns[0].script == 0
     assert second.scenario.tools == {}
     assert list(suite.unmatched_warnings()) == [
-        "scenario unmet of --scenarios matched no conversation",
-        "--scenarios does not contain scenario other of the conversations, so their checks were skipped",
+        "scenario unmet in --scenarios did not match any conversation",
+        "scenario other of the conversations not found in --scenarios: nothing was expected there",
     ]
 
 

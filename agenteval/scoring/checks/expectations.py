@@ -270,7 +270,7 @@ def _turn_answer(scenario: Scenario, turn: Turn, factory: _CheckFactory, *, reco
     if not is_blank(blank_reasoning(turn.answer)):
         return factory.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
-        return factory.check("answer", True, "the final answer is empty, as allow_empty permits")
+        return factory.check("answer", True, "the final answer is empty, which `allow_empty` permits")
     if recorded and _may_have_answered(turn):
         return factory.check(
             "answer", None, f"no answer was recognized; not fully seen: {unplaced_text((turn,))}"
@@ -306,7 +306,7 @@ def _answers_check(scenario: Scenario, trajectory: Trajectory, factory: _CheckFa
         return factory.check("answer", None, what)
     if failed:
         return factory.check("answer", False, f"the final answer is empty in turn {_format_numbers(failed)}")
-    permitted = f"; empty in turn {_format_numbers(empty)}, as allow_empty permits" if empty else ""
+    permitted = f"; empty in turn {_format_numbers(empty)}, which `allow_empty` permits" if empty else ""
     return factory.check(
         "answer", True, f"{len(turns) - len(empty)} of {plural(len(turns), 'turn')} answered{permitted}"
     )

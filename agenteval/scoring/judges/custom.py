@@ -106,7 +106,7 @@ class Llm:
         none."""
         evaluation = CURRENT_EVALUATION.get(None)
         if evaluation is None:
-            raise RuntimeError("self.llm is available only while score or evaluate runs")
+            raise RuntimeError("`self.llm` is available only during `score` or `evaluate`")
         if self._model is None:
             what = f"the custom metric '{evaluation.subject.metric}' uses a model, but none is configured"
             raise AuthorError(Problem(what, "set `models.default` or `models.judge`"))
