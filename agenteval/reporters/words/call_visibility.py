@@ -29,7 +29,7 @@ def describe_known_visibility(known: KnownVisibility | None, *, lists_tools: boo
             return "calls: unseen, as configured (what the agent says it did is taken as done)"
         case _:
             return known.why or (
-                "its calls are not visible (set `calls: all` if agenteval provides all of its tools)"
+                "its calls are not visible (set `calls: all` if it reaches its tools only through agenteval)"
             )
 
 
@@ -48,7 +48,7 @@ def unseen_lines(report: Report) -> Iterator[str]:
             continue
         known = report.plan.known_visibility(agent)
         seen = "not all calls" if visibility is ToolVisibility.PARTLY else "no calls"
-        remedy = "set `agent: {calls: all}` if agenteval provides all of its tools"
+        remedy = "set `agent: {calls: all}` if it reaches its tools only through agenteval"
         why = known.why if known and known.why else remedy
         yield f"{seen} of '{one_line(agent, 40)}' are visible: {why}"
 
