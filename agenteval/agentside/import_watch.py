@@ -57,11 +57,11 @@ class ImportWatch:
                 "tools were called: " + ", ".join(_describe_call(*each) for each in self._call_counts.items())
             )
         if self._requests:
-            parts.append(f"{self._requests} request{'s' * (self._requests > 1)} went to models")
+            parts.append(f"{self._requests} model request{'s' * (self._requests > 1)} sent")
         if self._fault:
             parts.append(self._fault)
-        what = f"importing {self._file} runs the agent{place}, before any conversation: {'; '.join(parts)}"
-        return f'{what} — put the code that runs it under `if __name__ == "__main__":`'
+        what = f"importing {self._file} runs the agent{place} before any conversation: {'; '.join(parts)}"
+        return f'{what} — move the code that runs it under `if __name__ == "__main__":`'
 
     # ── the calls of a turn (``world.TurnCalls``)
 
@@ -88,7 +88,9 @@ class ImportWatch:
         return ran
 
     def _refusal_answer(self, name: str) -> ToolAnswer:
-        what = f"{name} was called while {self._file} was imported, before any conversation; it was not run"
+        what = (
+            f"{name} was called during the import of {self._file}, before any conversation, and was not run"
+        )
         return ToolAnswer({"error": what}, is_error=True)
 
     def _count_call(self, name: str, *, ran: bool) -> None:
@@ -104,7 +106,7 @@ class _ImportCall(NamedTuple):
 
 def _describe_call(call: _ImportCall, count: int) -> str:
     times = f"{count} times, " if count > 1 else ""
-    return f"{call.name} ({times}{'the real one ran' if call.ran else 'not run'})"
+    return f"{call.name} ({times}{'the real tool ran' if call.ran else 'not run'})"
 
 
 def _importing_line(base: str) -> str:

@@ -96,7 +96,7 @@ def _note_fork() -> None:
     requests are not visible to agenteval."""
     world = worlds.current_world()
     if world is not None:
-        what = "the agent forked a process, whose requests to models are not seen"
+        what = "the agent forked a process, whose model requests are not recorded"
         world.record_exchange({"results": [], "unread": what, "forked": True})
 
 
@@ -150,7 +150,10 @@ def _start_exchange(client: Any, request: Any) -> Exchange | None:
             exchange["results"] = _new_results(world, exchange["results"])
             exchange["framework"] = _calling_framework()
     except Exception as error:  # agenteval's error must not become the agent's
-        exchange = {"results": [], "unread": f"a request to a model ({type(error).__name__}: {error})"}
+        exchange = {
+            "results": [],
+            "unread": f"a model request that could not be parsed ({type(error).__name__}: {error})",
+        }
     if world is None or not world.record_exchange(exchange):
         _record_untracked_request()
         return None
@@ -158,13 +161,11 @@ def _start_exchange(client: Any, request: Any) -> Exchange | None:
 
 
 def _record_untracked_request() -> None:
-    what = (
-        "a request to a model came from a thread that agenteval cannot follow, so calls may have been missed"
-    )
+    what = "a model request came from a thread that agenteval cannot track, so calls may have been missed"
     open_worlds = worlds.open_worlds()
     more = worlds.describe_suspects(world.name for world in open_worlds)
     for world in open_worlds:
-        world.record_fault(f"{what}; start the thread within the turn that it works for{more}")
+        world.record_fault(f"{what}; start the thread during the turn that it works for{more}")
 
 
 def _calling_framework() -> str:
@@ -201,7 +202,7 @@ def _read_request(request: Any) -> Exchange | None:
     offers = isinstance(body.get("tools"), list) and bool(body["tools"])
     is_asking = offers and any(isinstance(body.get(key), list) for key in ("messages", "input", "contents"))
     if is_asking or _is_from_model_client(request, path):
-        return {"dialect": "", "results": [], "unread": f"a request to {path}, which is not understood"}
+        return {"dialect": "", "results": [], "unread": f"an unsupported request to {path}"}
     return None
 
 
@@ -351,7 +352,7 @@ def _record_response(exchange: Exchange, response: Any) -> None:
         except RuntimeError:  # an unread stream
             _tee(response, pieces)
     except Exception as error:
-        exchange["unread"] = f"a reply of a model ({type(error).__name__}: {error})"
+        exchange["unread"] = f"a model reply that could not be parsed ({type(error).__name__}: {error})"
 
 
 class _ReplyPieces:
@@ -372,11 +373,11 @@ class _ReplyPieces:
             return {**exchange, "reply": "", "unread": _TOO_LARGE}
         if not self._size and getattr(self._response, "is_stream_consumed", False):
             # Reading a reply's text or events always goes through ``iter_bytes``.
-            return {**exchange, "reply": "", "unread": "a reply of a model that was read as raw bytes"}
+            return {**exchange, "reply": "", "unread": "a model reply that was read as raw bytes"}
         return {**exchange, "reply": b"".join(list(self._pieces)).decode("utf-8", "replace")}
 
 
-_TOO_LARGE = f"a reply of a model of more than {MAX_MODEL_REPLY_BYTES // 2**20} MiB"
+_TOO_LARGE = f"a model reply larger than {MAX_MODEL_REPLY_BYTES // 2**20} MiB"
 
 
 def _tee(response: Any, pieces: _ReplyPieces) -> None:
@@ -417,5 +418,5 @@ def _exchange_to_json(exchange: Exchange) -> Exchange:
     if isinstance(reply, _ReplyPieces) and "unread" not in exchange:
         return reply.add_reply_to(exchange)
     if reply is None and "failed" not in exchange and "unread" not in exchange:
-        return {**exchange, "unread": "a request to a model was still pending when the agent answered"}
+        return {**exchange, "unread": "a model request that was still pending when the agent answered"}
     return {**exchange, "reply": ""} if reply is not None else dict(exchange)

@@ -341,7 +341,7 @@ class World:
         comparison."""
         carrier = _CARRIER.get()
         if os.getpid() != self._process:  # no call would be answered here; the parent knows of the fork
-            raise UntrackedCallError(f"{call.name} was called in a forked process; it was not run")
+            raise UntrackedCallError(f"{call.name} was called in a forked process and was not run")
         if self._turn is None or (carrier is not None and carrier.turn.is_over):
             raise untracked_call_error(call.name)
         if carrier is not None:
@@ -504,7 +504,7 @@ def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _
 
     Record a fault in each open conversation whose agent may have called the tool, as determined by
     ``may_call``."""
-    what = f"{name} was called from a thread that agenteval cannot follow; it was not run"
+    what = f"{name} was called from a thread that agenteval cannot track, and was not run"
     worlds = [world for world in open_worlds() if may_call(world)]
     more = describe_suspects(world.name for world in worlds)
     for world in worlds:
@@ -522,7 +522,7 @@ def describe_suspects(names: Iterable[str]) -> str:
     if len(found) < 2:
         return ""
     more = f" and {len(found) - _MAX_SUSPECTS} more" if len(found) > _MAX_SUSPECTS else ""
-    return f". One of these conversations did it: {'; '.join(found[:_MAX_SUSPECTS])}{more}"
+    return f". It came from one of these conversations: {'; '.join(found[:_MAX_SUSPECTS])}{more}"
 
 
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────

@@ -29,8 +29,8 @@ def require_one_conversation(messages: Sequence[Any]) -> None:
     _require_one_name(objects, [key for key in (*_CONVERSATION_KEYS, *_SESSION_KEYS) if key in keys])
     for key in keys.intersection(_TIME_KEYS):
         if _runs_backwards([each.get(key) for each in objects]):
-            what = f"the latest message comes first ({key} runs backwards)"
-            raise AuthorError(Problem(what, "write the messages in chronological order"))
+            what = f"the messages are in reverse chronological order (by `{key}`)"
+            raise AuthorError(Problem(what, "sort the messages in chronological order"))
 
 
 def _require_one_name(messages: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ def _require_one_name(messages: Sequence[Mapping[str, Any]], keys: Sequence[str]
         if len(names) > 1 and (is_everywhere or key in _CONVERSATION_KEYS):
             shown = ", ".join(names[:_MOST_SHOWN]) + (", …" if len(names) > _MOST_SHOWN else "")
             what = f"the messages belong to {len(names)} conversations ({key}: {shown})"
-            raise AuthorError(Problem(what, "write each conversation as a separate record"))
+            raise AuthorError(Problem(what, "store each conversation as a separate record"))
         if is_everywhere:
             return  # an outer id that the whole conversation shares
 

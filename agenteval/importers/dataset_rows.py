@@ -167,5 +167,5 @@ def _find_unplaced(record: Mapping[str, Any]) -> Iterator[Unplaced]:
     for key, value in record.items():
         is_named = key == "child_run_ids" and bool(value)  # LangSmith's nested runs
         if isinstance(value, list) and (is_named or any(isinstance(each, list) and each for each in value)):
-            found.setdefault(str(key), Unplaced(f"'{str(key)[:40]}' of the record", (str(key),), value))
+            found.setdefault(str(key), Unplaced(f"'{str(key)[:40]}' in the record", (str(key),), value))
     yield from found.values()

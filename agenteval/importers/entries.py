@@ -122,7 +122,7 @@ def _parse_line(line: NumberedLine, source: Source) -> LogEntry:
         return UnreadableRecord(where, f"not JSON: {_describe_json_error(error)}")
 
 
-_REPEATED = "'{key}' occurs twice in one object: it is unknown which one is meant"
+_REPEATED = "'{key}' is duplicated in one object, so its value is ambiguous"
 
 
 def _describe_json_error(error: ValueError) -> str:

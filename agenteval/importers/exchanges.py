@@ -130,7 +130,7 @@ def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Log
         if reply.is_known:
             read_keys.append(name)
         else:
-            left_out = f"'{name}' next to the messages is not an answer to them and was left out"
+            left_out = f"'{name}' next to the messages is not an answer to them and was ignored"
             logged = logged._replace(notes=(*logged.notes, left_out))
     if not lost and record.get("error") and not ends_with_answer(messages):
         lost = f"the record reports an error: {describe_response_error(record)}"
@@ -189,13 +189,13 @@ def _read_exchange(
     if lost and not isinstance(response, dict | list):
         return LoggedMessages(messages, requests, lost=lost)
     if response_key not in record:
-        notes = () if is_answered else ("a request has no response: the conversation ends with it",)
+        notes = () if is_answered else ("a request has no response, so the conversation ends with it",)
         return LoggedMessages(messages, requests, notes=notes)
     reply = parse_response(messages, response)
     if not (reply.is_known or is_answered or lost):
         keys = ", ".join(map(str, list(_parse_object(response))[:8]))
         what = f"the response contains no known message{keys and f' (it has {keys})'}"
-        raise AuthorError(Problem(what, f"log the complete response; otherwise, {IMPORTER_REMEDY}"))
+        raise AuthorError(Problem(what, f"log the complete response, or {IMPORTER_REMEDY}"))
     lost = reply.failure or ("" if reply.messages else lost)
     return LoggedMessages(messages + reply.messages, requests, reply.body, lost, reply.notes)
 

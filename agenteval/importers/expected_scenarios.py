@@ -81,12 +81,10 @@ class ExpectedScenarios:
         no scenario."""
         if self.unmatched:
             unmatched = _count_with_names(list(self.unmatched), "scenario")
-            yield f"{unmatched} of --scenarios matched no conversation"
+            yield f"{unmatched} in --scenarios did not match any conversation"
         if self._strangers:
             strangers = _count_with_names(list(self._strangers), "scenario")
-            yield (
-                f"--scenarios does not contain {strangers} of the conversations: nothing is expected of them"
-            )
+            yield f"{strangers} of the conversations not found in --scenarios: nothing was expected there"
 
     def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:
         known = self._tools
@@ -151,7 +149,7 @@ def _missing_turn_check(expected: Scenario, index: int) -> Check:
     return Check(
         name=MISSING_TURNS,
         passed=None,
-        detail=f"{problem}: its expectations were not checked",
+        detail=f"{problem}, so its expectations were not checked",
         where=expected.where(f"turns.{index}"),
     )
 

@@ -117,7 +117,7 @@ class Naming:
         times = self._ids[key] = self._ids.get(key, 0) + 1
         if times == 1:
             return name
-        notes.append("an id is used twice; a number was added to distinguish the conversations")
+        notes.append("an ID is used twice, so a number was added to distinguish the conversations")
         return self._unique_name(f"{name}#{times}", [])
 
     def _scenario_id(self, record: Any, notes: list[str]) -> str:
@@ -125,7 +125,9 @@ class Naming:
             return ""
         value = find_value(record, self.paths.scenario)
         if value is MISSING or value is None or isinstance(value, dict | list) or value == "":
-            notes.append(f"no scenario at {self.paths.scenario}: the conversation is a scenario of its own")
+            notes.append(
+                f"no scenario at {self.paths.scenario}, so the conversation counts as its own scenario"
+            )
             return ""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -140,8 +142,8 @@ class Naming:
             if found is None:
                 path = self.paths.epoch
                 is_there = value is not MISSING and value is not None
-                what = f"{path} is not a whole number from 0" if is_there else f"no epoch at {path}"
-                notes.append(f"{what}: epochs were counted in the order of the file")
+                what = f"{path} is not a whole number of at least 0" if is_there else f"no epoch at {path}"
+                notes.append(f"{what}, so epochs were numbered in file order")
             else:
                 epoch = found
         self._epochs[scenario] = max(following, epoch + 1)
@@ -157,7 +159,7 @@ class Naming:
             return ()
         path = path or "outcome"
         if value is MISSING or value is None:
-            notes.append(f"no outcome at {path}: it is unknown whether the conversation succeeded")
+            notes.append(f"no outcome at {path}, so it is unknown whether the conversation succeeded")
             return (Check(name=OUTCOME, passed=None, detail=f"no outcome at {path}", where=where),)
         shown = json.dumps(value, ensure_ascii=False)[:80]
         return (Check(name=OUTCOME, passed=is_success(value), detail=f"{path} is {shown}", where=where),)

@@ -41,7 +41,7 @@ def _load(entry: EntryPoint) -> Importer:
         _ = importer.name, importer.matches, importer.read
     except Exception as error:
         what = f"the importer '{entry.name}' ({entry.value}) cannot be loaded: {_describe_error(error)}"
-        remedy = _INSTALL_AGAIN if _is_builtin(entry) else "fix or uninstall the package that it comes with"
+        remedy = _INSTALL_AGAIN if _is_builtin(entry) else "fix or uninstall the package that provides it"
         raise AuthorError(Problem(what, remedy)) from error
     return importer
 
@@ -141,7 +141,7 @@ def _read_batch(
         identity = "" if isinstance(entry, UnreadableRecord) or is_left else entry.value.get("id")
         key = batch.importer.name, str(identity)
         if identity and key in seen_ids:
-            why = f"{identity} began earlier, and other lines are in between: sort the lines by this id"
+            why = f"{identity} began earlier, with other lines in between: sort the lines by this ID"
             yield UnreadableRecord(entry.where, why)
         else:
             seen_ids.add(key)
@@ -172,7 +172,7 @@ def _to_record(found: Any) -> Record:
     """Convert the return value of an importer to a record. Raise ``TypeError`` if the value is not a
     conversation."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
-        raise TypeError(f"it returned {type(found).__name__}, expected an object with a list of messages")
+        raise TypeError(f"it returned {type(found).__name__}; expected an object with a `messages` list")
     notes = found.get("notes") or ()
     fields = {key: value for key, value in found.items() if key not in _RECORD_KEYS}
     return Record(fields, "", outcome=found.get("outcome", MISSING), notes=tuple(map(str, notes)))

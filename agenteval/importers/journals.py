@@ -149,9 +149,9 @@ class _JournalReplay:
         # Not lost, but a judge was not asked:
         unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
         lost = [each for each in self._cut_short.values() if _is_cut_short(each)]
-        stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample finished")
         lost += [self._recorded(key, stop) for key in list(self._begun)]
-        stop = Stop(reason=StopReason.INTERRUPTED, detail="the sample was planned, but never ran")
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the sample was planned but never ran")
         for key in self._never_ran:
             if key.scenario in self._scenarios:
                 self._begun[key] = (self._scenarios[key.scenario], end)
@@ -183,7 +183,7 @@ class _JournalReplay:
 
 
 def _without_scenario(event: SampleStarted, where: str) -> UnreadableRecord:
-    return UnreadableRecord(where, f"the scenario of a sample is not in the journal: {event.key}")
+    return UnreadableRecord(where, f"the journal has no scenario for the sample {event.key}")
 
 
 def _is_cut_short(recorded: RecordedConversation) -> bool:
@@ -257,7 +257,7 @@ def replay_journal(source: Source, policy_of: PolicyOf) -> Iterator[RecordedConv
         try:
             event = journal.event_from_json(line.data)
         except ValidationError as error:
-            unreadable = UnreadableRecord(where, f"not an event of a journal: {error.errors()[0]['msg']}")
+            unreadable = UnreadableRecord(where, f"not a journal event: {error.errors()[0]['msg']}")
             if _is_whole(line.data) or (run and run.has_ended):
                 yield unreadable
             else:

@@ -106,7 +106,7 @@ def _trace_spans(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     identity = first_text(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
     starts = [start for each in listed if (start := first_text(each, "startTime", "start_time"))]
     messages = parse_step_messages(trace.get("input"), trace.get("output")).for_request()
-    what = "the observations of the trace, which are not in it (GET /api/public/traces/ID has them)"
+    what = "the trace's observations, which are not included (fetch them with GET /api/public/traces/ID)"
     unseen = [] if listed else [unseen_steps(what, [str(each) for each in inside] or None)]
     yield to_span(
         TracerStep(

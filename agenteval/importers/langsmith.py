@@ -109,7 +109,7 @@ def _run_span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[s
 
 def _with_model_messages(step: TracerStep, inputs: Any, outputs: Any, extra: Mapping[str, Any]) -> TracerStep:
     messages = parse_step_messages(inputs, outputs).for_model()
-    what = f"the messages of the run '{step.name[:40]}', which are in no known form"
+    what = f"the messages of the run '{step.name[:40]}', whose format is unknown"
     is_lost = (inputs and not messages.input_messages) or (outputs and not messages.output_messages)
     lost = [unseen_steps(what, [_NO_RUN])] if is_lost else []
     request = request_in(inputs, extra.get("invocation_params"))

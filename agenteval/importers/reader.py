@@ -70,7 +70,7 @@ class CoverageTally:
             return f"all {self._messages:,} messages were read" if self._messages else ""
         share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
         worst = ", ".join(f"{where} ({part:.0%})" for part, where in self._partly)
-        return f"{share}; the lowest shares: {worst}"
+        return f"{share}; lowest: {worst}"
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Reader:
                 is_empty = False
                 yield recorded
             if is_empty:
-                self.warnings.add(f"{source.display_name} is empty: there is nothing to check")
+                self.warnings.add(f"{source.display_name} is empty, so there is nothing to check")
 
     def _read_journal(self, source: Source) -> Iterator[RecordedConversation]:
         for sample in replay_journal(source, self.policy_of):
@@ -185,7 +185,8 @@ def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None
         raise AuthorError(*(_missing_path_problem(option, path, first) for option, path in missing.items()))
     if missing and any(map(is_journal, sources)):
         names = ", ".join(missing)
-        raise AuthorError(Problem(f"{names}: a journal has no such fields", "leave it out"))
+        what = f"{names}: not supported for a journal, which has no such fields"
+        raise AuthorError(Problem(what, f"remove {names}"))
 
 
 def _records_in(sources: Iterable[Source]) -> Iterator[Record]:
@@ -199,13 +200,13 @@ def _has_value(record: Record, option: str, path: str) -> bool:
     found = find_value(record.as_logged, path)
     if isinstance(found, dict | list):
         kind = "an object" if isinstance(found, dict) else "a list"
-        what = f"{option} {path}: found {kind}, expected a plain value"
+        what = f"`{option} {path}` points to {kind}; expected a plain value"
         raise AuthorError(Problem(what, suggest_path(found, ""), _place(record.where)))
     return found is not MISSING and found is not None
 
 
 def _missing_path_problem(option: str, path: str, record: Record) -> Problem:
-    what = f"{option} {path}: no record has this path"
+    what = f"`{option} {path}` does not match any record"
     return Problem(what, suggest_path(record.as_logged, path), _place(record.where))
 
 

@@ -138,7 +138,7 @@ def _several_users_warnings(messages: Sequence[Any]) -> Iterator[str]:
     users = users_in(messages)
     if len(users) > 1:
         names = ", ".join(users[:4]) + (", …" if len(users) > 4 else "")
-        yield f"{len(users)} people write as the user ({names}): they are read as one"
+        yield f"{len(users)} people write as the user ({names}) and are treated as one"
 
 
 def _find_messages(record: Any) -> LoggedMessages:
@@ -147,17 +147,17 @@ def _find_messages(record: Any) -> LoggedMessages:
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
             keys = ", ".join(_shown_keys(next(iter(objects_of(record)), {})))
-            what = f"a list without any message{keys and f' (its first object has {keys})'}"
+            what = f"the list contains no messages{keys and f' (its first object has {keys})'}"
             raise AuthorError(
-                Problem(what, f"each message needs a role and content; otherwise, {IMPORTER_REMEDY}")
+                Problem(what, f"give each message a `role` and `content`, or {IMPORTER_REMEDY}")
             )
         return LoggedMessages(record)
     if not isinstance(record, dict):
         what = f"expected a conversation, got {json.dumps(record)[:60]}"
-        raise AuthorError(Problem(what, 'write {"id": …, "messages": […]}, or a list of messages'))
+        raise AuthorError(Problem(what, 'use {"id": …, "messages": […]}, or a list of messages'))
     logged = find_logged_messages(record) or find_trace_messages(record)
     if logged is None:
-        raise AuthorError(Problem("no messages", _remedy(record)))
+        raise AuthorError(Problem("the record contains no messages", _remedy(record)))
     return logged
 
 
@@ -177,17 +177,18 @@ _TEXTS = ("text", "content", "parts")
 
 def _remedy(record: Mapping[str, Any]) -> str:
     if is_message(record) and not _MESSAGE_FIELDS.isdisjoint(record):
-        return 'this is a single message: write the whole conversation as one record, {"messages": […]}'
+        return 'store the whole conversation, not a single message, as one record: {"messages": […]}'
     if found := next((key for key in MESSAGE_KEYS if key in record), None):
         others = ", ".join(key for key in _shown_keys(record) if key != found)
-        other_keys = f", next to {others}" if others else ""
-        there = f"there is {describe_json_type(record[found])}{other_keys}"
-        return f"expected a list of them in '{found}', {there}; otherwise, {IMPORTER_REMEDY}"
+        other_keys = f" next to {others}" if others else ""
+        there = f"which is {describe_json_type(record[found])}{other_keys}"
+        return f"expected a list of messages in '{found}', {there}; otherwise, {IMPORTER_REMEDY}"
     keys = _shown_keys(record)
     lists = [key for key in keys if isinstance(record.get(key), list)]
     near = next((near for key in lists if (near := did_you_mean(key, MESSAGE_KEYS)).startswith("did")), "")
-    there = f"there is {', '.join(keys)}" if keys else "the object is empty"
-    return f"expected a list of them in 'messages'; {there}; {near and f'{near} else '}{IMPORTER_REMEDY}"
+    there = f"found {', '.join(keys)}" if keys else "the object is empty"
+    near = near and f"{near} otherwise, "
+    return f"expected a list of messages in 'messages'; {there}; {near}{IMPORTER_REMEDY}"
 
 
 def _shown_keys(record: Mapping[str, Any]) -> list[str]:
@@ -235,7 +236,7 @@ def _read_tools(declared: Any, warn: OnWarning) -> dict[str, Tool]:
     return tools
 
 
-_UNREAD_TOOL = "a tool declaration could not be read and was left out"
+_UNREAD_TOOL = "a tool declaration could not be parsed and was ignored"
 
 
 def _schemas(declared: Any) -> list[Any]:

@@ -52,14 +52,14 @@ def find_sources(
             found += [Source(each, _display_name(each, cwd)) for each in inside]
             left_out = _skipped_folders(path)
             if not inside:
-                what = f"{name}: the folder contains no recorded conversations{left_out and f' ({left_out})'}"
-                problems.append(Problem(what, f"files end in {', '.join(SUFFIXES)}"))
+                what = f"{name}: the directory has no recorded conversations{left_out and f' ({left_out})'}"
+                problems.append(Problem(what, f"supported file endings: {', '.join(SUFFIXES)}"))
             elif left_out:
-                warn(f"{left_out} of {name}: name them too")
+                warn(f"{left_out} in {name}; pass them too to include them")
         elif path.exists():
             found.append(Source(path, _display_name(path, cwd)))
         else:
-            problems.append(Problem(f"{name}: there is no such file or folder", _suggest_name(path)))
+            problems.append(Problem(f"{name}: no such file or directory", _suggest_name(path)))
     problems += [problem for source in found for problem in _file_problems(source)]
     if problems:
         raise AuthorError(*problems)
@@ -80,7 +80,7 @@ def _skipped_folders(folder: Path) -> str:
     if (folder / JOURNAL).is_file():
         return ""
     count = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
-    return f"not read: {count:,} subfolder{'s' if count > 1 else ''}" if count else ""
+    return f"skipped {count:,} subdirector{'ies' if count > 1 else 'y'}" if count else ""
 
 
 def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) -> list[Source]:
@@ -93,9 +93,9 @@ def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) 
             other = (
                 f" and {source.display_name} are the same file"
                 if first.display_name != source.display_name
-                else " is named twice"
+                else " is given twice"
             )
-            warn(f"{first.display_name}{other}: it was read once")
+            warn(f"{first.display_name}{other} and was read once")
     return list(known.values())
 
 
@@ -136,8 +136,8 @@ def _file_problems(source: Source) -> Iterator[Problem]:
 def _zip_problem(source: Source) -> Problem:
     if source.display_name.lower().endswith(".eval"):
         convert = "inspect log convert --to json --output-dir logs FILE.eval"
-        remedy = f"convert it to JSON: {convert}; then name the result"
-        return Problem("the file is a log of Inspect, a zip archive", remedy, Place(source.display_name))
+        remedy = f"convert it to JSON with `{convert}` and use the result"
+        return Problem("the file is an Inspect log (a zip archive)", remedy, Place(source.display_name))
     return Problem("the file is a zip archive", "decompress it, or use gzip", Place(source.display_name))
 
 

@@ -170,7 +170,7 @@ def unplaced_span(
     kind, name = kind_of(attributes), str(span.get("name") or "")
     if is_known or _is_known(span, attributes, kind):
         if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":
-            return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,))
+            return Unplaced(f"an event '{event[:40]}' in the span '{name[:40]}'", (event,))
         owner = f"the span '{name[:40]}'"
         # ``unread_calls`` searches texts for calls, comparing them with earlier messages.
         other_attributes = {
@@ -187,7 +187,7 @@ def unplaced_span(
             ),
             None,
         )
-    of_what = "of an unnamed tool" if kind in _TOOLS else "of no known kind"
+    of_what = "of an unnamed tool" if kind in _TOOLS else "of unknown kind"
     return Unplaced(f"a span '{name[:40]}' {of_what}", (name, *filter(None, (kind,))), attributes or None)
 
 

@@ -269,7 +269,7 @@ class _MessageNode:
     def leave_unanswered(self, before: Span) -> None:
         """Mark the agent's answer to this message as missing, because a span continues without the answer."""
         if self.is_unanswered:
-            what = f"the answer before the span '{before.name[:40]}', which no span contains"
+            what = f"the answer before the span '{before.name[:40]}', which is not in any span"
             self.silent = [mark_unplaced(Unplaced(what))]
 
 
@@ -513,11 +513,11 @@ def _path_to(node: _MessageNode) -> list[_MessageNode]:
     return path[::-1]
 
 
-_CONVERSATION_ID_HINT = " (gen_ai.conversation.id would join them)"
+_CONVERSATION_ID_HINT = " (set gen_ai.conversation.id to join them)"
 
 
 def _maybe_missing(span: Span, hint: str = "") -> Unplaced:
     name = span.name[:40]
     return Unplaced(
-        f"messages that may be missing before the span '{name}', whose input does not continue them{hint}"
+        f"possible missing messages before the span '{name}', whose input does not continue them{hint}"
     )

@@ -110,7 +110,7 @@ class SpanTree:
             if found := unplaced_span(span.raw, span.attributes, is_known=is_known):
                 yield span, found
             elif not runs_tools and not contents.output_messages and asks_for_tools(span.attributes):
-                what = f"the calls of a model's answer, which the span '{span.name[:40]}' does not contain"
+                what = f"the calls in a model's answer, which are missing from the span '{span.name[:40]}'"
                 yield span, Unplaced(what)
 
     def _unseen(self, span: Span, parents: Collection[tuple[str, str]]) -> Iterator[str]:

@@ -41,7 +41,7 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            why = f"{csv_problem(error, lines.number, begins)}; no row from here on was read"
+            why = f"{csv_problem(error, lines.number, begins)}; all rows from here on were skipped"
             yield UnreadableRecord(f"{source.display_name}:{begins}", f"not CSV: {why}")
             return
         if lines.broken or cells is None:
@@ -61,7 +61,7 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
 
 def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
-        why = f"the row has {len(cells)} cells, the first line names {len(header)} columns"
+        why = f"the row has {len(cells)} cells, but the header has {len(header)} columns"
         return UnreadableRecord(
             where, f"{why}: put values that contain a comma or a line break in double quotes"
         )
@@ -74,7 +74,7 @@ def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogE
     if empty := next(
         (name for name in (*columns, _conversation_column(header)) if name and name not in found), ""
     ):
-        return UnreadableRecord(where, f"the cell in column '{empty}' is empty: the message is unknown")
+        return UnreadableRecord(where, f"the cell in column '{empty}' is empty, so the message is unknown")
     return Record(found, where)
 
 
@@ -82,7 +82,7 @@ def _header_problem(header: Sequence[str]) -> str:
     """Return the reason why the rows below a header cannot be read, or an empty string if they can
     be read."""
     if twice := next((name for name in header if name and header.count(name) > 1), ""):
-        return f"two columns are named '{twice}': it is unknown which one is meant"
+        return f"two columns are named '{twice}', which is ambiguous"
     if _conversation_column(header):
         return ""
     missing = [names for names in (QUESTION_KEYS, ANSWER_KEYS) if not _column(header, names)]
@@ -93,7 +93,7 @@ def _header_problem(header: Sequence[str]) -> str:
         (near for name in header if (near := did_you_mean(name, sum(missing, ()))).startswith("did")), ""
     )
     there = ", ".join(name or "''" for name in header[:12])
-    return f"the first line names no known columns: it needs {wanted}; it has {there}" + (
+    return f"the header needs {wanted}, but it has {there}" + (
         f"; {near}" if near else "; write an importer (docs/importers.md)"
     )
 

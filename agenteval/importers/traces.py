@@ -226,7 +226,7 @@ class _SpanGroups:
             if documents and trace[1] in documents:
                 group.documents[trace[1]] = documents[trace[1]]
         for name, where in late.items():
-            problem = f"more spans of the trace {name[:40]}, which began at {where}, far from these"
+            problem = f"more spans of trace {name[:40]}, which began far earlier, at {where}"
             yield UnreadableRecord(record.where, f"{problem}; sort the log by trace")
         while self._open and self._span_count - next(iter(self._open.values())).last > self._most_between:
             yield self._close(next(iter(self._open.values())))
@@ -296,9 +296,9 @@ def find_trace_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
 def _without_messages(tree: SpanTree) -> Problem:
     names = dict.fromkeys(span.name[:40] for span in tree.ordered)
     shown = ", ".join(f"'{name}'" for name in list(names)[:3]) + (", …" if len(names) > 3 else "")
-    what = f"a trace without messages: no span ({shown}) contains a request or an answer"
+    what = f"the trace has no messages: none of its spans ({shown}) contains a request or an answer"
     remedy = (
-        "let the tracer record them, as gen_ai.input.messages and gen_ai.output.messages "
+        "configure the tracer to record `gen_ai.input.messages` and `gen_ai.output.messages` "
         "(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
     )
     return Problem(what, remedy)
@@ -328,7 +328,7 @@ def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree:
         conversation.added[min(later, default=end)] += each.messages
         if others:
             unsure.add(each.id)
-            what = mark_unplaced(Unplaced(f"the turn of a call of '{each.name[:40]}' in a span"))
+            what = mark_unplaced(Unplaced(f"the turn of a call to '{each.name[:40]}' in a span"))
             conversation.add((*others, turn), what)
     written = _with_results(conversation, places, shown.results)
     return logged._replace(messages=written, of_unknown_turn=frozenset(unsure))

@@ -30,7 +30,7 @@ from agenteval.messages.unplaced_entries import CallFreeNames, Unplaced
 _NO_TOOLS: Mapping[str, Tool] = {}
 _NO_NAMES = CallFreeNames()
 CUT_OFF = "the recording ends before an answer"
-READ_IT = f"{IMPORTER_REMEDY}; if it contains neither calls nor answers, name it with --no-calls-in"
+READ_IT = f"{IMPORTER_REMEDY}; if it contains neither calls nor answers, pass it to `--no-calls-in`"
 _MOST_KEYS = 8
 
 
@@ -102,15 +102,15 @@ def _require_read(draft: _ConversationDraft, coverage: Coverage, *, lost: str) -
     if coverage.read * 2 < coverage.messages:
         raise AuthorError(Problem(_describe_unread(draft, coverage), READ_IT))
     if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
-        what = "nothing that an agent wrote or did" if draft.turns else "no message of a user or an agent"
-        raise AuthorError(Problem(f"it contains {what}", "there is nothing to check"))
+        what = "nothing that an agent wrote or did" if draft.turns else "no message from a user or an agent"
+        raise AuthorError(Problem(f"the record contains {what}, so there is nothing to check"))
     if unread := next((turn for turn in draft.turns if turn.is_unread), None):
         parts = " ".join((unread.steps[-1].message.text or "").split())
-        what = f"no part of an answer by the agent could be read: {parts[:80]}"
-        raise AuthorError(Problem(what, f"its place is unknown: {IMPORTER_REMEDY}"))
+        what = f"no part of an answer from the agent could be parsed: {parts[:80]}"
+        raise AuthorError(Problem(what, IMPORTER_REMEDY))
     if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
         raise AuthorError(
-            Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT)
+            Problem(f"no answer from the agent could be parsed: {next(iter(draft.notes))}", READ_IT)
         )
 
 
@@ -118,7 +118,7 @@ def _describe_unread(draft: _ConversationDraft, coverage: Coverage) -> str:
     why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
     keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
     key_list = f"; their keys are {keys}" if keys else ""
-    return f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}{key_list}"
+    return f"only {coverage.read:,} of {coverage.messages:,} messages could be parsed: {why}{key_list}"
 
 
 @dataclass(slots=True, eq=False)
@@ -315,8 +315,8 @@ def _without_call(result: ParsedMessage) -> Unplaced:
     """Return the unplaced call that a result belongs to. The result shows that a call was made that is not in
     the record. If the result names the tool, the call is certain, so the author cannot declare that no call
     was made."""
-    of = f" of '{result.name[:40]}'" if result.name else ""
-    return Unplaced(f"the call of a tool's result{of}", () if result.name else ("tool",), result.value)
+    of = f" from '{result.name[:40]}'" if result.name else ""
+    return Unplaced(f"the call for a tool result{of}", () if result.name else ("tool",), result.value)
 
 
 def _orphan(result: ParsedMessage) -> str:

@@ -73,7 +73,7 @@ class UnreadCall(NamedTuple):
 
     def unplaced(self, span: Span) -> Unplaced:
         what = "the result of a call" if self.is_result else "a call"
-        of = f" of '{self.name[:40]}'" if self.name else ""
+        of = f" to '{self.name[:40]}'" if self.name else ""
         within = f"an event '{self.location[:40]}'" if self.is_in_event else f"'{self.location[:40]}'"
         where = f"{within} of the span '{span.name[:40]}'"
         return Unplaced(f"{what}{of} in {where}", (self.location,))

@@ -66,9 +66,9 @@ def _orphan_results(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[s
         elif message["role"] == "tool" and waiting:
             waiting -= 1
         elif _is_orphan_result(message, ids):
-            of_tool = f" of '{message['name']}'" if message.get("name") else ""
+            of_tool = f" from '{message['name']}'" if message.get("name") else ""
             result = chat.parse_tool_result(message.get("content"))
-            yield f"the call of a tool's result{of_tool}: {quote_json(result)}"
+            yield f"the call for a tool result{of_tool}: {quote_json(result)}"
 
 
 def _is_orphan_result(message: Message, ids: Collection[str]) -> bool:

@@ -23,10 +23,10 @@ from agenteval.messages.finish_reasons import find_truncation, last_assistant_me
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.responses import unread_in_response
 
-TOKEN_LIMIT_REMEDY = "raise the agent's token limit?"
+TOKEN_LIMIT_REMEDY = "raise the agent's token limit"
 """The suggested remedy for an answer that was cut off by a token limit."""
 _MAX_QUOTED = 200
-HOLDS_ERROR = "holds an error instead of a message"
+HOLDS_ERROR = "contains an error instead of a message"
 _TEXT_PIECE_KEYS = frozenset(
     ("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text")
 )
@@ -129,8 +129,8 @@ def _parse_reply(value: Any) -> ReadReply:
         if value and all(isinstance(each, Mapping) and _TEXT_PIECE_KEYS.issuperset(each) for each in value):
             key = next(iter(value[0]), "nothing")
             raise AgentError(
-                f"the agent returned {len(value)} mappings with '{key}', which are not messages — yield the"
-                " pieces of the text as strings, or messages with role and content",
+                f"the agent returned {len(value)} mappings with '{key}', which are not messages — yield text"
+                " chunks as strings, or messages with `role` and `content`",
                 kind="protocol",
             )
         if parts := _parts_in(value):
@@ -147,8 +147,8 @@ def _parse_reply(value: Any) -> ReadReply:
 
 def no_answer_error(type_name: str) -> AgentError:
     return AgentError(
-        f"the agent returned {type_name}; expected the answer's text, an assistant message, the list of this"
-        " turn's messages, or an AgentReply",
+        f"the agent returned {type_name}; expected the answer text, an assistant message, a list of this"
+        " turn's messages, or an `AgentReply`",
         kind="protocol",
     )
 
@@ -172,7 +172,9 @@ def _read_agent_reply(reply: AgentReply) -> ReadReply:
     inner = ReadReply(reply.text) if isinstance(reply.text, str | None) else _parse_reply(reply.text)
     listed: Any = reply.messages or ()
     if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
-        raise AgentError(f"AgentReply.messages is {type(listed).__name__}, expected a list", kind="protocol")
+        raise AgentError(
+            f"`AgentReply.messages` is {type(listed).__name__}; expected a list", kind="protocol"
+        )
     return ReadReply(
         inner.text,
         [
@@ -193,11 +195,9 @@ def _require_read(messages: Sequence[Message]) -> Sequence[Message]:
     Raise ``AgentError`` if none of the messages is recognized. In that case, the answer is unknown, which is
     not the same as empty."""
     if phrase := foreign.describe_unread_list(messages):
-        what = f"none of the {len(messages)} messages that the agent returned could be read ({phrase})"
+        what = f"none of the {len(messages)} messages that the agent returned could be parsed ({phrase})"
         known = "OpenAI, Anthropic, Google, LangChain, pydantic-ai or ADK"
-        raise AgentError(
-            f"{what}; return the answer's text, or messages in the format of {known}", kind="protocol"
-        )
+        raise AgentError(f"{what}; return the answer text, or messages in {known} format", kind="protocol")
     return messages
 
 
@@ -221,8 +221,8 @@ def _read_mapping(value: Mapping[str, Any]) -> ReadReply:
         return _read_completion(value)
     if not value.keys() & {"role", "content", "tool_calls", "messages", "function_call", "refusal"}:
         raise AgentError(
-            f"the agent returned a mapping with {', '.join(map(str, list(value)[:5])) or 'nothing'};"
-            " expected the answer's text, or an assistant message with content or tool_calls",
+            f"the agent returned a mapping with {', '.join(map(str, list(value)[:5])) or 'no keys'};"
+            " expected the answer text, or an assistant message with `content` or `tool_calls`",
             kind="protocol",
         )
     if isinstance(listed := value.get("messages"), Sequence) and not isinstance(listed, str):
@@ -253,7 +253,7 @@ def _read_completion(value: Mapping[str, Any]) -> ReadReply:
         message = {**parse_choice(value["choices"][0])}
     except (LookupError, TypeError):
         raise AgentError(
-            "the agent returned a completion without choices[0].message", kind="protocol"
+            "the agent returned a completion without `choices[0].message`", kind="protocol"
         ) from None
     reply = _read_mapping(message)
     unplaced = (*reply.unplaced, *unplaced_in_completion(value))

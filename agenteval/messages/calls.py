@@ -185,7 +185,7 @@ def unplaced_in_call(raw: Mapping[str, Any], call: ParsedCall) -> Iterator[Unpla
     is_known = call.args is not None or call.raw_args is not None
     argument_keys = () if is_known else _possible_argument_keys(raw)
     yield from unplaced_fields(
-        _merged_fields(raw), {*CALL_FIELDS, *argument_keys}, owner=f"a call of '{call.name[:40]}'"
+        _merged_fields(raw), {*CALL_FIELDS, *argument_keys}, owner=f"a call to '{call.name[:40]}'"
     )
 
 

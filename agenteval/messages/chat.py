@@ -106,7 +106,7 @@ def text_of(content: Any) -> str | None:
             elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
                 parts.append(str(part.get("text") or ""))
         return replace_surrogates("".join(parts))
-    raise AgentError(f"message content is {type(content).__name__}, expected text", kind="protocol")
+    raise AgentError(f"message content is {type(content).__name__}; expected a string", kind="protocol")
 
 
 def parse_tool_result(content: Any) -> Any:
@@ -353,7 +353,7 @@ def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
 def require_tool_name(name: Any, call: Callable[[], str]) -> str:
     """Return the name of the called tool. Raise ``AgentError`` for a ``call`` without a name."""
     if not isinstance(name, str) or not name.strip():
-        raise AgentError(f"a tool call without a name: {call()[:200]}", kind="protocol")
+        raise AgentError(f"a tool call has no name: {call()[:200]}", kind="protocol")
     return name
 
 
@@ -376,7 +376,7 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
     if hasattr(raw, "model_dump"):
         raw = raw.model_dump(exclude_none=True)
     if not isinstance(raw, Mapping):
-        raise AgentError(f"a tool call is {type(raw).__name__}, expected an object", kind="protocol")
+        raise AgentError(f"a tool call is {type(raw).__name__}; expected an object", kind="protocol")
     function = raw.get("function")
     inner: Mapping[str, Any] = function if isinstance(function, Mapping) else raw
     name = inner.get("name")
@@ -407,7 +407,7 @@ def validate_tool_calls(raw: Any) -> tuple[Any, ...]:
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
-        raise AgentError(f"tool_calls is {type(raw).__name__}, expected a list", kind="protocol")
+        raise AgentError(f"`tool_calls` is {type(raw).__name__}; expected a list", kind="protocol")
     return sort_by_index(raw)
 
 

@@ -42,7 +42,7 @@ def parse_object(text: str) -> dict[str, Any]:
 def describe_non_json(text: str) -> str:
     if not text.strip():
         return "is empty"
-    return "is a web page: is the URL the API's?" if text.lstrip().startswith("<") else "is not JSON"
+    return "is a web page: check the API URL" if text.lstrip().startswith("<") else "is not JSON"
 
 
 def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
         raise _stream_error(error)
     if not completion.finished and not any(map(ends_stream, payloads)):
         raise UnreadableResponseError(
-            "was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:])
+            "was cut off: the stream has neither `finish_reason` nor [DONE]", "".join(payloads[-1:])
         )
     return completion.document()
 
@@ -81,7 +81,7 @@ def _error_in(chunk: Mapping[str, Any]) -> Any:
 
 
 def _stream_error(error: Any) -> UnreadableResponseError:
-    return UnreadableResponseError("broke off with an error", json.dumps(error), error=error)
+    return UnreadableResponseError("ended with an error", json.dumps(error), error=error)
 
 
 _CODE_KEYS = ("code", "status", "status_code", "statusCode")

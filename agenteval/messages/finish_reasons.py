@@ -83,8 +83,8 @@ def _truncation_for(answer: Any, key: str, end: Any) -> Truncation | None:
     if is_token_limit(end):
         return Truncation(f"was cut off ({key}={end})", at_limit=True)
     if is_content_filter(end) and not find_refusal(answer):
-        return Truncation(f"was cut off by the provider's filter ({key}={end})")
-    return Truncation(f"broke off with an error ({key}={end})") if is_error_reason(end) else None
+        return Truncation(f"was cut off by the provider's content filter ({key}={end})")
+    return Truncation(f"ended with an error ({key}={end})") if is_error_reason(end) else None
 
 
 def _normalize_reason(end: Any) -> str:

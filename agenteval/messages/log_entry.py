@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 from agenteval.messages.record_paths import MISSING
 from agenteval.messages.unplaced_entries import Unplaced
 
-IMPORTER_REMEDY = "write an importer of its format (docs/importers.md)"
+IMPORTER_REMEDY = "write an importer for its format (docs/importers.md)"
 """The suggested remedy for a format that is not built in."""
 
 

@@ -82,14 +82,14 @@ def is_like_message(value: Any) -> bool:
 
 def message_remedy(value: Any) -> str:
     """Describe the accepted forms of a message, and suggest a form to return instead of ``value``."""
-    accepted = "expected a mapping or an object with role and content (or tool_calls) as its fields"
+    accepted = "expected a mapping or an object with `role` and `content` (or `tool_calls`) fields"
     if is_like_message(value):
         return (
             f"{accepted}; this object has no fields (its attributes are slots, properties or class"
-            " attributes) — write {'role': m.role, 'content': m.content}, or make it a dataclass"
+            " attributes) — use {'role': m.role, 'content': m.content}, or make it a dataclass"
         )
     more = ", or return a single string" if isinstance(value, str) else ""
-    return f"{accepted} — write {{'role': 'assistant', 'content': …}}{more}"
+    return f"{accepted} — use {{'role': 'assistant', 'content': …}}{more}"
 
 
 def _expand_objects(value: Any) -> Any:
@@ -147,7 +147,7 @@ def _to_mapping(part: Any, depth: int = 3) -> Any:
         return part.model_dump(exclude_none=True)
     fields = public_fields(part)
     if not fields or not depth:
-        raise AgentError(f"a part of a message's content is {type(part).__name__}", kind="protocol")
+        raise AgentError(f"unsupported content part in a message: {type(part).__name__}", kind="protocol")
     return {key: _to_mapping(value, depth - 1) for key, value in fields.items()}
 
 
@@ -362,7 +362,7 @@ def as_call(raw: Any) -> Any:
     call = parse_raw_call(_to_json_message(raw))
     assert call
     if call.args is None and call.raw_args is None:
-        what = f"the arguments of a tool call are unknown: {quote_json(raw)}"
+        what = f"the tool call arguments are unknown: {quote_json(raw)}"
         raise AgentError(f"unreadable call in the agent's reply: {what}", kind="protocol")
     return _to_openai_call(call)
 

@@ -226,7 +226,7 @@ def _provider_item(item: Mapping[str, Any]) -> Iterator[ParsedMessage]:
 def _unknown_message(message: Mapping[str, Any], kind: str) -> ParsedMessage:
     role = message.get("role")
     name = kind if role is None else str(role)
-    of_role = f"a message with the unknown role '{name[:40]}'" if name else UNKNOWN_KIND
+    of_role = f"a message with unknown role '{name[:40]}'" if name else UNKNOWN_KIND
     return unplaced_message(make_unplaced(message, of_role), is_whole_message=True)
 
 
@@ -297,7 +297,7 @@ def _parse_text(
     hidden = "" if has_words else find_nested_text_key(message)[:40]
     if not hidden:
         return ParsedMessage(role, text)
-    warn(f"'{hidden}' of a message looks like its text and was not read")
+    warn(f"'{hidden}' in a message looks like its text but was not recognized")
     return ParsedMessage(role, f"[{hidden}]", is_unread=True)
 
 

@@ -142,7 +142,7 @@ def _response_or_none(exchange: Mapping[str, Any], unread: list[str]) -> Mapping
 
 
 def _error_text(error: Exception) -> str:
-    return f"a reply of a model {error}" if isinstance(error, UnreadableResponseError) else str(error)
+    return f"a model reply {error}" if isinstance(error, UnreadableResponseError) else str(error)
 
 
 def _refetched_places(

@@ -316,7 +316,7 @@ def calls_in_result(fields: Mapping[str, Any]) -> Iterator[Unplaced]:
     those of another agent."""
     for key, value in fields.items():
         if key in _ARTIFACT_KEYS:
-            yield from unplaced_calls(value, f"'{key}' of a result", key, is_match=is_typed_call)
+            yield from unplaced_calls(value, f"'{key}' in a result", key, is_match=is_typed_call)
         elif key not in ARGUMENT_KEYS:
             for part in filter(is_typed_call, value if isinstance(value, list) else (value,)):
                 yield make_unplaced(part, "a call in a result")._replace(calls=(part,))

@@ -61,7 +61,7 @@ def suggest_path(record: Any, path: str) -> str:
             return f"did you mean '{each}'?"
     known = [each for each in paths if not each.startswith(("messages", "tools"))]
     more = f", and {len(known) - 20} more" if len(known) > 20 else ""
-    return f"there is {', '.join(known[:20])}{more}" if known else ""
+    return f"available: {', '.join(known[:20])}{more}" if known else ""
 
 
 def _iter_paths(value: Any, before: str = "", depth: int = 0) -> Iterator[str]:

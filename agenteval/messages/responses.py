@@ -43,9 +43,9 @@ _STATUS_KEYS = ("status", "status_code", "statusCode", "response_status", "http_
 _ERROR_LIMIT = 200
 _CHOICE_KEYS = ("choices", "candidates", "generations")
 
-TOKEN_LIMIT_NOTE = "a reply was cut off by its token limit: the rest of it is unknown"
-FILTER_NOTE = "a reply was cut off by the provider's filter: the rest of it is unknown"
-ERROR_NOTE = "a reply broke off with an error: the rest of it is unknown"
+TOKEN_LIMIT_NOTE = "a reply was cut off at its token limit, so the rest of it is unknown"
+FILTER_NOTE = "a reply was cut off by the provider's content filter, so the rest of it is unknown"
+ERROR_NOTE = "a reply ended with an error, so the rest of it is unknown"
 
 
 class ParsedResponse(NamedTuple):
@@ -162,8 +162,8 @@ def open_body(value: Any) -> Any:
     except UnreadableResponseError as error:
         if error.error is not None:
             return {"error": error.error}
-        why = f"the answer is unknown: log the complete response, or {IMPORTER_REMEDY}"
-        raise AuthorError(Problem(f"the response {error.what}", why)) from None
+        remedy = f"log the complete response, or {IMPORTER_REMEDY}"
+        raise AuthorError(Problem(f"the response {error.what}, so the answer is unknown", remedy)) from None
 
 
 def _strip_class_names(value: Any) -> Any:
@@ -258,13 +258,11 @@ def unplaced_in_response(response: Mapping[str, Any], known: Sequence[Any] = ())
         is_read = not is_completion and (isinstance(output, list) or "message" in object_of(output))
         read = (*_READ_FIELDS, "output") if is_read else _READ_FIELDS
         yield from unplaced_fields(response, read, owner="the response", shapes=_RESPONSE_SHAPES)
-        yield from unplaced_fields(object_of(output), ("message",), owner="the output of the response")
+        yield from unplaced_fields(object_of(output), ("message",), owner="the response output")
         for key in _CHOICE_KEYS:
             choice, other_choices = _first_object(response, key), list_at(response, key)[1:]
             read = (*_READ_FIELDS, "content")
-            yield from unplaced_fields(
-                choice, read, owner="a choice of the response", shapes=_RESPONSE_SHAPES
-            )
+            yield from unplaced_fields(choice, read, owner="a response choice", shapes=_RESPONSE_SHAPES)
             for other in other_choices:
                 if _may_hold_calls(other, key):
                     yield Unplaced(f"another item in the response's {key}", (key,), other)
@@ -364,4 +362,4 @@ def _truncation_notes(response: Mapping[str, Any]) -> Iterator[str]:
         yield ERROR_NOTE
     for key in ("choices", "candidates"):
         if len(list_at(response, key)) > 1:
-            yield f"a response with several {key}: only the first was read"
+            yield f"a response has several {key}, and only the first was used"

@@ -118,7 +118,7 @@ def _unread_fields(piece: Mapping[str, Any]) -> Iterator[Unplaced]:
     yield from unplaced_fields(object_at(piece, "delta"), (), owner="a delta", shapes={"citation": SOURCES})
     candidate = _first_candidate(piece)
     yield from unplaced_fields(candidate, ("content",), owner="a candidate")
-    yield from unplaced_fields(object_at(candidate, "content"), ("parts",), owner="a content")
+    yield from unplaced_fields(object_at(candidate, "content"), ("parts",), owner="a candidate's content")
 
 
 def assemble_partial_response(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

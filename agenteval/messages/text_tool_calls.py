@@ -52,9 +52,9 @@ def _unplaced_in(
     if message.role != "assistant" or not message.text:
         return
     if is_broken_message(message.text):
-        yield unplaced_message(Unplaced("JSON of messages that does not parse", ("JSON",), message.text))
+        yield unplaced_message(Unplaced("message JSON that cannot be parsed", ("JSON",), message.text))
     elif may_look_like_calls and (name := _find_call_notation(message.text, tool_pattern)):
-        yield unplaced_message(Unplaced("what looks like a tool call in a text", (name,), message.text))
+        yield unplaced_message(Unplaced("text that looks like a tool call", (name,), message.text))
 
 
 @lru_cache(maxsize=16)

@@ -93,7 +93,7 @@ def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
     if kind and is_call_free_kind(kind):
         yield from unplaced_fields(part, (), owner=f"a part of type '{kind}'", shapes=_shapes_of(kind, part))
     elif kind:
-        yield make_unplaced(part, f"a part of the unknown type '{kind[:40]}'")
+        yield make_unplaced(part, f"a part of unknown type '{kind[:40]}'")
     elif not _UNTYPED_SHAPES.keys().isdisjoint(part):
         yield from unplaced_fields(part, (), owner="a part", shapes=_UNTYPED_SHAPES)
     elif part:

@@ -71,14 +71,14 @@ class Unplaced(NamedTuple):
     @property
     def note(self) -> str:
         """A remark that is the same for all unplaced content of one kind."""
-        return f"{self.what} was not read"
+        return f"{self.what} was not recognized"
 
     @property
     def remark(self) -> str:
         """A remark on a log, including the remedy."""
         name = next((each for each in self.names if each.isprintable() and len(each) <= _MAX_QUOTED), "")
-        remedy = f" (--no-calls-in {shlex.quote(name)}, if it holds none)" if name else ""
-        return f"{self.note}: checks on calls are undecided there{remedy}"
+        remedy = f" (use `--no-calls-in {shlex.quote(name)}` if it contains no calls)" if name else ""
+        return f"{self.note}: call checks are undecided there{remedy}"
 
 
 @dataclass
@@ -132,7 +132,7 @@ def unplaced_fields(
         shape = shapes.get(key) or FIELD_SHAPES.get(key)
         if isinstance(value, str):
             if shape is None or shape.marks is None:
-                yield from _unplaced_in_text(value, f"'{_shorten_key(key)}' of {owner}", str(key))
+                yield from _unplaced_in_text(value, f"'{_shorten_key(key)}' in {owner}", str(key))
         elif not isinstance(value, PLAIN_TYPES):
             yield from _unplaced_in_value(key, value, shape, owner)
 
@@ -142,13 +142,13 @@ def _unplaced_in_value(key: str, value: Any, shape: FieldShape | None, owner: st
 
     ``shape`` is the shape that belongs to the name of the field."""
     if shape:
-        yield from _unplaced_by_shape(shape, value, f"'{_shorten_key(key)}' of {owner}", str(key))
+        yield from _unplaced_by_shape(shape, value, f"'{_shorten_key(key)}' in {owner}", str(key))
     elif key in _METADATA_DEPTHS and isinstance(value, Mapping) and not is_call(value):
         yield from _unplaced_inside(value, key, owner, depth=_METADATA_DEPTHS[key])
     elif key == "annotations":
         yield from _unplaced_annotations(value, owner)
     elif holds_objects(value):
-        yield _unknown_value(value, f"'{_shorten_key(key)}' of {owner}", str(key))
+        yield _unknown_value(value, f"'{_shorten_key(key)}' in {owner}", str(key))
 
 
 def unplaced_calls(
@@ -182,7 +182,7 @@ def unplaced_counts(usage: Any, what: str = "the usage") -> Iterator[Unplaced]:
     names = [str(key) for key, count in counts.items() if count and not str(key).endswith("_requests")]
     if names:
         calls = tuple({"name": name, ARGUMENTS_UNKNOWN: True} for name in names)
-        yield Unplaced(f"calls that {what} counts", (_TOOL_COUNTS_KEY,), counts, calls=calls)
+        yield Unplaced(f"calls counted in {what}", (_TOOL_COUNTS_KEY,), counts, calls=calls)
 
 
 _TOOL_COUNTS_KEY = "server_tool_use"
@@ -199,7 +199,7 @@ def _unknown_value(value: Any, what: str, *names: str) -> Unplaced:
 def _unplaced_inside(value: Mapping[str, Any], place: str, owner: str, *, depth: int) -> Iterator[Unplaced]:
     """Yield content that may contain calls in a place that authors or providers fill freely."""
     for key, inner in value.items():
-        what, names = f"'{place}.{_shorten_key(key)}' of {owner}", (str(key), place.partition(".")[0])
+        what, names = f"'{place}.{_shorten_key(key)}' in {owner}", (str(key), place.partition(".")[0])
         if shape := FIELD_SHAPES.get(key) or METADATA_SHAPES.get(str(key).lower()):
             yield from _unplaced_by_shape(shape, inner, what, *names)
         elif place == ADDITIONAL_KWARGS and key in _REPEATED_KEYS:
@@ -223,7 +223,7 @@ def _unplaced_annotations(value: Any, owner: str) -> Iterator[Unplaced]:
         is_known = isinstance(kind, str) and ("citation" in kind or kind in ("file_path", "agent"))
         is_known = is_known or kind == "file" or (isinstance(each, Mapping) and "cited_text" in each)
         if not (is_known and SOURCES.fits(each)) and holds_objects([each]):
-            yield Unplaced(f"'annotations' of {owner}", ("annotations", *_kind_names(each)), each)
+            yield Unplaced(f"'annotations' in {owner}", ("annotations", *_kind_names(each)), each)
 
 
 def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iterator[Unplaced]:
@@ -237,7 +237,7 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
         value = record[key]
         if isinstance(value, str):
             if is_broken_message(value):
-                yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
+                yield _unknown_value(value, f"'{_shorten_key(key)}' in the record", str(key))
             value = parse_json_container(value)
         if isinstance(value, PLAIN_TYPES) or (is_run and key == "events" and _are_run_events(value)):
             continue
@@ -250,7 +250,7 @@ def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator
 
     ``known`` contains the keys in the field that contain no entries."""
     if holds_entries(value, known) or is_call(value) or (key in _ENTRY_FIELDS and value):
-        yield _unknown_value(value, f"'{_shorten_key(key)}' of the record", str(key))
+        yield _unknown_value(value, f"'{_shorten_key(key)}' in the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):
         # Much that describes a record (a model, an experiment) has a name and parameters.
         yield Unplaced(f"a call in '{_shorten_key(key)}' of the record", (str(key),), calls[0], calls=calls)

@@ -201,7 +201,7 @@ def find_score_sources(
             run = _find_journal_of_run(name, root)
             found += find_sources([str(run)] if run else [name], Path.cwd(), warn=warn)
         elif (real := name if name == "-" else os.path.realpath(name)) in streams:
-            warn(f"{name} is named twice: it was read once")  # the first read left nothing
+            warn(f"{name} is given twice and was read once")  # the first read left nothing
         else:
             streams.add(real)
             found.append(_spool(name, stack, warn_waiting))

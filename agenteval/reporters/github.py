@@ -243,7 +243,7 @@ def _capped(annotations: list[Annotation]) -> list[Annotation]:
     if more <= 0:
         return annotations
     level = annotations[0].level
-    text = f"{more + 1} more annotations of level {level} are not shown; the step summary lists all failures."
+    text = f"{more + 1} more {level} annotations are not shown; the step summary lists all failures."
     return [*annotations[: MOST - 1], Annotation(level, "agenteval", text)]
 
 

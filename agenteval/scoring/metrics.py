@@ -79,7 +79,7 @@ def select_metrics(
 
 
 def _unknown(name: str, known: Iterable[str], place: Place | None) -> Problem:
-    return Problem(f"no metric is named '{name}'", did_you_mean(name, known), place)
+    return Problem(f"unknown metric '{name}'", did_you_mean(name, known), place)
 
 
 def threshold_problems(
@@ -96,8 +96,8 @@ def threshold_problems(
             low, high = known[name].scale
             for bound in expand_threshold(entry).numbers:
                 if not low <= bound <= high:
-                    what = f"the threshold of '{name}' is {bound:g}; {_range(known[name])}"
-                    remedy = f"write a number from {low:g} to {high:g}"
+                    what = f"the threshold of '{name}' is {bound:g}, but {_range(known[name])}"
+                    remedy = f"use a number between {low:g} and {high:g}"
                     problems.append(Problem(what, remedy, place_of(name)))
     return problems
 
@@ -105,8 +105,8 @@ def threshold_problems(
 def _range(spec: MetricSpec) -> str:
     low, high = spec.scale
     if spec.kind == "rate":
-        return "it is a share, from 0 to 1"
-    return f"its scores are from {low:g} to {high:g}"
+        return "it must be a share between 0 and 1"
+    return f"its scores are between {low:g} and {high:g}"
 
 
 # ── where a metric applies ───────────────────────────────────────────────────────────────────────

@@ -116,7 +116,7 @@ def build_open_checks(
     """Yield an undecided check for each open question whose answer could have failed the sample.
 
     The check states what would settle the question."""
-    why = f"no judge was asked: have {BEHAVIOR} judged"
+    why = f"no judge was asked (enable the metric {BEHAVIOR})"
     if asks_judge(suite):
         why = "the judge gave no clear answer"
     for finding in findings:
@@ -126,9 +126,9 @@ def build_open_checks(
         if confirmed.rank >= suite.fail_on.rank:
             at = "" if finding.turn is None else f"turn {finding.turn + 1}: "
             tool = get_cited_tool(finding, trajectory)
-            remedy = f"expect it at this turn: expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}"
+            remedy = f"expect it in this turn: `expect: {{tool_calls: {{calls: [{{name: {tool}}}]}}}}`"
             detail = (
-                f"{at}{finding.explanation}; it is not known whether the user had agreed: {why}"
+                f"{at}{finding.explanation}; it is unknown whether the user had agreed, because {why}"
                 f" — if the call is right, {remedy}"
             )
             where = scenario.where("tools")

@@ -115,9 +115,9 @@ def _record(
         return transcript
     needed, allowed = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
     why = (
-        f"the record has about {needed:,} tokens with its long texts shortened, but the limit is {allowed:,}"
+        f"the record has about {needed:,} tokens even with long texts shortened, but the limit is {allowed:,}"
     )
-    return transcript._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
+    return transcript._replace(misfit=f"{why}: raise `context` for the judge model if it supports more")
 
 
 def render_other_transcript(

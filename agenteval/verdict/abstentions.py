@@ -82,12 +82,12 @@ def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
     reasons = []
     if ruled_out := count_open_goals(scenario.samples, RULED_OUT):
         reasons.append(
-            f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, set"
-            " goal_outcome: refused"
+            f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is correct, set"
+            " `goal_outcome: refused`"
         )
     if withdrawn := count_open_goals(scenario.samples, WITHDRAWN):
         count = plural(withdrawn, "conversation")
-        reasons.append(f"the goal was withdrawn by the user in {count}: write {CONTINUE_REMEDY}")
+        reasons.append(f"the goal was withdrawn by the user in {count}: use {CONTINUE_REMEDY}")
     if unclear := count_open_goals(scenario.samples, NOT_CLEAR):
         reasons.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
     policies = sum(

@@ -94,7 +94,7 @@ def _removed_scenarios(report: Report) -> Iterator[Caveat]:
     gone = report.run.baseline.gone if report.run.baseline else ()
     if gone:
         names = join_first([one_line(name, 60) for name in gone], _MOST_NAMED)
-        text = f"{plural(len(gone), 'scenario')} of the baseline no longer in the suite: {names}"
+        text = f"{plural(len(gone), 'baseline scenario')} no longer in the suite: {names}"
         yield Caveat("gone scenarios", len(gone), text)
 
 
@@ -289,9 +289,9 @@ def _uncalled_judges(report: Report) -> Iterator[Caveat]:
         return
     is_asked_for = bool(plan.suite.judged) or any(each.scenario.all_criteria for each in report.scenarios)
     if plan.suite.no_judge and is_asked_for:
-        yield Caveat("not_judged", 1, "judges not asked")
+        yield Caveat("not_judged", 1, "judges not called")
     elif count := sum(failure.refused for sample in report.samples for failure in sample.all_failures):
-        yield Caveat("not_judged", count, f"judges not asked {plural(count, 'time')}")
+        yield Caveat("not_judged", count, f"{plural(count, 'judge call')} not made")
 
 
 def _describe_code_only(report: Report) -> str:
@@ -301,7 +301,7 @@ def _describe_code_only(report: Report) -> str:
     parts = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
     parts += [f"{plural(len(thresholds), 'threshold')} not evaluated"] if thresholds else []
     left_out = len(report.plan.needs_model)
-    parts += [f"{plural(left_out, 'scenario')} skipped for lack of a model"] if left_out else []
+    parts += [f"{plural(left_out, 'scenario')} skipped without a model"] if left_out else []
     return f"code checks only{': ' if parts else ''}{', '.join(parts)}"
 
 
@@ -318,7 +318,7 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
                 declaring[each.agent] = None
     if agents := [agent for agent in declaring if agent not in calling]:
         named_agents = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
-        text = f"no call by {one_line(named_agents, 120)} seen, although tools are declared"
+        text = f"no calls from {one_line(named_agents, 120)} recorded, although tools are declared"
         yield Caveat("calls_never_seen", len(agents), text)
 
 
@@ -334,8 +334,9 @@ def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:
         if (decided := decision.samples.get(sample.key))
     )
     if count:
-        text = f"{plural(count, 'conversation')} not checked for claims of actions: not all calls are seen"
-        yield Caveat("claims_not_checked", count, f"{text}, and {BEHAVIOR} is not judged")
+        text = f"{plural(count, 'conversation')} not checked for false action claims"
+        why = f"not all calls are recorded, and {BEHAVIOR} is not judged"
+        yield Caveat("claims_not_checked", count, f"{text}: {why}")
 
 
 def _goals_on_trust(report: Report) -> Iterator[Caveat]:
@@ -347,7 +348,7 @@ def _goals_on_trust(report: Report) -> Iterator[Caveat]:
         for goal in get_goal_scores(sample)
     )
     if count:
-        text = f"{plural(count, 'goal')} rest{'s' if count == 1 else ''} on the agent's word"
+        text = f"{plural(count, 'goal')} rel{'ies' if count == 1 else 'y'} on the agent's word alone"
         yield Caveat("on_their_word", count, text)
 
 
@@ -374,7 +375,7 @@ def _nothing_to_prove(report: Report) -> Iterator[Caveat]:
     if any(scenario.scenario.tools for scenario in report.scenarios):
         return  # calls could have been made
     if samples and all(sample.record and _is_bare(sample) for sample in samples):
-        text = f"nothing to prove: no tool call in {plural(len(samples), 'conversation')}"
+        text = f"nothing to verify: no tool calls in {plural(len(samples), 'conversation')}"
         yield Caveat("nothing_to_prove", len(samples), text)
 
 

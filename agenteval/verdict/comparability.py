@@ -11,7 +11,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.files.prompts import CRITERIA, USER_REVIEW
 
 _MOST_NAMED = 8
-_AGAIN = "repeat the baseline with the settings of the current run"
+_AGAIN = "rerun the baseline with the settings of the current run"
 
 
 class UnmatchedScenario(NamedTuple):
@@ -130,7 +130,7 @@ def _setup_differences(
             yield f"the prompt '{one_line(name, 80)}' differs"
     for name in sorted(set(before.decisive) ^ set(after.decisive)):
         which = "first" if name in before.decisive else "second"
-        yield f"'{one_line(name, 80)}' was judged only in the {which} run, and may decide who passes"
+        yield f"'{one_line(name, 80)}' was judged only in the {which} run, and can affect which samples pass"
     if in_both or criteria:
         # Fewer metrics may mean fewer judges.
         named = (before.judged_by, after.judged_by) if before.judged == after.judged else ((), ())
@@ -154,10 +154,10 @@ def _model_differences(
     if before != after:
         keys = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
         differences = ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in sorted(keys))
-        yield f"the model of the {role} differs: {one_line(differences, 300)}"
+        yield f"the {role} model differs: {one_line(differences, 300)}"
     elif named_before and named_after and set(named_before) != set(named_after):
         first, second = ", ".join(named_before), ", ".join(named_after)
-        yield f"the model of the {role} differs: it answered as {first} and as {second}"
+        yield f"the {role} model differs: it identified itself as {first} and as {second}"
 
 
 def _setting_differences(before: RunSummary, after: RunSummary, *, simulated: bool) -> Iterator[str]:

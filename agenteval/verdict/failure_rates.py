@@ -21,7 +21,7 @@ from agenteval.verdict.thresholds import is_errored
 QUOTATIONS = 3
 """The maximum number of quotations per row, in file order."""
 _JUDGE, _CHECK = "judge", "check"
-_LABELS = {"answer": "empty answer", "no_error": "the agent broke"}
+_LABELS = {"answer": "empty answer", "no_error": "agent error"}
 
 
 @dataclass(frozen=True)

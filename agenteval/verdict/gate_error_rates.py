@@ -36,7 +36,7 @@ def _epoch_ranges(rules: Sequence[ScenarioRules]) -> list[EpochRange]:
 def every_sample_error_rates(epochs: Sequence[int]) -> GateErrorRates:
     """Return the error rates of the rule "every sample passes". ``epochs`` contains the number of epochs for
     each scenario × agent."""
-    advice = "gates: {pass_rate: …} tolerates a failure now and then, with known error rates"
+    advice = "`gates: {pass_rate: …}` tolerates occasional failures, with known error rates"
     return count_error_rates(EVERY_SAMPLE, [CountRule(n, n) for n in epochs], "default", advice)
 
 
@@ -57,7 +57,7 @@ def _goal_thresholds(plan: Plan, rules: Sequence[ScenarioRules]) -> Iterable[Gat
         if threshold and threshold.is_sure and threshold.rule.at_least:
             designs.append(share_rule(threshold.rule.at_least, each.least))
     if designs:
-        advice = "more epochs, or a gate with known error rates (gates: {pass_rate: …}) instead"
+        advice = "use more epochs, or a gate with known error rates (`gates: {pass_rate: …}`)"
         where = plan.suite.thresholds[GOAL].where if GOAL in plan.suite.thresholds else "default"
         yield count_error_rates(f"thresholds.{GOAL}", designs, where, advice)
 

@@ -49,7 +49,7 @@ def price_usage(usage: Usage, price: Price | None) -> Usage:
 
 def how_to_price(name: str) -> str:
     """Return the setting to add to the configuration when a price is missing."""
-    return f"add prices: {{{name}: {{input: …, output: …}}}} (US dollars per million tokens)"
+    return f"add `prices: {{{name}: {{input: …, output: …}}}}` (US dollars per million tokens)"
 
 
 # ── lines of a report ────────────────────────────────────────────────────────────────────────────
@@ -137,9 +137,9 @@ class _Account:
         def form(amount: float) -> str:
             return f"{amount:,.4f} USD" if name == "max_cost" else f"{amount:,}"
 
-        text = f"{self.owner} is used up: {name} is {form(limit)}, {form(spent)} are spent"
+        text = f"{self.owner} is exhausted: {name} is {form(limit)}, with {form(spent)} spent"
         if reserved:
-            text += f" and {form(reserved)} are reserved for calls in flight"
+            text += f" and {form(reserved)} reserved for calls in flight"
         if name != "max_calls":
             text += f"; the next call needs about {form(more)}"
         return text

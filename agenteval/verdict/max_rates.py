@@ -63,7 +63,7 @@ def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
     basis = f"{bad:,} of {plural(shares.conversations, 'conversation')} with {what}"
     basis += " or a failed check" if shares.by_checks else ""
     basis += f": {_places(shares.bad)}" if bad else ""
-    basis += f"; not known for {unknown:,} more: {_places(shares.unknown)}" if unknown else ""
+    basis += f"; unknown for {unknown:,} more: {_places(shares.unknown)}" if unknown else ""
     return GateRow(
         name=f"{MAX_RATE} {severity}",
         value=bad / shares.conversations if shares.conversations else None,
@@ -137,7 +137,7 @@ def _find_remedy(
             return "conversations in which the user is not at fault"
         return "records in which the agent answers"
     if unplaced := unplaced_text([each.turn for each in sample.turns]):
-        return f"--no-calls-in KEY, if no call is in {unplaced}"
+        return f"--no-calls-in KEY, if there is no call in {unplaced}"
     failures = [failure for failure in sample.all_failures if may_hide(failure, scenario, plan)]
     if failures:
         return _failure_remedy(failures[0].metric, failures[0].message, again)

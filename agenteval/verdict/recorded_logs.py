@@ -72,7 +72,7 @@ def readable_row(report: Report) -> GateRow:
     is_decided = is_anything_known and not hidden and len(places) <= bound * records
     basis = f"{len(places):,} unreadable of {plural(records, 'record')}"
     basis += f": {named_places(places)}" if places else ""
-    basis += f"; it is not known how many more follow {hidden[0].record}" if hidden else ""
+    basis += f"; an unknown number of records follows {hidden[0].record}" if hidden else ""
     basis += "" if is_anything_known else "; no conversation with an answer"
     return GateRow(
         name=READABLE,

@@ -48,7 +48,7 @@ def _usage_gap(sample: SampleReport) -> str:
     if not turns or any(not turn.usage.tokens for turn in turns):
         return "the agent reported no usage: have it return its token counts"
     if any(turn.unread_usage for turn in turns):
-        return "the agent reported usage that cannot be read"
+        return "the agent reported unreadable usage"
     return ""
 
 
@@ -58,7 +58,7 @@ def _cost(sample: SampleReport, _scenario: Scenario, plan: Plan) -> Measurement:
     usage = price_usage(sample.trajectory.usage, price_of(agent, plan.suite.prices))
     reason = _usage_gap(sample)
     if usage.cost is None and not reason:
-        sum_alone = "the agent reported only the sum of its tokens: have it return input and output tokens"
+        sum_alone = "the agent reported only its total tokens: have it return input and output tokens"
         reason = sum_alone if usage.unsplit else how_to_price(agent)
     return Measurement(usage.cost or 0.0, "" if _is_cost_reported(sample) else reason, usage.estimated)
 
@@ -80,7 +80,7 @@ def _tool_calls(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measu
 def _unseen_calls(sample: SampleReport) -> str:
     """Explain why the number of calls is unknown. If some of an agent's calls may not be seen, the agent may
     have made any number of calls."""
-    return "" if sample.trajectory.all_calls_seen else "not all of the agent's calls are seen"
+    return "" if sample.trajectory.all_calls_seen else "not all of the agent's calls are recorded"
 
 
 MEASURES: Mapping[str, Measure] = {

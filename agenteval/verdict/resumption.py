@@ -82,7 +82,7 @@ def list_changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
         *_scenario_changes(then.scenarios, now.scenarios),
         *_named_changes("the prompt", then.prompts, now.prompts),
         *_named_changes("the metric", _specs(then), _specs(now)),
-        *(f"the configuration's '{key}' has changed" for key in _config_changes(then, now)),
+        *(f"the configuration key '{key}' has changed" for key in _config_changes(then, now)),
         *_named_changes("", _source_names(then.sources), _source_names(now.sources)),
     ]
     if not changes and _selection(then.plan) != _selection(now.plan):
@@ -117,7 +117,7 @@ def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iter
     before, after = ({scenario.id: scenario_content(scenario) for scenario in each} for each in (then, now))
     for name in (*before, *(name for name in after if name not in before)):
         if name not in after:
-            yield f"the scenario '{name}' is no longer there"
+            yield f"the scenario '{name}' no longer exists"
         elif name not in before:
             yield f"the scenario '{name}' is new"
         elif parts := [key for key, value in before[name].items() if after[name][key] != value]:
@@ -133,7 +133,7 @@ def _named_changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -
     for name in (*then, *(name for name in now if name not in then)):
         called = f"{what} '{name}'" if what else name
         if name not in now:
-            yield f"{called} is no longer there"
+            yield f"{called} no longer exists"
         elif name not in then:
             yield f"{called} is new"
         elif then[name] != now[name]:

@@ -60,7 +60,7 @@ def _every_sample_row(
     verdicts = [Verdict.PASSED if key in counted else each.verdict for key, each in samples.items()]
     lost = verdicts.count(Verdict.INCONCLUSIVE)
     basis = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
-    basis += f", {len(counted)} failed and left to the share gates" if counted else ""
+    basis += f", {len(counted)} failed and decided by the share gates" if counted else ""
     every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
     return GateRow(
         name=EVERY_SAMPLE,
@@ -210,7 +210,7 @@ def _cut_off_row(report: Report) -> GateRow:
     return GateRow(
         name="complete run",
         value="cut off",
-        bound="ended by itself",
+        bound="a complete run",
         basis=f"{done} of {plural(planned, 'sample')} started; agenteval run --resume continues",
         where="default",
         verdict=Verdict.INCONCLUSIVE,
@@ -223,7 +223,7 @@ def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
     regardless of the fault tolerance."""
     return GateRow(
         name="every scenario met",
-        value=f"{len(unmet):,} without one",
+        value=f"{len(unmet):,} unmatched",
         bound="a conversation for each",
         basis=f"no recorded conversation matches {join_first(list(unmet), _MOST_NAMED)}",
         where=next(iter(unmet.values())),

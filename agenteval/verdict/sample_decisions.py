@@ -190,7 +190,7 @@ def _failed_judges(evidence: _SampleEvidence) -> Iterator[Violation]:
 
 def _describe_failure(failure: ScoreFailure, *, in_code: bool) -> str:
     source = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
-    problem = "could not decide" if failure.unclear else "broke" if source == "check" else "failed"
+    problem = "could not decide" if failure.unclear else "raised an error" if source == "check" else "failed"
     return f"{source} {failure.metric} {problem}"
 
 

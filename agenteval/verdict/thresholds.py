@@ -48,7 +48,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
                 name=f"thresholds.{name}",
                 value=None,
                 bound=next(bound.bound for bound in _bounds(threshold.rule)),
-                basis=left_out or "it applies to no scenario",
+                basis=left_out or "it does not apply to any scenario",
                 where=threshold.where,
                 verdict=Verdict.INCONCLUSIVE if left_out else Verdict.FAILED,
                 metric=name,
@@ -197,7 +197,7 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
         if left_out := _unjudged_reason(spec.name, plan):
             return Verdict.INCONCLUSIVE, left_out
         if spec.name not in plan.suite.judged:
-            return Verdict.FAILED, "nothing was judged: it is not among the metrics"
+            return Verdict.FAILED, "nothing was judged, because it is not listed in `metrics`"
     if not scores.values:  # nothing passes if nothing is known
         return Verdict.INCONCLUSIVE, _describe_known(scores)
     low, high = (bound.of(values) for values in scores.extremes(spec))
@@ -205,20 +205,18 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
         return (Verdict.PASSED if bound.holds(low) else Verdict.FAILED), ""
     return (
         Verdict.INCONCLUSIVE,
-        f"{_describe_known(scores)}, so from {min(low, high):.3g} to {max(low, high):.3g}",
+        f"{_describe_known(scores)}, so between {min(low, high):.3g} and {max(low, high):.3g}",
     )
 
 
-REFUSAL_REMEDY = "goal_outcome: refused in the scenario, if refusing is right"
-CONTINUE_REMEDY = (
-    "a goal or profile that makes the user continue, because no goal_outcome counts a withdrawn goal"
-)
+REFUSAL_REMEDY = "`goal_outcome: refused` in the scenario, if refusing is correct"
+CONTINUE_REMEDY = "a goal or profile that makes the user continue, because a withdrawn goal never counts"
 
 
 def _describe_known(scores: _Scores) -> str:
     """Describe which values are known and which are not."""
     unknown = "; ".join(_describe_unknown(scores))
-    return f"{plural(len(scores.values), 'score')}; not known: {unknown}" if scores.values else unknown
+    return f"{plural(len(scores.values), 'score')}; unknown: {unknown}" if scores.values else unknown
 
 
 def _describe_unknown(scores: _Scores) -> Iterable[str]:

@@ -221,19 +221,19 @@ agent = shop(middleware=[greet])
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("agent = Agent", "the agent is the class Agent of Microsoft Agent Framework"),
+        ("agent = Agent", "the target is the Microsoft Agent Framework class Agent"),
         (
             "agent = WorkflowBuilder(start_executor=agent).build()",
-            "a Workflow of Microsoft's framework is not an agent",
+            "a Microsoft Agent Framework `Workflow` is not an agent",
         ),
         (
             "agent = WorkflowBuilder(start_executor=agent).build().as_agent()",
-            "a WorkflowAgent of Microsoft's framework has no separate conversations",
+            "a Microsoft Agent Framework WorkflowAgent cannot keep conversations apart",
         ),
         (
             "class Bare(BaseChatClient):\n    _inner_get_response = Scripted._inner_get_response\n"
             "agent = shop(client=Bare())",
-            "does not call functions as the framework does",
+            "does not support function calls",
         ),
     ],
 )
@@ -306,4 +306,4 @@ agent = shop(client=Hosted())
     reply, odd = replies(agent_of(AGENT + code), Scenario(), "hi", "odd")
     assert made(reply) == [("lookup", {"a": 1}), ("code_interpreter", {"inputs": "print(1)"})]
     assert (reply["messages"][-1]["content"], reply["unplaced"]) == ("found", [])
-    assert odd["unplaced"] == ["a content 'hologram' of a reply is not read"]
+    assert odd["unplaced"] == ["unsupported content 'hologram' in a reply"]

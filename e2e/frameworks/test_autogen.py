@@ -291,7 +291,7 @@ def test_a_model_that_breaks_is_the_agents_failure(project: Project) -> None:
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("agent = AssistantAgent", "the agent is the class AssistantAgent of AutoGen"),
+        ("agent = AssistantAgent", "the target is the AutoGen class AssistantAgent"),
         ("agent = UserProxyAgent('person')", "a UserProxyAgent of AutoGen is not supported"),
         ("agent = RoundRobinGroupChat([UserProxyAgent('person')])", "a UserProxyAgent of AutoGen is not"),
         (

@@ -289,13 +289,13 @@ agent = shop(before_agent_callback=greet)
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("agent = LlmAgent", "the agent is the class LlmAgent of Google ADK"),
-        ("agent = InMemoryRunner(agent)", "name its agent, or its App"),
+        ("agent = LlmAgent", "the target is the Google ADK class LlmAgent"),
+        ("agent = InMemoryRunner(agent)", "use its agent or its App"),
         (
             "from google.adk.agents.base_agent import BaseAgent\n"
             "class RemoteA2aAgent(BaseAgent): __module__ = 'google.adk.agents.remote_a2a_agent'\n"
             "agent = shop(sub_agents=[RemoteA2aAgent(name='far')])",
-            "the agent 'far' is a RemoteA2aAgent, which runs its tools by itself",
+            "the agent 'far' is a RemoteA2aAgent, which runs its own tools",
         ),
     ],
 )
@@ -411,9 +411,9 @@ class Grounded(Scripted):
     assert (made(plain), searched["unplaced"], plain["unplaced"]) == ([], [], [])
     executor = f"agent = shop({model}, tools=[], code_executor=UnsafeLocalCodeExecutor())"
     ran_code, plain = replies(agent_of(AGENT + code + executor), Scenario(), "code", "hi")
-    assert "the part 'executable_code' of a reply is not read" in ran_code["unplaced"]
+    assert "unsupported part 'executable_code' in a reply" in ran_code["unplaced"]
     assert plain["unplaced"] == []
     (reply,) = replies(
         agent_of(AGENT + code + f"agent = shop({model}, tools=[url_context])"), Scenario(), "hi"
     )
-    assert reply["unplaced"] == ["'url_context' runs at the provider, which does not say whether it did"]
+    assert reply["unplaced"] == ["'url_context' runs at the provider, which does not report its calls"]

@@ -58,7 +58,7 @@ except ImportError:  # before 1.0
 
 newest = pytest.mark.skipif(create_agent is None, reason="needs LangChain 1.0")
 pytestmark = pytest.mark.filterwarnings("ignore")
-FOLLOW = "get_order was called from a thread that agenteval cannot follow; it was not run"
+FOLLOW = "get_order was called from a thread that agenteval cannot track, and was not run"
 
 # ── what the tests are made of ───────────────────────────────────────────────────────────────────
 
@@ -1089,7 +1089,7 @@ def test_an_agent_that_waits_for_a_person(saver: Any) -> None:
     def asks_person(state: Any) -> Any:
         return {"messages": [AIMessage(str(interrupt("ok?")))]}
 
-    told = "the agent waits for a person ({}); agenteval cannot answer that yet"
+    told = "the agent is waiting for human input ({}), which agenteval does not support yet"
     agent = graph_of(asks_person, checkpointer=saver)
     assert str(broken(agent, Scenario({}), Waits)) == told.format("interrupt: ok?")
     assert str(broken(built(agent).compile(), Scenario({}), Waits)) == told.format("interrupt: ok?")
@@ -1111,7 +1111,7 @@ def test_a_graph_that_answers_elsewhere_says_where() -> None:
         report: str
 
     error = broken(graph_of(lambda state: {"report": "…"}, Reported), Scenario({}), RuntimeError)
-    assert str(error) == "the graph added nothing to `messages`; it wrote report"
+    assert str(error) == "the graph added nothing to `messages` (only to report)"
 
 
 # ── what is given besides, and what is refused ───────────────────────────────────────────────────
@@ -1159,7 +1159,7 @@ def workflow(given: Any) -> Any:
 @pytest.mark.parametrize(
     ("agent", "what"),
     [
-        (graph_of(lambda state: {}, Asked), "the graph takes answer, question but no messages"),
+        (graph_of(lambda state: {}, Asked), "the graph input has no `messages` (it has answer, question)"),
         (workflow, "the agent is a workflow of @entrypoint"),
         (RunnableLambda(len), "the agent is a RunnableLambda of LangChain; agenteval plays graphs"),
         (RunnableLambda(len) | MODEL, "the agent is a RunnableSequence of LangChain"),
@@ -1178,7 +1178,7 @@ def test_a_version_whose_tools_are_not_met_is_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(hooks, "is_hooked", lambda _: False)
     with pytest.raises(Refused) as caught:
         talk(graph_of(_asynchronous), Scenario({}), "hi")
-    what = f"langgraph {version('langgraph')}: BaseTool.run and arun not found; agenteval supports 0.6 to 1.2"
+    what = f"langgraph {version('langgraph')} has no BaseTool.run and arun (agenteval supports"
     assert str(caught.value).startswith(what)
 
 
@@ -1354,9 +1354,9 @@ def test_a_graph_that_does_not_look_is_red(tmp_path: Path) -> None:
     ("name", "code", "said"),
     [
         ("in_thread", 0, "PASSED"),
-        ("waits", 3, "the agent waits for a person (interrupt: Refund 10 EUR?); agenteval cannot answer"),
+        ("waits", 3, "the agent is waiting for human input (interrupt: Refund 10 EUR?)"),
         ("fails", 1, "agent_error: LookupError: no such customer (shop.py:"),
-        ("question", 2, "agenteval.yaml:1:21: the graph takes answer, question but no messages"),
+        ("question", 2, "agenteval.yaml:1:21: the graph input has no `messages` (it has answer, question)"),
         ("get_order", 2, "agenteval.yaml:1:21: the agent is a StructuredTool of LangChain"),
     ],
 )
@@ -1536,5 +1536,5 @@ def test_what_runs_at_the_provider_is_a_call_where_it_is_named_and_noted_where_n
     assert (made(named), named["unplaced"]) == ([("web_search", {"q": 1})], [])
     assert (made(unnamed), unnamed["unplaced"]) == (
         [],
-        ["a block 'web_search_call' of a message is not read"],
+        ["unsupported block 'web_search_call' in a message"],
     )

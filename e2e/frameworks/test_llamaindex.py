@@ -262,7 +262,7 @@ def test_a_model_that_breaks_is_the_agents_failure(project: Project) -> None:
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("agent = FunctionAgent", "the agent is the class FunctionAgent of LlamaIndex"),
+        ("agent = FunctionAgent", "the target is the LlamaIndex class FunctionAgent"),
         (
             "agent = CodeActAgent(name='coder', llm=Scripted(), tools=[get_order], code_execute_fn=print)",
             "the agent 'coder' is a CodeActAgent",
@@ -311,4 +311,4 @@ class Searching(Scripted):
 agent = FunctionAgent(name="shop", llm=Searching(), tools=[get_order], streaming=False)
 """
     (reply,) = replies(agent_of(AGENT + code), Scenario(), "hi")
-    assert reply["unplaced"] == ["'web_search_call' ran at the provider: its calls are not read"]
+    assert reply["unplaced"] == ["'web_search_call' ran at the provider, so its calls are not recorded"]

@@ -476,7 +476,7 @@ def test_too_many_turns_are_the_agents_error_with_what_it_did() -> None:
 @pytest.mark.skipif(not APPROVES, reason="needs approvals")
 def test_who_needs_an_approval_waits() -> None:
     one = agent(calls_then_tells("look"), real("look", needs_approval=True))
-    with pytest.raises(Waits, match=r"the agent waits for a person: approval of look"):
+    with pytest.raises(Waits, match=r"the agent is waiting for human input: approval of look"):
         say(FRAMEWORK, one, Scenario(look="x"), "a")
 
 
@@ -510,11 +510,9 @@ def test_what_cannot_be_played_is_refused_in_words() -> None:
         return caught.value.what
 
     assert refusal(Agent[Shop](name="S")) == "the agent 'S' needs a context of type Shop"
-    assert refusal(AgentBase(name="R")).startswith(
-        "the agent is of the class AgentBase"
-    )  # as a RealtimeAgent is
+    assert refusal(AgentBase(name="R")).endswith("an object of type AgentBase")  # as a RealtimeAgent is
     computer = agent(calls_then_tells(), ComputerTool.__new__(ComputerTool))
-    assert "acts on its own: a scenario cannot answer for it" in refusal(computer)
+    assert "cannot be intercepted, so a scenario cannot mock it" in refusal(computer)
     assert not FRAMEWORK.matches(look)
 
 
@@ -605,7 +603,7 @@ def test_what_runs_at_the_provider_is_a_call_and_within_an_agent_as_a_tool_is_no
 
     (reply,) = replies(agent(asks_below, found.as_tool("ask", "asks"), name="Top"), Scenario(), "a")
     assert made(reply) == [("ask", {"input": "x"})]
-    assert reply["unplaced"] == ["'web_search' ran at the provider, for an agent that is a tool"]
+    assert reply["unplaced"] == ["'web_search' ran at the provider for an agent used as a tool"]
 
 
 TELLING = """

@@ -334,7 +334,7 @@ def test_an_approval_waits_for_a_person(project: Project) -> None:
     )
     done = project.run()
     assert done.code == 3, done.all
-    assert "the agent waits for a person (the approval of cancel_order)" in done.all
+    assert "the agent is waiting for human input (approval of cancel_order)" in done.all
     assert not marks(project)
 
 
@@ -354,7 +354,7 @@ def test_dependencies_reach_what_is_left_of_the_agents_own(project: Project) -> 
     done = project.run()
     assert done.code == 2, done.all
     assert (
-        "the agent needs deps of type Shop — write target: {object: …, deps: file.py:make_deps}" in done.err
+        "the agent needs `deps` of type Shop — set `target: {object: …, deps: file.py:make_deps}`" in done.err
     )
     made(project, code, suite, target="{object: 'agent.py:agent', deps: 'agent.py:Shop'}")
     green(project)
@@ -579,7 +579,9 @@ def test_an_output_function_is_noted() -> None:
     agent = Agent(scripted(call("final_result", question="q")), output_type=[hand_over], tools=[get_order])
     """
     (reply,) = seen(code, "a")
-    assert reply["unplaced"] == ["the output function of 'final_result' ran: what it calls is not seen"]
+    assert reply["unplaced"] == [
+        "the output function of 'final_result' ran, and its own calls are not recorded"
+    ]
 
 
 @pytest.mark.skipif(not IS_2, reason="needs 2.x")

@@ -218,7 +218,7 @@ def test_a_call_before_a_turn_is_not_run() -> None:
         await talk.conversation.reply("a")
         return talk.world.take_fault()
 
-    what = "look was called from a thread that agenteval cannot follow; it was not run"
+    what = "look was called from a thread that agenteval cannot track, and was not run"
     assert asyncio.run(told()) == f"{what}; {THREAD_CONTEXT_REMEDY}"
 
 
@@ -261,7 +261,7 @@ def test_code_that_runs_elsewhere_is_refused() -> None:
 
     one = CodeAgent([look], Scripted(codes))
     one.python_executor = Elsewhere()
-    with pytest.raises(Refused, match="the agent's code runs in a Elsewhere, and its tools with it"):
+    with pytest.raises(Refused, match="the agent's code and tools run in a Elsewhere"):
         say(FRAMEWORK, one, Scenario(), "a")
 
 
@@ -303,7 +303,7 @@ def test_code_that_imports_may_call_what_nobody_sees() -> None:
 
     agent = CodeAgent([look], Scripted(says), additional_authorized_imports=["os"])
     before, importing, after = replies(agent, Scenario(), "a", "b", "c")
-    noted = ["code that the agent wrote has imported 'os': what it calls there is not seen"]
+    noted = ["code written by the agent imported 'os', and its calls there are not recorded"]
     assert (before["unplaced"], importing["unplaced"], after["unplaced"]) == ([], noted, noted)
 
 

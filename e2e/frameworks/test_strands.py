@@ -315,7 +315,7 @@ def test_who_is_interrupted_waits() -> None:
                 BeforeToolCallEvent, lambda event: event.interrupt("approval", reason="sure?")
             )
 
-    with pytest.raises(Waits, match=r"the agent waits for a person: approval: sure\?"):
+    with pytest.raises(Waits, match=r"the agent is waiting for human input: approval: sure\?"):
         say(FRAMEWORK, agent(calls_then_tells("look"), look, hooks=[Asks()]), Scenario(look="x"), "a")
 
 
@@ -337,7 +337,7 @@ def test_a_call_before_a_turn_is_not_run() -> None:
         await talk.conversation.reply("a")
         return talk.world.take_fault()
 
-    what = "look was called from a thread that agenteval cannot follow; it was not run"
+    what = "look was called from a thread that agenteval cannot track, and was not run"
     assert asyncio.run(told()) == f"{what}; {THREAD_CONTEXT_REMEDY}"
 
 
@@ -361,9 +361,7 @@ def test_deps_are_the_invocation_state() -> None:
 def test_what_cannot_be_played_is_refused_in_words() -> None:
     swarm = Swarm([agent(lambda turn: "x", name="x")])
     assert FRAMEWORK.matches(swarm)
-    with pytest.raises(
-        Refused, match="the agent is of the class Swarm of Strands Agents, which is not supported"
-    ):
+    with pytest.raises(Refused, match="unsupported Strands Agents target: an object of type Swarm"):
         say(FRAMEWORK, swarm, Scenario(), "a")
 
 
@@ -440,7 +438,7 @@ def test_what_runs_at_the_provider_is_noted_of_each_turn() -> None:
 
     one = Agent(model=Searching(lambda _: "hi"), tools=[look], callback_handler=None)
     (reply,) = replies(one, Scenario(), "a")
-    assert reply["unplaced"] == ["'web_search' runs at the provider, which does not say whether it did"]
+    assert reply["unplaced"] == ["'web_search' runs at the provider, which does not report its calls"]
 
 
 # ── whoever calls the tools ──────────────────────────────────────────────────────────────────────

@@ -64,9 +64,7 @@ def test_a_release_without_what_is_hooked_leaves_each_turn_undecided(shelf: Path
     (shelf / "toy_old_tools.py").write_text("")
     import_module("toy_old_tools")
     (said,) = hooks.list_failures()
-    assert said.startswith(
-        "tool calls of toy_old_tools cannot be intercepted in this release (AttributeError: "
-    )
+    assert said.startswith("toy_old_tools tool calls cannot be intercepted in this release (AttributeError: ")
     assert not hooks.is_hooked("toy_old_tools")
 
 
@@ -103,7 +101,7 @@ def test_an_agent_whose_framework_cannot_be_met_proves_nothing(
     project.scenarios("id: a\nturns: [hi]\nexpect: {output: {contains: [Done]}}\n")
     done = project.run()
     assert done.code == exit_code, done.all
-    assert ("calls of smolagents cannot be intercepted in this release" in done.all) == bool(exit_code)
+    assert ("smolagents tool calls cannot be intercepted in this release" in done.all) == bool(exit_code)
 
 
 class Mocks:

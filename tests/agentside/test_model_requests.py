@@ -157,7 +157,7 @@ def test_what_is_too_large_is_not_kept(world: World, monkeypatch: pytest.MonkeyP
     exchanges = world.take_exchanges()
     kept, left = model_requests.exchanges_to_json(exchanges)
     assert "short" in kept["reply"]
-    assert "more than" in left["unread"]
+    assert "larger than" in left["unread"]
     assert ["unread" in each for each in model_requests.exchanges_to_json(exchanges, 3)] == [True, True]
 
 
@@ -168,7 +168,7 @@ def test_without_a_turn_nothing_is_noted_and_an_unknown_thread_gives_up_all_that
     client().post("/mails", json=CHAT)
     assert world.take_fault() == ""
     client().post("/v1/chat/completions", json=CHAT)
-    assert "cannot follow" in world.take_fault()
+    assert "cannot track" in world.take_fault()
     ours = client()
     model_requests.exclude_client(ours)
     ours.post("/v1/chat/completions", json=CHAT)
@@ -195,7 +195,7 @@ def test_a_thread_that_outlives_its_turn_is_of_nobody(world: World) -> None:
     asks.set()
     asked.wait()
     thread.join()
-    assert "cannot follow" in world.take_fault()
+    assert "cannot track" in world.take_fault()
     assert noted(world) == []
 
 

@@ -633,7 +633,7 @@ def test_matchers_that_are_right(suite: Suite, args: str) -> None:
     assert not suite.one(f"name: x\ngoal: y\n{expect}\n").expect.is_vacuous
 
 
-EXAMPLE = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
+EXAMPLE = "use `{$approx: 3.5}` or `{$approx: {value: 3.5, abs: 0.1}}`"
 
 
 @pytest.mark.parametrize(
@@ -641,18 +641,21 @@ EXAMPLE = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
     [
         ("{a: {$regx: x}}", "5: unknown matcher '$regx' — did you mean '$regex'?"),
         ("{a: {$foo: x}}", "5: unknown matcher '$foo' — known: $any, $approx, $in, $optional, $regex"),
-        ("{a: [{$in: x}]}", "6: $in: expected a list of values, got 'x' — write {$in: [one, two]}"),
-        ("{a: {$in: []}}", "5: $in: expected a list of values, got an empty list — write {$in: [one, two]}"),
+        ("{a: [{$in: x}]}", "6: $in: expected a list of values, got 'x' — use `{$in: [one, two]}`"),
+        ("{a: {$in: []}}", "5: $in: expected a list of values, got an empty list — use `{$in: [one, two]}`"),
         ("{a: {$in: [{$foo: 1}]}}",
          "12: unknown matcher '$foo' — known: $any, $approx, $in, $optional, $regex"),
         ("{a: {$regex: '('}}",
          "5: $regex: not a regular expression: missing ), unterminated subpattern at position 0"),
-        ("{a: {$regex: 3}}", "5: $regex: expected a text, got 3 — put it in quotes"),
+        ("{a: {$regex: 3}}", "5: $regex: expected a string, got 3 — put it in quotes"),
         ("{a: {$approx: x}}", f"5: $approx: expected a number or a mapping, got 'x' — {EXAMPLE}"),
         ("{a: {$approx: true}}", f"5: $approx: expected a number or a mapping, got true — {EXAMPLE}"),
         ("{a: {$approx: {vale: 1}}}", "5: $approx: unknown key 'vale' — did you mean 'value'?"),
         ("{a: {$approx: {abs: 1}}}", f"5: $approx: 'value' is missing — {EXAMPLE}"),
-        ("{a: {$approx: {value: 1, rel: -1}}}", f"5: $approx: rel: must not be negative, got -1 — {EXAMPLE}"),
+        (
+            "{a: {$approx: {value: 1, rel: -1}}}",
+            f"5: $approx: `rel` must not be negative, got -1 — {EXAMPLE}",
+        ),
         ("{a: {$any: true, b: 1}}",
          "1: a matcher must be the only key of its mapping, but '$any' is not — keys that"
          " begin with '$' are reserved for matchers"),

@@ -63,7 +63,7 @@ def test_the_latest_message_first_is_refused(first: Any, last: Any, is_refused: 
     for key in ("created_at", "timestamp"):
         messages = [{**ANSWER, key: first}, {**ASKED, key: last}, {**ANSWER, key: 0}][:2]
         if is_refused:
-            with pytest.raises(AuthorError, match=rf"the latest message comes first \({key} runs backwards"):
+            with pytest.raises(AuthorError, match=rf"reverse chronological order \(by `{key}`\)"):
                 read(messages)
         else:
             assert read(messages).parsed.trajectory.all_turns
@@ -71,7 +71,7 @@ def test_the_latest_message_first_is_refused(first: Any, last: Any, is_refused: 
 
 def test_the_names_of_several_users_are_told() -> None:
     chat = [{**ASKED, "name": "Ann"}, {**ASKED, "name": "Bob"}, {**ANSWER, "name": "bot"}]
-    assert "2 people write as the user (Ann, Bob): they are read as one" in read(chat).notes
+    assert "2 people write as the user (Ann, Bob) and are treated as one" in read(chat).notes
     assert read([chat[0], chat[2], chat[0], chat[2]]).notes == ()
 
 

@@ -204,7 +204,7 @@ def test_what_an_importer_of_the_page_does_not_know_is_not_fully_seen(
     record = json.loads((OTHERS / "sharegpt.json").read_text(encoding="utf-8"))
     record["conversations"][-1]["actions"] = [{"do": "cancel"}]
     done = scored(project, env, record)
-    assert "'actions' of a message was not read" in done.all
+    assert "'actions' in a message was not recognized" in done.all
 
 
 @pytest.mark.parametrize("lines", [True, False])
@@ -243,7 +243,7 @@ def test_an_importer_that_fails_is_reported_and_the_others_go_on(
     why = "log.json:2: the importer 'ferry' failed: ValueError: no such log"
     assert why in " ".join(done.out.split())
     assert "the importer 'ferry' failed: KeyError" in found["log.json:3"]["reason"]
-    assert "returned str, expected an object with a list of messages" in found["log.json:4"]["reason"]
+    assert "returned str; expected an object with a `messages` list" in found["log.json:4"]["reason"]
 
 
 def test_a_record_in_which_an_importer_finds_nothing_is_not_lost(

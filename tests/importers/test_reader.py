@@ -143,10 +143,12 @@ def test_a_result_without_a_call_is_a_fact_and_no_call() -> None:
     assert told(read_.parsed.trajectory.turns) == [("Hi", "There are 42.", [])]
     assert read_.parsed.orphans == ("The tool count answered (its call is not in the record): 42 apples",)
     assert [note.partition(":")[0] for note in read_.notes] == [
-        "the call of a tool's result of 'count' was not read",
+        "the call for a tool result from 'count' was not recognized",
         "a tool result without its call is kept as a fact",
     ]
-    assert read_.parsed.trajectory.turns[0].unplaced == ("the call of a tool's result of 'count': 42 apples",)
+    assert read_.parsed.trajectory.turns[0].unplaced == (
+        "the call for a tool result from 'count': 42 apples",
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,11 +244,11 @@ def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
     read_ = read([user("a"), *odd, agent("b"), *[user("a"), agent("b")] * 3])
     assert told(read_.parsed.trajectory.turns) == [("a", "b", [])] * 4
     assert [note.partition(":")[0] for note in read_.notes] == [
-        "a message with the unknown role 'critic' was not read",
-        "a message that is null instead of an object was not read",
-        "a message that is a string instead of an object was not read",
-        "a message that is a number instead of an object was not read",
-        "an entry of unknown type was not read",
+        "a message with unknown role 'critic' was not recognized",
+        "a message that is null instead of an object was not recognized",
+        "a message that is a string instead of an object was not recognized",
+        "a message that is a number instead of an object was not recognized",
+        "an entry of unknown type was not recognized",
     ]
     assert read_.parsed.coverage == (13, 8)
     assert [len(turn.unplaced) for turn in read_.parsed.trajectory.turns] == [5, 0, 0, 0]
@@ -254,11 +256,11 @@ def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
 
 def test_a_record_of_which_most_or_every_answer_is_unread_is_unreadable() -> None:
     thought = {"role": "Orchestrator (thought)", "content": "Hm."}
-    with pytest.raises(AuthorError, match=r"only 2 of its 5 messages could be read: .*Orchestrator.*\(3×\)"):
+    with pytest.raises(AuthorError, match=r"only 2 of 5 messages could be parsed: .*Orchestrator.*\(3×\)"):
         read([user("a"), *[thought] * 3, agent("b")])
     assert read([user("a"), *[thought] * 2, agent("b")]).parsed.coverage == (4, 2)
     called = [agent(None, call("f", "{}")), result("r")]
-    with pytest.raises(AuthorError, match="no answer of the agent could be read"):
+    with pytest.raises(AuthorError, match="no answer from the agent could be parsed"):
         read([user("a"), *called, thought])
     read([user("a"), *called])
 
@@ -284,7 +286,7 @@ def test_content_that_is_no_text(content: Any, text: str) -> None:
 def test_a_record_without_an_agent_is_no_conversation(messages: list[Any]) -> None:
     with pytest.raises(AuthorError) as error:
         read({"messages": messages})
-    assert "it contains no" in str(error.value)
+    assert "the record contains no" in str(error.value)
 
 
 def test_usage_is_read_where_a_message_tells_it() -> None:
@@ -532,7 +534,7 @@ def test_a_query_and_its_response_may_be_texts() -> None:
 def test_a_declaration_that_is_none_is_told() -> None:
     read_ = read({"messages": [user("a"), agent("b")], "tools": [None, {"x": 1}, "g"]})
     assert set(read_.tools) == {"g"}
-    assert read_.notes == ("a tool declaration could not be read and was left out",)
+    assert read_.notes == ("a tool declaration could not be parsed and was ignored",)
 
 
 @pytest.mark.parametrize(
@@ -549,16 +551,16 @@ def test_what_is_no_conversation_says_so(record: Any) -> None:
     [
         (
             {"id": 1, "messages": {"a": 1}},
-            "expected a list of them in 'messages', there is an object",
+            "expected a list of messages in 'messages', which is an object",
             "did you",
         ),
-        ({"input": "Hi"}, "expected a list of them in 'input', there is a string", "did you"),
+        ({"input": "Hi"}, "expected a list of messages in 'input', which is a string", "did you"),
         (
             {"role": "user", "content": "Hi"},
-            "this is a single message: write the whole conversation as one",
+            "store the whole conversation, not a single message, as one",
             "did you",
         ),
-        ({"from": "human", "value": "Hi"}, "there is from, value; write an importer", "did you"),
+        ({"from": "human", "value": "Hi"}, "found from, value; write an importer", "did you"),
     ],
 )
 def test_what_is_wrong_with_messages_is_said(record: Any, said: str, unsaid: str) -> None:
@@ -572,7 +574,7 @@ def test_a_declaration_without_a_name_declares_nothing() -> None:
     for declared in ({"type": "function"}, {"type": "function", "function": None}, {"type": "custom"}):
         read_ = read({"messages": [user("a"), agent("b")], "tools": [declared, {"type": "web_search"}]})
         assert set(read_.tools) == {"web_search"}
-        assert read_.notes == ("a tool declaration could not be read and was left out",)
+        assert read_.notes == ("a tool declaration could not be parsed and was ignored",)
 
 
 def test_a_slip_in_the_key_is_pointed_out() -> None:
@@ -784,7 +786,7 @@ def test_find(path: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("path", "said"),
-    [("labels.rewrd", "'labels.reward'"), ("reward", "'labels.reward'"), ("zzz", "there is ")],
+    [("labels.rewrd", "'labels.reward'"), ("reward", "'labels.reward'"), ("zzz", "available: ")],
 )
 def test_suggestion(path: str, said: str) -> None:
     assert said in suggest_path(RECORD, path)
@@ -849,7 +851,7 @@ def test_names_come_from_the_record_or_its_place(tmp_path: Path) -> None:
         ("x#2", "recorded", 0, ""),
         ("log.jsonl:5", "bot", 0, ""),
     ]
-    assert "id is used twice" in found[3].notes[0]
+    assert "ID is used twice" in found[3].notes[0]
     assert [r.where for r in found] == [f"log.jsonl:{n}" for n in range(1, 6)]
 
 
@@ -886,14 +888,14 @@ def test_what_cannot_be_read_has_a_place_in_the_order(tmp_path: Path) -> None:
     stop = found[1].trajectory.stop
     assert stop
     assert (stop.reason, stop.fault) == (StopReason.UNREADABLE, "recording")
-    assert stop.detail.startswith("log.jsonl:2: no messages")
+    assert stop.detail.startswith("log.jsonl:2: the record contains no messages")
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"--outcome-from": "labels.rewrd"}, "did you mean 'labels.reward'?"),
-        ({"--scenario-from": "labels"}, "found an object, expected a plain value"),
+        ({"--scenario-from": "labels"}, "points to an object; expected a plain value"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_refused(tmp_path: Path, options: dict[str, str], said: str) -> None:
@@ -928,8 +930,8 @@ def test_a_suite_adds_expectations_facts_and_marks(tmp_path: Path) -> None:
     assert first.trajectory.turns[0].script == 0
     assert second.scenario.tools == {}
     assert list(suite.unmatched_warnings()) == [
-        "scenario unmet of --scenarios matched no conversation",
-        "--scenarios does not contain scenario other of the conversations: nothing is expected of them",
+        "scenario unmet in --scenarios did not match any conversation",
+        "scenario other of the conversations not found in --scenarios: nothing was expected there",
     ]
 
 

@@ -74,7 +74,7 @@ def test_a_pipe_is_read_once_and_whole(project: Project, pipe: Path, packed: boo
         f"pipe:{len(records) + 1}"
     ]
     assert len(found) == len(records) + 1
-    assert "./pipe is named twice: it was read once" in told(done)
+    assert "./pipe is given twice and was read once" in told(done)
 
 
 def test_it_is_told_which_pipe_is_waited_for(
@@ -124,9 +124,9 @@ def test_one_file_under_several_names_is_read_once_and_told(project: Project) ->
 
     assert done.code == 0, done.all
     assert verdicts(project) == {"a": "passed"}
-    assert "log.jsonl and sub/../log.jsonl are the same file: it was read once" in told(done)
-    assert "log.jsonl and link.jsonl are the same file: it was read once" in told(done)
-    assert "log.jsonl is named twice: it was read once" in told(done)
+    assert "log.jsonl and sub/../log.jsonl are the same file and was read once" in told(done)
+    assert "log.jsonl and link.jsonl are the same file and was read once" in told(done)
+    assert "log.jsonl is given twice and was read once" in told(done)
 
 
 def test_folders_in_a_folder_are_told(project: Project) -> None:
@@ -138,9 +138,9 @@ def test_folders_in_a_folder_are_told(project: Project) -> None:
 
     assert done.code == 0, done.all
     assert verdicts(project) == {"logs/a.jsonl": "passed"}
-    assert "not read: 1 subfolder of logs: name them too" in told(done)
+    assert "skipped 1 subdirectory in logs; pass them too to include them" in told(done)
     (project.root / "logs/a.jsonl").unlink()
-    assert "contains no recorded conversations (not read: 1 subfolder)" in told(score(project, "logs"))
+    assert "has no recorded conversations (skipped 1 subdirectory)" in told(score(project, "logs"))
     assert "not read" not in told(score(project, "logs/sub"))
 
 
@@ -177,8 +177,8 @@ def scored(project: Project, text: str) -> Done:
 @pytest.mark.parametrize(
     ("cut", "why"),
     [
-        (("sample_started", "b"), "the sample was planned, but never ran"),
-        (("sample_finished", "b"), "the journal ends before the sample does"),
+        (("sample_started", "b"), "the sample was planned but never ran"),
+        (("sample_finished", "b"), "the journal ends before the sample finished"),
     ],
 )
 def test_what_a_run_that_was_cut_off_had_planned_is_inconclusive(
@@ -225,4 +225,4 @@ def test_what_stands_below_a_journal_is_no_part_of_it_and_told(
     assert done.code == 3, done.all
     place = f"cut.jsonl:{len(journal) + 1}"
     assert verdicts(project) == {"a": "passed", "b": "passed", place: "inconclusive"}
-    assert "not an event of a journal" in told(done)
+    assert "not a journal event" in told(done)

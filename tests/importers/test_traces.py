@@ -178,7 +178,7 @@ def test_an_answer_that_was_tried_again_is_not_lost(tmp_path: Path) -> None:
 def test_a_trace_that_failed_and_one_without_messages() -> None:
     failed = model(1, [ASKED], None, status={"status_code": "ERROR", "description": "rate limit"})
     assert read_conversation({"spans": [failed]}, ToolSets()).lost.endswith("rate limit")
-    with pytest.raises(AuthorError, match="a trace without messages"):
+    with pytest.raises(AuthorError, match="the trace has no messages"):
         read_conversation({"spans": [span(1)]}, ToolSets())
 
 

@@ -89,13 +89,13 @@ def test_what_stands_beside_calls_as_their_output_is_not_said() -> None:
     ],
 )
 def test_an_answer_in_an_unknown_place_is_not_known(key: str, fields: Any) -> None:
-    with pytest.raises(AuthorError, match=rf"could be read: \[{key}\]"):
+    with pytest.raises(AuthorError, match=rf"could be parsed: \[{key}\]"):
         answer(**fields)
 
 
 def test_an_unknown_place_before_an_answer_is_told() -> None:
     found = read(ASKED, agent(utterance="Let me see."), DONE)
-    assert found.notes == ("'utterance' of a message looks like its text and was not read",)
+    assert found.notes == ("'utterance' in a message looks like its text but was not recognized",)
 
 
 def test_words_of_a_user_in_an_unknown_place_are_told() -> None:
@@ -159,7 +159,7 @@ def test_an_empty_result_stays_empty() -> None:
 def test_a_call_in_place_of_an_id_is_not_known_to_be_none(odd: Any) -> None:
     result = {"role": "tool", "tool_call_id": odd, "content": "14 m"}
     (turn,) = read(ASKED, CALLED, result, DONE).parsed.trajectory.turns
-    assert any("'tool_call_id' of a tool message" in each for each in turn.unplaced)
+    assert any("'tool_call_id' in a tool message" in each for each in turn.unplaced)
     called = {**CALLED, "tool_calls": [{**CALLS[0], "id": odd}]}
     (turn,) = read(ASKED, called, {**result, "tool_call_id": "a"}, DONE).parsed.trajectory.turns
-    assert any("'id' of a call of 'measure_a'" in each for each in turn.unplaced)
+    assert any("'id' in a call to 'measure_a'" in each for each in turn.unplaced)

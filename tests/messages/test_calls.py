@@ -154,8 +154,8 @@ def test_parts_of_an_unknown_kind_are_told_and_pictures_are_not() -> None:
     found = read([ASKED, {"role": "assistant", "content": content}])
     (note,) = found.notes
     assert note == (
-        "a part of the unknown type 'hologram' was not read: checks on calls are undecided there"
-        " (--no-calls-in hologram, if it holds none)"
+        "a part of unknown type 'hologram' was not recognized: call checks are undecided there"
+        " (use `--no-calls-in hologram` if it contains no calls)"
     )
     assert found.parsed.trajectory.turns[0].answer == "[hologram]\n[hologram]\n[input_image]\nLook"
 
@@ -192,7 +192,7 @@ def test_a_record_with_two_lists_of_messages_is_not_read(tmp_path: Path, spread:
     path.write_text(f"{text}\n{other}\n", encoding="utf-8")
     first, second = entries_of(Source(path, "log.jsonl"))
     assert first == UnreadableRecord(
-        "log.jsonl:1", "'messages' occurs twice in one object: it is unknown which one is meant"
+        "log.jsonl:1", "'messages' is duplicated in one object, so its value is ambiguous"
     )
     assert isinstance(second, Record)
     assert second.value["id"] == "b"
@@ -203,10 +203,10 @@ def test_a_record_with_two_lists_of_messages_is_not_read(tmp_path: Path, spread:
     [
         (
             {"trial": "third"},
-            "trial is not a whole number from 0: epochs were counted in the order of the file",
+            "trial is not a whole number of at least 0, so epochs were numbered in file order",
         ),
-        ({"trial": None}, "no epoch at trial: epochs were counted in the order of the file"),
-        ({}, "no epoch at trial: epochs were counted in the order of the file"),
+        ({"trial": None}, "no epoch at trial, so epochs were numbered in file order"),
+        ({}, "no epoch at trial, so epochs were numbered in file order"),
     ],
 )
 def test_an_epoch_that_is_none_is_told(record: dict[str, Any], note: str) -> None:

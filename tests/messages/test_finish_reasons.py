@@ -103,7 +103,7 @@ def test_observed_messages_that_end_in_a_cut_answer() -> None:
 )
 def test_an_error_that_has_no_key_of_that_name(chunk: dict[str, Any]) -> None:
     error = error_of(sse(delta("a"), chunk), streaming=True)
-    assert_unreadable(error, "broke off with an error", "overloaded")
+    assert_unreadable(error, "ended with an error", "overloaded")
 
 
 def test_an_error_of_a_number_and_words_alone() -> None:
@@ -120,7 +120,7 @@ def test_an_event_of_the_name_error(data: str) -> None:
     ends = json.dumps(delta(finish_reason="stop"))
     body = f"data: {json.dumps(delta('a'))}\n\nevent: error\n{data}\ndata: {ends}\n\ndata: [DONE]\n\n"
     error = error_of(chunked([body.encode()]), streaming=True)
-    assert_unreadable(error, "broke off with an error", "overloaded" if data else "without details")
+    assert_unreadable(error, "ended with an error", "overloaded" if data else "without details")
 
 
 def test_an_event_of_another_name_is_none() -> None:

@@ -147,7 +147,9 @@ def test_texts_in_parts(message: Any, answer: str) -> None:
 )
 def test_an_answer_of_which_nothing_was_read_is_none(before: Any) -> None:
     message = agent(content=[*before, {"type": "hologram", "data": "x"}])
-    with pytest.raises(AuthorError, match=r"no part of an answer by the agent could be read: \[hologram\]"):
+    with pytest.raises(
+        AuthorError, match=r"no part of an answer from the agent could be parsed: \[hologram\]"
+    ):
         read([ASKED, message])
     assert read([ASKED, message, DONE]).parsed.trajectory.turns[0].answer == DONE["content"]
     assert read([ASKED, {**message, "tool_calls": [CALL]}, DONE]).parsed.trajectory.tool_calls

@@ -118,12 +118,12 @@ def test_the_larger_usage_counts_and_an_unknown_one_is_no_sum() -> None:
 
 
 def test_what_was_not_read_leaves_the_turn_open_but_for_an_object_whose_adapter_lists_its_calls() -> None:
-    unread = {"results": [], "unread": "a request to /v2/chat, which is not understood"}
+    unread = {"results": [], "unread": "an unsupported request to /v2/chat"}
     assert made(KnownCalls(), chat(), unread).unplaced == (unread["unread"],)
     listing = made(KnownCalls(is_framework_object=True), chat(), unread)
     assert (listing.unplaced, listing.evidence) == ((), None)
     (phrase,) = made(KnownCalls(), {**chat(), "reply": "<html>"}).unplaced
-    assert phrase.startswith("a reply of a model is a web page")
+    assert phrase.startswith("a model reply is a web page")
 
 
 def test_a_forked_process_matters_where_the_agent_does_not_list_its_messages() -> None:

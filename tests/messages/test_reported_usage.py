@@ -368,7 +368,7 @@ def test_a_limit_is_not_held_by_a_guess_in_place_of_what_was_told(project: Proje
     project.run("--record", "tape.jsonl")
     check = limit_of(project, "low")
     assert (check["passed"], project.sample("low")["verdict"]) == (None, "inconclusive")
-    assert "2 of 2 turns reported usage that cannot be read" in check["detail"]
+    assert "2 of 2 turns reported unreadable usage" in check["detail"]
     assert limit_of(project, "lower")["passed"] is False
     project.run("--replay", "tape.jsonl")
     assert limit_of(project, "low") == check

@@ -101,7 +101,7 @@ def test_a_status_beside_the_response_counts_where_it_holds_no_message() -> None
 
 def test_a_request_alone_is_told_and_not_lost() -> None:
     found = read({"request": {"messages": HISTORY}})
-    assert found.notes == ("a request has no response: the conversation ends with it",)
+    assert found.notes == ("a request has no response, so the conversation ends with it",)
     assert found.lost == ""
 
 
@@ -277,7 +277,7 @@ def test_whatever_came_back_is_read_or_refused(response: Any, streamed: bool) ->
 
 # ── cut replies, several choices ─────────────────────────────────────────────────────────────────
 
-CUT = "a reply was cut off by its token limit: the rest of it is unknown"
+CUT = "a reply was cut off at its token limit, so the rest of it is unknown"
 
 
 @pytest.mark.parametrize(
@@ -297,9 +297,12 @@ def test_a_reply_that_was_cut_off_is_told(response: Any) -> None:
 @pytest.mark.parametrize(
     ("end", "why"),
     [
-        ({"choices": [{"message": ANSWER, "finish_reason": "content_filter"}]}, "by the provider's filter"),
+        (
+            {"choices": [{"message": ANSWER, "finish_reason": "content_filter"}]},
+            "by the provider's content filter",
+        ),
         ({"candidates": [{"content": {"parts": [{"text": "It"}]}, "finishReason": "SAFETY"}]}, "filter"),
-        ({"choices": [{"message": ANSWER, "finish_reason": "error"}]}, "broke off with an error"),
+        ({"choices": [{"message": ANSWER, "finish_reason": "error"}]}, "ended with an error"),
     ],
 )
 def test_a_reply_that_a_filter_or_an_error_ended_is_reported(end: Any, why: str) -> None:
@@ -320,7 +323,7 @@ def test_cut_replies_are_counted(project: Project) -> None:
 def test_further_choices_are_told() -> None:
     found = answered({"choices": [{"message": ANSWER}, {"message": {"role": "assistant", "content": KEY}}]})
     assert last_of(found)[0] == ANSWER["content"]
-    assert found.notes == ("a response with several choices: only the first was read",)
+    assert found.notes == ("a response has several choices, and only the first was used",)
 
 
 # ── an answer beside the messages ────────────────────────────────────────────────────────────────
@@ -341,14 +344,14 @@ def test_one_beside_messages_that_have_it_is_told_if_it_is_another(name: str) ->
     messages = [*HISTORY, ANSWER]
     other = read({"messages": messages, name: "Something else."})
     assert last_of(other)[0] == ANSWER["content"]
-    assert other.notes == (f"'{name}' next to the messages is not an answer to them and was left out",)
+    assert other.notes == (f"'{name}' next to the messages is not an answer to them and was ignored",)
     for same in (ANSWER["content"], None, ""):
         assert read({"messages": messages, name: same}).notes == ()
 
 
 def test_what_is_no_answer_is_told() -> None:
     found = read({"messages": HISTORY, "output": {"score": 3}})
-    assert found.notes == ("'output' next to the messages is not an answer to them and was left out",)
+    assert found.notes == ("'output' next to the messages is not an answer to them and was ignored",)
 
 
 def test_a_key_in_an_answer_beside_the_messages_is_found(project: Project) -> None:

@@ -111,7 +111,7 @@ def test_failures_tell_what_where_and_how_to_see_it_again():
             "book-morning · epoch 3",
             "inconclusive",
             "scenarios/booking.yaml:2",
-            "not_run: planned, but never ran",
+            "not_run: planned but never ran",
         ),
         ("book-morning", "failed", "scenarios/booking.yaml:2", "helpfulness: helpfulness is 3.33, not 3.5"),
         (
@@ -166,7 +166,7 @@ def test_a_long_transcript_is_cut_in_the_middle():
         build_report([samples.started((samples.CASE,), (key,)), *_told(key, turns)]).samples[0]
     )
     assert lines[0].text == "hi"
-    assert lines[15].text == f"… {1002 - 60} lines left out …"
+    assert lines[15].text == f"… {1002 - 60} lines omitted …"
     assert lines[-1].text.endswith("x…")
     assert len(lines) == 61
 
@@ -492,7 +492,7 @@ def many_failures(count):
 def test_no_more_annotations_than_github_shows():
     found = annotations(many_failures(30))
     assert len(found) == 10
-    assert found[-1][2].startswith("21 more annotations of level error are not shown")
+    assert found[-1][2].startswith("21 more error annotations are not shown")
 
 
 def test_epochs_that_break_one_rule_are_one_annotation():
@@ -547,7 +547,7 @@ def test_markdown_has_all_that_a_reader_needs():
         "**Not complete** (interrupted): 1 planned sample never ran.",
         "**Scripted replies**",
         "| ❌ | helpfulness · book-morning · wonderbot | 3.33 | 3.5 | 3 turns | agenteval.yaml:8 |",
-        "Judged or measured, but gates nothing: agent_behavior_failure",
+        "Judged or measured, but not gated: agent_behavior_failure",
         "| ❌ | book-morning | wonderbot | capability | 1/3 | – |",
         "| ❌ | book-morning | – | 3.3 ✗ |",
         "| ❌ | C-01 | 1/1ˢ | – |",

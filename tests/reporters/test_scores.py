@@ -88,7 +88,7 @@ def test_a_row_has_means_shares_thresholds_and_what_broke() -> None:
 def test_every_table_of_scores_says_that_nothing_is_calibrated() -> None:
     text = shown(judged_run())
     assert "Scores (uncalibrated)" in text.splitlines()
-    assert "uncalibrated: never compared with human judgement" in text
+    assert "uncalibrated: never compared with human judgment" in text
 
 
 def test_scripted_cells_are_marked_and_the_end_says_so() -> None:
@@ -98,8 +98,8 @@ def test_scripted_cells_are_marked_and_the_end_says_so() -> None:
     assert rows["refund"].startswith("4.0ˢ")
     assert "ˢ scripted: no language model was called" in text
     flat = " ".join(text.split())
-    said = "no language model was called for 42 judgements, 5 messages of the simulated user and the"
-    assert f"{said} grouping of issues: scripted replies" in flat
+    said = "no language model was called for 42 judgments, 5 simulated user messages and"
+    assert f"{said} issue grouping: scripted replies" in flat
     assert flat.index(said) > flat.index("What gated this run")
     assert "ˢ" not in shown(judged_run())
     assert "scripted" not in shown(judged_run())
@@ -307,7 +307,7 @@ def test_judges_that_broke_stand_apart_with_what_they_said() -> None:
     assert said.startswith('said: {"evidence": "…xxx')
     assert 150 < said.count("x") <= 200
     assert "! goal_completion: the model timed out after 60 s (refund · epoch 1)" in lines
-    assert lines[-2].startswith("! error_deduplication: HTTP 500 (the grouping of issues; code grouped them)")
+    assert lines[-2].startswith("! error_deduplication: HTTP 500 (issue grouping, done by code instead)")
 
 
 def test_one_cause_of_many_broken_judges_is_told_once() -> None:
@@ -343,12 +343,12 @@ def test_a_broken_judge_that_gates_nothing_fails_no_ci() -> None:
     line, beside = github_actions.render(*told, ReportOptions()).splitlines()
     assert line.startswith("::warning file=scenarios/booking.yaml,line=2,title=the judge failed%3A coherence")
     assert beside.startswith("::notice")
-    assert "no call by agent 'wonderbot' seen" in beside
+    assert "no calls from agent 'wonderbot' recorded" in beside
 
 
 def test_the_rate_of_refused_messages_is_told() -> None:
     text = shown(judged_run())
-    assert "Simulated user: 2 of 6 messages refused; 1 sample errored because of it" in text
+    assert "Simulated user: 2 of 6 messages refused; 1 sample errored as a result" in text
     lines = section(text, "Simulated user")
     assert lines[0] == "book-morning · epoch 1, turn 2: spoke as the assistant ('How can I help you')"
     fine = run((book(),), [*conversation(KEY, (simulated("hi", "Booked!"),), stop=USER_DONE)])
@@ -404,7 +404,7 @@ def test_a_criterion_alone_makes_a_run_scripted() -> None:
     report, _ = told = run((book(),), one(whole=(met,)))
     assert report.scripted
     assert results(told)["summary"]["scripted"] is True
-    assert "no language model was called for 1 judgement: scripted replies" in shown(told)
+    assert "no language model was called for 1 judgment: scripted replies" in shown(told)
 
 
 # JSON
@@ -497,8 +497,8 @@ def test_markdown_has_scores_issues_and_what_broke(render) -> None:
         "## Judges that failed (no score, and not the agent's fault)",
         "- ! **coherence**: the reply is not JSON (book-morning · epoch 2, turn 1)",
         "  - said: ",
-        "**Scripted replies**: no language model was called for 42 judgements",
-        "## Simulated user: 2 of 6 messages refused; 1 sample errored because of it",
+        "**Scripted replies**: no language model was called for 42 judgments",
+        "## Simulated user: 2 of 6 messages refused; 1 sample errored as a result",
         "never compared with human",
     ):
         assert words in text
@@ -517,7 +517,7 @@ def test_junit_has_scores_and_issues_as_properties() -> None:
     assert told["judge_broke.coherence"] == "the reply is not JSON"
     suite = {each.get("name"): each.get("value") for each in root[0].find("properties")}
     assert suite["issue.I1"].startswith("[high] Claims a booking that was never made (1 occurrence")
-    assert suite["scripted"].startswith("no language model was called for 42 judgements")
+    assert suite["scripted"].startswith("no language model was called for 42 judgments")
 
 
 def test_github_warns_of_issues_and_broken_judges_and_says_what_was_scripted() -> None:

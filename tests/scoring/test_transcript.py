@@ -342,7 +342,7 @@ def test_the_oldest_results_are_cut_first_and_a_cut_stays() -> None:
 def test_what_does_not_fit_names_the_key() -> None:
     long = TranscriptOptions(policy="p" * 9_000)
     cut = build_transcript(SCENARIO, seen(turns=TURNS), long._replace(limit=8_000))
-    assert "raise `context` of the judge's model" in cut.misfit
+    assert "raise `context` for the judge model" in cut.misfit
     assert build_transcript(SCENARIO, seen(turns=TURNS), long).misfit == ""
 
 

@@ -424,7 +424,7 @@ def test_the_planned_test_is_that_of_all_scenarios_and_of_its_own_range() -> Non
     [
         ([PASS] * 4, None, PASSED, 1.0, "4 of 4 epochs succeeded: significantly above 0.2"),
         ([FAIL] * 3, None, FAILED, 0.0, "0 of 3 epochs succeeded: significantly below 0.9"),
-        ([PASS], None, OPEN, 1.0, "even without a failure it takes 2 epochs, and 1 were planned"),
+        ([PASS], None, OPEN, 1.0, "needs at least 2 epochs without a failure; planned: 1"),
         ([PASS, FAIL], None, OPEN, 0.5, "not decided; about "),
         ([PASS, PASS, LOST, LOST], None, OPEN, 1.0, "2 of 2 epochs succeeded, 2 errored: not decided;"
          " the errored epochs could have decided either way"),
@@ -453,7 +453,7 @@ def test_pass_hat_k_rests_on_epochs_whose_number_was_settled(over: str) -> None:
 
 
 def test_pass_hat_k_of_too_few_epochs_is_not_estimable() -> None:
-    for over, told in {"suite": "from 1 epoch:", "scenario": "from 1 epoch:"}.items():
+    for over, told in {"suite": "from 1 epoch ", "scenario": "from 1 epoch "}.items():
         hat = {"pass_hat_k": {"k": 2, "at_least": 0.4, "over": over}}
         decision = decided({"a": [PASS], "b": [PASS] * 3}, gates=hat)
         found = next(g for g in decision.gates if g.name == "pass_hat_k" and g.value is None)
@@ -549,9 +549,9 @@ def test_unless_another_gate_looks_at_it(more: dict[str, Any], verdict: Verdict)
         ([True] * 30, [PASS] * 30, "against r0: nothing got worse; "),
         ([False] * 30, [FAIL] * 30, "nothing got worse; 1 of 1 failed in every epoch, as before; "),
         ([True] * 30, [FAIL] * 30, "against r0: 1 of 1 failed in every epoch; "),
-        ([True] * 300, [PASS] * 299 + [FAIL], "against r0: drop of the mean: "),
-        ([True], [PASS], "against r0: drop of the mean: "),
-        ([True] * 30, [LOST] * 30, "against r0: drop of the mean: "),
+        ([True] * 300, [PASS] * 299 + [FAIL], "against r0: drop in the mean: "),
+        ([True], [PASS], "against r0: drop in the mean: "),
+        ([True] * 30, [LOST] * 30, "against r0: drop in the mean: "),
     ],
 )
 def test_what_is_said_of_the_comparison(before: list[bool], after: list[Epoch], words: str) -> None:

@@ -78,8 +78,8 @@ class FrameworkObject(NamedTuple):
     def require(self, *, has_deps: bool) -> None:
         """Raise ``Refused`` if the object cannot be run."""
         if inspect.isclass(self.obj):
-            what = f"the agent is the class {self.obj.__name__} of {self.framework.name}"
-            raise Refused(what, "name an object of it, or a function that makes one: def make_agent(): …")
+            what = f"the target is the {self.framework.name} class {self.obj.__name__}, not an instance of it"
+            raise Refused(what, "use an instance, or a function that creates one: `def make_agent(): …`")
         world = World()
         try:
             conversation = self.framework.open(self.obj, world, "", LATER if has_deps else None)

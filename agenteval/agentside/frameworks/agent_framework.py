@@ -66,8 +66,8 @@ class AgentFramework:
         for agent in _agents(obj):
             _require_agent(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
-            what = "the deps of a Microsoft Agent Framework agent are the kwargs of its tools"
-            raise Refused(f"{what}, a dict, not {type(deps).__name__}")
+            what = f"`deps` must return a dict for a {self.name} agent, not {type(deps).__name__}"
+            raise Refused(what, "return the keyword arguments for its tools")
         return AgentFrameworkConversation(obj, world, session, deps if isinstance(deps, dict) else {})
 
 
@@ -81,18 +81,18 @@ def _require_agent(obj: Any) -> None:
     """Raise ``Refused`` for objects that this adapter cannot run."""
     remedy = "write a function that runs it (docs/agents.md)"
     if isinstance(obj, type):
-        what = f"{obj.__name__} is a class of Microsoft's framework"
-        raise Refused(what, "name an instance of it")
+        what = f"{obj.__name__} is a class of the Microsoft Agent Framework"
+        raise Refused(what, "use an instance of it")
     if is_instance_of(obj, _WORKFLOW):
         raise Refused(
-            "a Workflow of Microsoft's framework is not an agent", f"name one of its agents, or {remedy}"
+            "a Microsoft Agent Framework `Workflow` is not an agent", f"use one of its agents, or {remedy}"
         )
     if not is_instance_of(obj, _CHAT_AGENT):
-        what = f"a {type(obj).__name__} of Microsoft's framework has no separate conversations"
+        what = f"a Microsoft Agent Framework {type(obj).__name__} cannot keep conversations apart"
         raise Refused(f"{what}: they all share its memory", remedy)
     if _tools_of(obj) and not is_instance_of(obj.client, _CALLER):
-        what = f"the client of the agent '{obj.name}' ({type(obj.client).__name__}) does not call functions"
-        raise Refused(f"{what} as the framework does", f"add FunctionInvocationLayer to it, or {remedy}")
+        what = f"the client of agent '{obj.name}' ({type(obj.client).__name__}) does not support"
+        raise Refused(f"{what} function calls", f"add `FunctionInvocationLayer` to it, or {remedy}")
 
 
 def _tools_of(agent: Any) -> list[Any]:
@@ -195,7 +195,7 @@ class AgentFrameworkConversation:
         }
         for content in _contents(responses):
             if not (content.type in _READ or _is_hosted(content) or content.type.endswith("_tool_result")):
-                self._world.note_unseen_calls(f"a content '{content.type}' of a reply is not read")
+                self._world.note_unseen_calls(f"unsupported content '{content.type}' in a reply")
         if waits := _waits_for(response):
             waiting = Waits(waits)
             with_partial(waiting, **reply)

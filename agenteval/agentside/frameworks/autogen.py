@@ -69,11 +69,11 @@ class AutoGen:
                 raise unsupported_version_error(self, f"{type(each).__name__}.{missing}")
             if is_team and not getattr(each, "_embedded_runtime", True):
                 what = f"the {type(each).__name__} has a runtime, which all conversations would share"
-                raise Refused(what, "name a team without a runtime, or a function that creates a team")
+                raise Refused(what, "use a team without a runtime, or a function that creates a team")
             if not is_team and not hasattr(each._model_context, "_messages"):
                 raise unsupported_version_error(self, f"{type(each._model_context).__name__}._messages")
         if deps is not None and deps is not LATER:
-            raise Refused("an AutoGen agent does not accept deps", "remove deps")
+            raise Refused("an AutoGen agent does not accept `deps`", "remove `deps`")
         return AutoGenConversation(obj, world)
 
 
@@ -91,9 +91,12 @@ def _all_parts(obj: Any) -> list[Any]:
 
 def _parts_of(obj: Any) -> list[Any]:
     if inspect.isclass(obj) or not is_instance_of(obj, _AGENT, _TEAM):
-        kind = f"the class {obj.__name__}" if inspect.isclass(obj) else f"a {type(obj).__name__}"
-        what = f"{kind} of AutoGen is not supported: only AssistantAgent objects and teams of them are"
-        raise Refused(what, "name an AssistantAgent, or write a function that runs it (docs/agents.md)")
+        kind = (
+            f"the class {obj.__name__}" if inspect.isclass(obj) else f"an object of type {type(obj).__name__}"
+        )
+        what = f"unsupported AutoGen target: {kind}"
+        remedy = "use an AssistantAgent, a team of them, or a function that runs the agent (docs/agents.md)"
+        raise Refused(what, remedy)
     runners = [tool._task_runner for tool in _static_tools(obj) if _RUNNER_TOOL in kinds(tool)]
     return [*(getattr(obj, "_participants", None) or ()), *runners]
 
@@ -160,7 +163,7 @@ class AutoGenConversation:
                 received.append(event)  # noqa: PERF401 - as it comes: the next one may be an exception
             for event in received:
                 if type(event).__name__ == "HandoffMessage" and event.target not in self._speakers:
-                    raise Waits(f"hand-off to {event.target}, which does not exist")
+                    raise Waits(f"handoff to {event.target}, which does not exist")
         except Exception as error:
             with_partial(error, self._messages(received), _usage(received))
             raise
@@ -169,7 +172,7 @@ class AutoGenConversation:
     def _messages(self, received: list[Any]) -> list[dict[str, Any]]:
         events = {type(each).__name__ for each in received if _EVENT in kinds(each)}
         for kind in sorted(events - _READ):
-            self._world.note_unseen_calls(f"a {kind} of the agent is not read")
+            self._world.note_unseen_calls(f"unsupported event '{kind}' from the agent")
         transcript = Transcript()
         for event in received:
             _write(transcript, event, self._speakers, self._handoff_tools)

@@ -65,10 +65,10 @@ class CrewAI:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> CrewAIConversation:
         _require_agent(obj)
         if deps is not None and deps is not LATER:
-            raise Refused("a CrewAI agent does not accept deps", "remove deps")
+            raise Refused("a CrewAI agent does not accept `deps`", "remove `deps`")
         if getattr(obj, "memory", None):
             what = f"the agent '{obj.role}' has a memory, which all conversations would share"
-            raise Refused(what, "name an agent without memory, or a function that runs it (docs/agents.md)")
+            raise Refused(what, "use an agent without memory, or a function that runs it (docs/agents.md)")
         if not all(callable(getattr(obj, name, None)) for name in ("copy", "kickoff")):
             raise unsupported_version_error(self, "Agent.kickoff")
         for name, value in _QUIET.items():
@@ -82,11 +82,11 @@ FRAMEWORK = CrewAI()
 def _require_agent(obj: Any) -> None:
     """Raise ``Refused`` for objects that this adapter cannot run."""
     if inspect.isclass(obj):
-        raise Refused(f"{obj.__name__} is a class of CrewAI", "name an instance of it")
+        raise Refused(f"{obj.__name__} is a CrewAI class", "use an instance of it")
     if _AGENT not in kinds(obj):
         kind = next(_OTHERS[each] for each in kinds(obj) if each in _OTHERS)
-        what = f"a {kind} of CrewAI answers once and has no conversation"
-        raise Refused(what, "name one of its agents, or write a function that runs it (docs/agents.md)")
+        what = f"a CrewAI {kind} runs once and cannot hold a conversation"
+        raise Refused(what, "use one of its agents, or a function that runs it (docs/agents.md)")
 
 
 def _parameters(tool: Any) -> dict[str, Any] | None:
@@ -140,7 +140,9 @@ class CrewAIConversation:
             each for each in self._world.calls_so_far if each.name in self._names
         ]  # without those of agents below
         if len([text for text in texts if text != answer]) > len(reached):
-            self._world.note_unseen_calls("the framework itself answered a call that the model wrote as text")
+            self._world.note_unseen_calls(
+                "the framework itself answered a tool call that the model wrote as text"
+            )
 
     async def close(self) -> None:
         """Do nothing, because everything that a run starts ends with that run."""

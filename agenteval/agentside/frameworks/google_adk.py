@@ -88,8 +88,8 @@ class GoogleAdk:
         for agent in _agents(root):
             _require_local_tools(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
-            what = "the deps of a Google ADK agent are the session's initial state"
-            raise Refused(f"{what}, a dict, not {type(deps).__name__}")
+            what = f"`deps` must return a dict for a Google ADK agent, not {type(deps).__name__}"
+            raise Refused(what, "return the initial state of the session")
         return AdkConversation(obj, world, session, deps if isinstance(deps, dict) else {})
 
 
@@ -102,15 +102,15 @@ FRAMEWORK = GoogleAdk()
 def _root_agent(obj: Any) -> Any:
     """Return the root agent. Raise ``Refused`` for any other object."""
     if isinstance(obj, type):
-        raise Refused(f"{obj.__name__} is a class of Google ADK", "name an instance of it")
+        raise Refused(f"{obj.__name__} is a Google ADK class", "use an instance of it")
     if is_instance_of(obj, _RUNNER):
         raise Refused(
-            "a Runner of Google ADK keeps the sessions of all conversations", "name its agent, or its App"
+            "a Google ADK `Runner` shares its sessions between conversations", "use its agent or its App"
         )
     root = getattr(obj, "root_agent", None) if is_instance_of(obj, _APP) else obj
     if not is_instance_of(root, _AGENT):
-        what = f"a {type(root).__name__} of Google ADK cannot be run directly"
-        raise Refused(what, "name an agent, or write a function that runs it (docs/agents.md)")
+        what = f"a Google ADK {type(root).__name__} cannot be run directly"
+        raise Refused(what, "use an agent, or a function that runs it (docs/agents.md)")
     return root
 
 
@@ -128,8 +128,8 @@ def _require_local_tools(agent: Any) -> None:
     """Raise ``Refused`` for an agent with tools that run where agenteval cannot answer their calls."""
     kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
     if kind.rpartition(".")[2] not in _KNOWN:
-        what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its tools by itself"
-        raise Refused(f"{what}: no scenario can answer for them", "name an agent without it")
+        what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its own tools"
+        raise Refused(f"{what}: a scenario cannot mock them", "use an agent without it")
 
 
 def _to_tool(tool: Any) -> Tool | None:
@@ -348,12 +348,12 @@ class _ProviderTools:
         """Yield a description of each part of a turn that may contain calls that are not visible to
         agenteval."""
         for name in self._silent:
-            yield f"'{name}' runs at the provider, which does not say whether it did"
+            yield f"'{name}' runs at the provider, which does not report its calls"
         for event in (each.event for each in events):
             kinds_of_parts = {kind for part in _parts(event) for kind in _UNREAD if getattr(part, kind, None)}
-            yield from (f"the part '{kind}' of a reply is not read" for kind in sorted(kinds_of_parts))
+            yield from (f"unsupported part '{kind}' in a reply" for kind in sorted(kinds_of_parts))
             if self._grounding_queries(event) is not None and len(self._grounding) != 1:
-                yield "the model searched at its provider, with a tool that the reply does not name"
+                yield "the model searched at its provider with a tool that the reply does not name"
 
     def calls(self, event: Any, place: int) -> list[ToolCall]:
         """Return the model's grounding queries as a call to the tool that ran them, if there is exactly one

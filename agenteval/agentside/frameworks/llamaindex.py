@@ -61,10 +61,12 @@ class LlamaIndex:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> LlamaIndexConversation:
         for agent in _agents(obj):
             if _CODE_ACT in kinds(agent):
-                what = f"the agent '{agent.name}' is a CodeActAgent: its code calls the tools where it runs"
+                what = f"the agent '{agent.name}' is a CodeActAgent, whose code calls its tools directly"
                 raise Refused(what, "write a function that runs it (docs/agents.md)")
         if deps is not None and deps is not LATER:
-            raise Refused("a LlamaIndex agent does not accept deps", "remove deps; give it initial_state")
+            raise Refused(
+                "a LlamaIndex agent does not accept `deps`", "remove `deps` and use `initial_state`"
+            )
         if not inspect.iscoroutinefunction(getattr(obj, "get_tools", None)):
             raise unsupported_version_error(self, f"{type(obj).__name__}.get_tools")
         return LlamaIndexConversation(obj, world)
@@ -75,7 +77,7 @@ FRAMEWORK = LlamaIndex()
 
 def _agents(obj: Any) -> list[Any]:
     if inspect.isclass(obj):
-        raise Refused(f"{obj.__name__} is a class of LlamaIndex", "name an instance of it")
+        raise Refused(f"{obj.__name__} is a LlamaIndex class", "use an instance of it")
     return list(obj.agents.values()) if _TEAM in kinds(obj) else [obj]
 
 
@@ -117,7 +119,9 @@ class LlamaIndexConversation:
                 if waits := _waits_for(event):
                     raise Waits(waits)
                 for name in _at_provider(event):
-                    self._world.note_unseen_calls(f"'{name}' ran at the provider: its calls are not read")
+                    self._world.note_unseen_calls(
+                        f"'{name}' ran at the provider, so its calls are not recorded"
+                    )
                 _write(transcript, event, is_thinking_aloud=_is_thinking_aloud(self._agent, event))
                 used += _usage_in(event)
             result = await handler

@@ -118,12 +118,12 @@ class _Walk:
 
 def _remedy(keeper: StatefulClass, kind: str) -> str:
     if keeper.is_keyed_by_id:
-        return "add a `session_id` parameter to the target, and use it as the conversation id"
+        return "add a `session_id` parameter to the target and use it as the conversation ID"
     if keeper.is_agent:
         made = f"`def make_agent(): return {kind}(…)`"
-        options = f"{made} as the target, or a class that creates it in __init__"
+        options = f"use {made} as the target, or a class that creates it in `__init__`"
         return f"create a new one for each conversation: {options}"
-    return "create a new one for each conversation: name a class as the target, and create it in __init__"
+    return "create a new one for each conversation: use a class as the target, and create it in `__init__`"
 
 
 def _stateful_class_of(value: Any) -> StatefulClass | None:

@@ -50,8 +50,8 @@ _HOSTED = frozenset(
 _GUARDRAIL_ERRORS = {
     "InputGuardrailTripwireTriggered": "input guardrail",
     "OutputGuardrailTripwireTriggered": "output guardrail",
-    "ToolInputGuardrailTripwireTriggered": "input guardrail of a tool",
-    "ToolOutputGuardrailTripwireTriggered": "output guardrail of a tool",
+    "ToolInputGuardrailTripwireTriggered": "input tool guardrail",
+    "ToolOutputGuardrailTripwireTriggered": "output tool guardrail",
 }
 _OPTIONS = frozenset(("context", "run_config", "max_turns", "hooks", "error_handlers"))
 """The arguments that an application passes to ``Runner.run`` in addition to the agent and the user's message.
@@ -94,14 +94,12 @@ class _OpenAIAgents:
     def _require(self, obj: Any, deps: Any) -> None:
         known = kinds(obj)
         if _AGENT not in known:
-            what = (
-                f"the agent is of the class {type(obj).__name__} of the {self.name}, which is not supported"
-            )
-            raise Refused(what, "name an agents.Agent, or a function, as the target (docs/agents.md)")
+            what = f"unsupported {self.name} target: an object of type {type(obj).__name__}"
+            raise Refused(what, "use an agents.Agent or a function as the target (docs/agents.md)")
         if any(each.startswith("agents.sandbox.") for each in known):
             what = f"'{obj.name}' is a {type(obj).__name__}"
-            what += ": a scenario cannot answer for what it does in its sandbox"
-            raise Refused(what, "name an agents.Agent, or a function, as the target (docs/agents.md)")
+            what += ", and a scenario cannot mock what it does in its sandbox"
+            raise Refused(what, "use an agents.Agent or a function as the target (docs/agents.md)")
         if not hasattr(obj, "get_all_tools"):
             raise unsupported_version_error(self, "Agent.get_all_tools")
         for agent in _all_agents(obj):
@@ -109,7 +107,7 @@ class _OpenAIAgents:
                 _is_hosted(tool)
         if deps is None and (needed := _required_context(obj)):
             what = f"the agent '{obj.name}' needs a context of type {needed}"
-            raise Refused(what, "write target: {object: …, deps: file.py:make_deps}")
+            raise Refused(what, "set `target: {object: …, deps: file.py:make_deps}`")
 
 
 FRAMEWORK = _OpenAIAgents()
@@ -197,8 +195,8 @@ def _is_hosted(tool: Any) -> bool:
         return False
     if names & _HOSTED:
         return True
-    what = f"the tool '{getattr(tool, 'name', '?')}' ({type(tool).__name__}) acts on its own"
-    raise Refused(f"{what}: a scenario cannot answer for it", "remove it from the agent's tools")
+    what = f"the tool '{getattr(tool, 'name', '?')}' ({type(tool).__name__}) cannot be intercepted"
+    raise Refused(f"{what}, so a scenario cannot mock it", "remove it from the agent's tools")
 
 
 # ── conversation ─────────────────────────────────────────────────────────────────────────────────
@@ -238,7 +236,7 @@ class OpenAIAgentsConversation:
         self._count(result)
         transcript = self._transcript(result.new_items)
         if waits := _waits_for(result):
-            waiting = Waits(f"the agent waits for a person: {waits}")
+            waiting = Waits(f"the agent is waiting for human input: {waits}")
             with_partial(waiting, transcript.to_openai(), self._usage())
             raise waiting
         self._history = result.to_input_list()
@@ -256,7 +254,7 @@ class OpenAIAgentsConversation:
     def _transcript(self, items: Any) -> Transcript:
         """Convert the items of a turn to messages."""
         for kind in sorted({str(item.type) for item in items} - _READ):
-            self._world.note_unseen_calls(f"an item '{kind}' of a run is not read")
+            self._world.note_unseen_calls(f"unsupported item '{kind}' in a run")
         transcript, refused = Transcript(), self._refused_call_ids(items)
         for item in items:
             if item.type in _WRITERS:
@@ -332,7 +330,7 @@ class OpenAIAgentsConversation:
         self._count(result)
         called = [_parse_call(item) for item in result.new_items if item.type == "tool_call_item"]
         for name in [call.name for call, hosted_result in called if hosted_result is not None]:
-            self._world.note_unseen_calls(f"'{name}' ran at the provider, for an agent that is a tool")
+            self._world.note_unseen_calls(f"'{name}' ran at the provider for an agent used as a tool")
         return result
 
     def record_streamed_run(self, agent: Any, result: Any) -> Any:
@@ -340,7 +338,7 @@ class OpenAIAgentsConversation:
         self._count(result)
         for name in [tool.name for each in _all_agents(agent) for tool in each.tools if _is_hosted(tool)]:
             self._world.note_unseen_calls(
-                f"'{name}' may have run at the provider, for an agent that is a tool"
+                f"'{name}' may have run at the provider for an agent used as a tool"
             )
         return result
 

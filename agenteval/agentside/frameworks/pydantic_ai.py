@@ -66,8 +66,8 @@ class PydanticAI:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> PydanticAIConversation:
         wanted = getattr(obj, "deps_type", None)
         if deps is None and isinstance(wanted, type) and wanted not in (type(None), object):
-            what = f"the agent needs deps of type {wanted.__name__}"
-            raise Refused(what, "write target: {object: …, deps: file.py:make_deps}")
+            what = f"the agent needs `deps` of type {wanted.__name__}"
+            raise Refused(what, "set `target: {object: …, deps: file.py:make_deps}`")
         try:
             from pydantic_ai import capture_run_messages  # noqa: F401
         except ImportError as error:
@@ -135,9 +135,9 @@ class PydanticAIConversation:
         outputs = _output_tools(self._agent)
         for part in _reply_parts(new):
             if part.part_kind not in _READ:
-                self._world.note_unseen_calls(f"a part '{part.part_kind}' of a reply is not read")
+                self._world.note_unseen_calls(f"unsupported part '{part.part_kind}' in a reply")
             if _is_output(part, outputs) and _has_output_function(self._agent, part.tool_name):
-                what = f"the output function of '{part.tool_name}' ran: what it calls is not seen"
+                what = f"the output function of '{part.tool_name}' ran, and its own calls are not recorded"
                 self._world.note_unseen_calls(what)
         transcript = Transcript()
         elsewhere = _at_provider(new)
@@ -163,7 +163,7 @@ def _waiting_for(output: Any) -> str:
     names = [call.tool_name for call in (*output.approvals, *output.calls)]
     kind = "approval of" if output.approvals else "result of"
     listed = ", ".join(dict.fromkeys(names))
-    return f"the agent waits for a person (the {kind} {listed}); agenteval cannot answer that yet"
+    return f"the agent is waiting for human input ({kind} {listed}), which agenteval does not support yet"
 
 
 def _output_tools(agent: Any) -> frozenset[str]:

@@ -109,7 +109,7 @@ def _load_adapter(entry: EntryPoint, obj: Any) -> Framework | None:
         is_maker = inspect.isroutine(found) or inspect.isclass(found)
         framework: Framework = found(sys.modules[_PACKAGE]) if is_maker else found
         if missing := next((name for name in _NEEDED if not hasattr(framework, name)), None):
-            raise TypeError(f"it has no {missing}")
+            raise TypeError(f"it has no attribute '{missing}'")
         return framework if framework.matches(obj) else None
     except Exception as error:  # raised by code of another package
         return _BrokenAdapter(entry, error)
@@ -123,7 +123,7 @@ class _BrokenAdapter:
     def __init__(self, entry: EntryPoint, error: Exception) -> None:
         self.name = self.package = entry.name
         why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        self._what = f"the adapter for objects of {entry.name} ({entry.value}) cannot be loaded: {why}"
+        self._what = f"the adapter for {entry.name} objects ({entry.value}) cannot be loaded: {why}"
 
     def matches(self, obj: Any) -> bool:
         return True

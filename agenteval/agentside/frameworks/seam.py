@@ -235,5 +235,5 @@ def unsupported_version_error(framework: Framework, missing: str) -> Refused:
     """Return the error for a framework version that lacks ``missing``, which is a feature that the adapter
     requires."""
     installed = f"{framework.package} {version_of(framework.package)}".strip()
-    what = f"{installed}: {missing} not found; agenteval supports {framework.supports}"
+    what = f"{installed} has no {missing} (agenteval supports versions {framework.supports})"
     return Refused(what, "use a function as the target (docs/agents.md)")

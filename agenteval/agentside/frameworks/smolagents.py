@@ -72,7 +72,8 @@ class _Smolagents:
             self._require(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
             what = (
-                f"the deps of a smolagents agent are its additional_args, a dict, not {type(deps).__name__}"
+                f"`deps` must return a dict (the `additional_args`) for a smolagents agent, not"
+                f" {type(deps).__name__}"
             )
             raise Refused(what, 'return {"name": value}')
         return SmolagentsConversation(obj, world, deps)
@@ -83,8 +84,8 @@ class _Smolagents:
                 raise unsupported_version_error(self, f"MultiStepAgent.{name}")
         executor = getattr(agent, "python_executor", None)
         if executor is not None and _LOCAL not in kinds(executor):
-            what = f"the agent's code runs in a {type(executor).__name__}, and its tools with it"
-            raise Refused(f"{what}: a scenario cannot answer for them", 'use executor_type="local" in tests')
+            what = f"the agent's code and tools run in a {type(executor).__name__}"
+            raise Refused(f"{what}, where a scenario cannot mock them", 'use executor_type="local" in tests')
 
 
 FRAMEWORK = _Smolagents()
@@ -218,7 +219,7 @@ class SmolagentsConversation:
         new = (each for each in _imports_of(code) if each.partition(".")[0] not in BASE_BUILTIN_MODULES)
         self._imported.update(dict.fromkeys(new))
         for name in self._imported:
-            what = f"code that the agent wrote has imported '{name}': what it calls there is not seen"
+            what = f"code written by the agent imported '{name}', and its calls there are not recorded"
             self._world.note_unseen_calls(what)
 
     # ── results

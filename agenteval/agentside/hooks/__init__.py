@@ -101,7 +101,7 @@ def _hook(module: ModuleType) -> None:
         what = f"{type(error).__name__}: {error}"
         package = name.partition(".")[0]
         remedy = "use a release listed in docs/frameworks.md"
-        _failed[name] = f"tool calls of {package} cannot be intercepted in this release ({what}); {remedy}"
+        _failed[name] = f"{package} tool calls cannot be intercepted in this release ({what}); {remedy}"
 
 
 class _Finder:

@@ -135,8 +135,8 @@ class _ToolHook(NamedTuple):
         try:
             call = self.read(tool, args, kwargs)
         except Exception as error:
-            what = f"a tool call of {self.layer} could not be read ({type(error).__name__}: {error})"
-            return _unanswerable_call(f"{what}; it was not run", world)
+            what = f"a tool call from {self.layer} could not be parsed ({type(error).__name__}: {error})"
+            return _unanswerable_call(f"{what} and was not run", world)
         if call is None:
             return None
         if world is not None:

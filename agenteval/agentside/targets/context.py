@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..world import ToolAnswer
 
-CONVERSATION_OVER = "the conversation is over; its tools cannot be called any more"
+CONVERSATION_OVER = "the conversation is over, so its tools can no longer be called"
 
 
 _BLOCKS: ContextVar[bool] = ContextVar("agenteval_blocks_its_loop", default=False)

@@ -51,9 +51,9 @@ def describe_error(error: BaseException) -> str:
     try:
         text = str(error).strip() or "no message"
     except Exception:
-        text = "a message that cannot be read"
+        text = "unreadable error message"
     if is_too_large(text):
-        text = f"a message that is {TOO_LARGE_TEXT}"
+        text = f"error message {TOO_LARGE_TEXT}"
     if isinstance(error, SyntaxError) and error.filename:
         return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)

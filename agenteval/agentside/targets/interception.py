@@ -82,7 +82,7 @@ class FunctionInterceptor:
                         self._functions.append((name, function))
                         found.append(name)
                     elif other != name:
-                        what = f"intercept: '{other}' and '{name}' are the same function"
+                        what = f"`intercept`: '{other}' and '{name}' are the same function"
                         raise CannotInterceptError(name, what, "remove one of them")
         return found
 
@@ -103,7 +103,7 @@ class FunctionInterceptor:
             _PatchedFunction.for_function(function).users.append(self)
         if not added:
             return ""
-        what = f"the module of the intercepted tool '{added[0]}' was loaded again under another name"
+        what = f"the module of the intercepted tool '{added[0]}' was loaded twice under different names"
         return f"{what}; import it in the agent's module"
 
     @property
@@ -167,8 +167,8 @@ def _load_function(name: str, target: str, base: str) -> Any:
         return load_object(target, base)
     except TargetError as error:
         known = ", ".join(sorted(error.attribute_names))
-        remedy = error.remedy or (f"it has {known}" if known else "")
-        raise CannotInterceptError(name, f"intercept '{name}'{error.what}", remedy) from error
+        remedy = error.remedy or (f"available: {known}" if known else "")
+        raise CannotInterceptError(name, f"`intercept` '{name}'{error.what}", remedy) from error
 
 
 def _locate_function(name: str, target: str, base: str) -> _LocatedFunction:
@@ -198,10 +198,10 @@ class _InterceptableFunction:
         self.function: Any = found.__func__ if isinstance(found, MethodType) else found
         self.takes_self = located.takes_self
         if reason := _explain_refusal(self.function):
-            remedy = "name the function that it calls, such as FILE.py:NAME or FILE.py:CLASS.METHOD"
+            remedy = "use the function that it calls, such as FILE.py:NAME or FILE.py:CLASS.METHOD"
             if hasattr(self.function, "cache_info"):
-                remedy = "move its work into a function that it calls, and name that one"
-            raise CannotInterceptError(name, f"intercept '{name}': {reason}", remedy)
+                remedy = "move its work into a separate function, and intercept that one"
+            raise CannotInterceptError(name, f"`intercept` '{name}': {reason}", remedy)
 
 
 def _interceptable_functions(name: str, located: _LocatedFunction) -> list[_InterceptableFunction]:
@@ -223,13 +223,13 @@ def _explain_refusal(found: Any, *, is_tool: bool = False) -> str:
         return f"{found.__name__} is a class"
     if hasattr(found, "cache_info"):
         name = getattr(found, "__name__", "it")
-        return f"{name} caches its results (functools.lru_cache): calls answered from the cache are not seen"
+        return f"{name} uses functools.lru_cache, so calls answered from the cache are not recorded"
     if is_tool:
         return ""
     if not isinstance(found, FunctionType):
-        return f"it is a {type(found).__name__}, not a function written in Python, and contains none"
+        return f"it is a {type(found).__name__}, which neither is nor wraps a Python function"
     if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
-        return f"{found.__name__} is a generator"
+        return f"{found.__name__} is a generator function"
     return ""
 
 
@@ -319,7 +319,7 @@ class _PatchedFunction:
             name = world.intercepted.get(id(self.function))
             return (name, world) if name is not None and not is_inside_call(name) else None
         if is_detached():
-            what = f"{self.name} was called by a mock, which answers in its place; it was not run"
+            what = f"{self.name} was called by a mock that replaces it, and was not run"
             raise UntrackedCallError(what)
         raise untracked_call_error(self.name, may_call=lambda world: id(self.function) in world.intercepted)
 

@@ -64,7 +64,7 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
     location, separator, attribute = target.rpartition(":")
     if not separator or not location or not attribute:
         raise TargetError(
-            f" '{target}' does not name an attribute", "write file.py:name or package.module:name"
+            f" '{target}' does not name an attribute", "use `file.py:name` or `package.module:name`"
         )
     folders = [*sys.path]
     if base not in sys.path:
@@ -79,7 +79,9 @@ def _load_with_owner(target: str, base: str) -> tuple[Any, str, Any]:
         if not _has_attribute(found, name):
             known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
             raise TargetError(
-                f": '{location}' has no '{attribute}'", missing_name=attribute, attribute_names=known
+                f": '{location}' has no attribute '{attribute}'",
+                missing_name=attribute,
+                attribute_names=known,
             )
         owner, found = found, getattr(found, name)
     return owner, name, found
@@ -110,7 +112,7 @@ def _load_module(location: str, base: str) -> ModuleType:
         raise
     except ModuleNotFoundError as error:
         if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
-            remedy = "install it, or check its name and folder"
+            remedy = "install it, or check its name and directory"
             raise TargetError(f": no such module: '{location}'", remedy) from error
         raise TargetError(f": importing '{location}' failed: {describe_error(error)}") from error
     except Exception as error:

@@ -29,14 +29,14 @@ class SameNameError(ImportError):
     """Raised for an import that would load a module from a different file of the author's."""
 
     remedy = (
-        "make the import relative (from .module import name) in a package, rename one of the two modules,"
-        " or give one of the agents an interpreter: of its own"
+        "use a relative import (`from .module import name`) in a package, rename one of the two modules,"
+        " or set a separate `interpreter` for one of the agents"
     )
 
     def __init__(self, claim: str, wanted: str, resolved: str) -> None:
         super().__init__(
-            f"{claim}, which is {_display_path(wanted)} there, but would get {_display_path(resolved)}:"
-            " a process has only one module per name"
+            f"{claim}, which is {_display_path(wanted)} there but would resolve to {_display_path(resolved)}:"
+            " a process can load only one module per name"
         )
 
 
@@ -57,7 +57,7 @@ def claim_module(name: str, base: str) -> None:
     claims: dict[tuple[str, str], str] = {}
     files = []
     for found, file in _walk_modules(name, [base]):
-        claims = claims or {(found, str(file)): f"'{name}' names '{found}'"}
+        claims = claims or {(found, str(file)): f"'{name}' refers to '{found}'"}
         files.append(file)
     claims.update(_collect_claims(files, [base]))
     _check_claims(claims)

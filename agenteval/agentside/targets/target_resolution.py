@@ -52,14 +52,14 @@ SESSION_NAMES = frozenset(["session_id", "thread_id", "conversation_id", "chat_i
 _FACTORY_PREFIXES = frozenset(["make", "create", "build", "get", "new", "init", "setup", "load", "from"])
 """The words with which the names of agent factories begin."""
 _FORMS = (
-    "write it as (messages), (messages, ctx), (message: str) or (message, history), with a default for any"
-    " other parameter (docs/agents.md)"
+    "define it with `(messages)`, `(messages, ctx)`, `(message: str)` or `(message, history)`, and give any"
+    " other parameter a default (docs/agents.md)"
 )
 _ROLE_DESCRIPTIONS = {
     TEXT: "the latest user message",
     MESSAGES: "the messages so far",
     HISTORY: "the earlier messages",
-    SESSION: "the conversation's id",
+    SESSION: "the conversation ID",
     CONTEXT: "ctx",
 }
 
@@ -141,10 +141,10 @@ class ResolvedTarget(NamedTuple):
     def _describe(self, target: str) -> str:
         if self.lifecycle == "factory":
             return (
-                f"{target}, called for each conversation, makes the agent, whose kind determines what it gets"
+                f"{target}, called once per conversation, creates the agent, whose type decides what it gets"
             )
         if self.lifecycle == "framework":
-            return f"{target}, {_article(self.name)} agent, as it is; {_describe_tools(self.tools or ())}"
+            return f"{target}, {_article(self.name)} agent, used as is; {_describe_tools(self.tools or ())}"
         kind = {
             "function": "an async function" if self.is_async else "a function",
             "class": "a new instance for each conversation",
@@ -163,21 +163,21 @@ class ResolvedTarget(NamedTuple):
         if self.memory:
             name, kind, remedy = self.memory
             return (
-                f"{self.name} calls {name}, one {kind} with a memory for all conversations:"
-                " they are played one at a time, and each sees the history of the earlier ones;"
+                f"{self.name} calls {name} ({kind}), whose memory all conversations share:"
+                " they run one at a time, and each sees the history of earlier ones;"
                 f" {remedy}"
             )
         if self.is_one_at_a_time:
             return (
                 f"{self.name} is one object for all conversations and cannot be copied ({self.why_shared}):"
-                " they are played one at a time, and each sees what it kept from the earlier ones;"
-                " name its class, or a function that makes it"
+                " they run one at a time, and each sees the state left by earlier ones;"
+                " use its class, or a function that creates it, as the target"
             )
         if self.lifecycle == "function" and self.is_forgetful:
             return (
-                f"{self.name} gets only the latest user message and is called for several turns: all"
-                " conversations share what it remembers; take `messages`, or (message, history),"
-                " or name a class; `interpreter` with `keep: false` also keeps conversations apart"
+                f"{self.name} gets only the latest user message but is called for several turns, so all"
+                " conversations share what it remembers; accept `messages` or `(message, history)`,"
+                " use a class, or set `interpreter` with `keep: false` to keep conversations apart"
             )
         return ""
 
@@ -189,13 +189,13 @@ def describe_plan(
     ``ResolvedTarget.to_summary``. ``intercepted`` contains the tools whose functions the scenario mocks."""
     line = str(summary["does"]) + (f", in {interpreter}" if interpreter else "")
     if summary["one_at_a_time"]:
-        apart = "each conversation has a process of its own" if interpreter else _ONE_AT_A_TIME
+        apart = "each conversation has its own process" if interpreter else _ONE_AT_A_TIME
         line += f"; {apart}"
     tools = ", ".join(intercepted)
-    return line + (f"; the scenario answers for {tools}" if tools else "")
+    return line + (f"; the scenario mocks {tools}" if tools else "")
 
 
-_ONE_AT_A_TIME = "conversations are played one at a time"
+_ONE_AT_A_TIME = "conversations run one at a time"
 
 
 def _article(name: str) -> str:
@@ -206,7 +206,7 @@ def _describe_tools(tools: Iterable[Any]) -> str:
     known = [f"{tool.name} (hosted)" if tool.hosted else tool.name for tool in tools]
     names = [name for name in known if name]
     if len(names) < len(known):
-        names.append("others known only in a run")
+        names.append("others known only at run time")
     return f"its tools: {', '.join(names)}" if names else "it has no tools"
 
 
@@ -223,8 +223,8 @@ def resolve_target(
         return resolved
     agent = _resolve_python_target(target, written)
     if has_deps and isinstance(agent, ResolvedTarget) and agent.lifecycle != "factory":
-        what = f"deps are for an object of a framework, and agenteval recognizes none in {written}"
-        return TargetRefusal(what, "remove deps")
+        what = f"`deps` requires a framework object, and {written} is not a recognized one"
+        return TargetRefusal(what, "remove `deps`")
     return _with_memory(agent) if isinstance(agent, ResolvedTarget) else agent
 
 
@@ -243,11 +243,11 @@ def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
     """Return the reason why the object specified as ``deps`` cannot create the dependencies, or ``None`` if
     it can create them."""
     if not callable(found):
-        what = f"deps: {written} is a {type(found).__name__}, which all conversations would share"
-        return TargetRefusal(what, "name a function that creates them, such as def make_deps(): …")
+        what = f"`deps`: {written} is a {type(found).__name__}, which all conversations would share"
+        return TargetRefusal(what, "use a function that creates them, such as `def make_deps(): …`")
     if shape := find_signature_mismatch(found, 0):
         return TargetRefusal(
-            f"deps: {shape} cannot be called without arguments", "give each parameter a default"
+            f"`deps`: {shape} cannot be called without arguments", "give each parameter a default"
         )
     return None
 
@@ -284,7 +284,7 @@ def _resolve_framework_object(
             if getattr(error, "agenteval_kind", "") == "author":
                 return TargetRefusal(error.what, error.remedy)  # type: ignore[attr-defined]
             what = f"the {known.framework.name} agent cannot be opened: {describe_error(error)}"
-            return TargetRefusal(what, "name a function that calls it (docs/agents.md)")
+            return TargetRefusal(what, "use a function that calls it (docs/agents.md)")
         binding = ParameterBinding((Role(TEXT), Role(CONTEXT)))
         return ResolvedTarget(known, "framework", "", binding, True, known.name, tools=tools)
     owner = getattr(target, "__self__", None) if isinstance(target, MethodType) else None
@@ -293,7 +293,7 @@ def _resolve_framework_object(
         name = place.rpartition(":")[2] or place
         what = f"the target is {target.__name__}, a method of the {known.framework.name} object '{name}'"
         return TargetRefusal(
-            what, f"write target: {place}, and the scenario answers for the tools of that agent"
+            what, f"set `target: {place}`, so that the scenario can mock the tools of that agent"
         )
     return None
 
@@ -307,10 +307,10 @@ def _is_like_a_function(target: Any) -> bool:
 def _refuse_without_call(cls: type, written: str) -> TargetRefusal:
     names = (name for name in dir(cls) if not name.startswith("_"))
     methods = [name for name in names if inspect.isroutine(inspect.getattr_static(cls, name))]
-    has = f", and has {', '.join(methods[:_MAX_METHODS])}" if methods else ""
-    what = f"the agent is a {cls.__name__}, which has no __call__{has}"
+    has = f" (it has {', '.join(methods[:_MAX_METHODS])})" if methods else ""
+    what = f"the agent is a {cls.__name__}, which has no `__call__` method{has}"
     named = f"{written}.{methods[0] if methods else 'METHOD'}"
-    return TargetRefusal(what, f"name a method that takes a message, such as target: {named}")
+    return TargetRefusal(what, f"use a method that takes a message, such as `target: {named}`")
 
 
 _MAX_METHODS = 8
@@ -348,8 +348,8 @@ def _resolve_class(owner: type, method: str) -> ResolvedTarget | TargetRefusal:
     name = owner.__name__ if method == "__call__" else f"{owner.__name__}.{method}"
     if shape := find_signature_mismatch(owner, 0):
         what = f"the agent's class cannot be called without arguments: {shape}"
-        made = f"def make_agent(): return {owner.__name__}(…)"
-        remedy = f"give each parameter of its __init__ a default, or name a function that makes it: {made}"
+        made = f"`def make_agent(): return {owner.__name__}(…)`"
+        remedy = f"give each `__init__` parameter a default, or use a function that creates it: {made}"
         return TargetRefusal(what, remedy)
     if inspect.isabstract(owner) or getattr(owner, "_is_protocol", False):
         return TargetRefusal(f"the agent's class {owner.__name__} is abstract and cannot be instantiated", "")
@@ -428,7 +428,7 @@ def _refuse_history(parameters: list[inspect.Parameter], function: Any) -> Targe
     for each in parameters:
         if _bare_name(each) in HISTORY_NAMES and _is_other_list(_annotation_of(each, function)):
             shown = f"{each.name}: {_format_annotation(each.annotation)}"
-            return _refuse(function, f"{shown} is not a list of messages, which are dicts")
+            return _refuse(function, f"{shown} does not accept a list of message dicts")
     return None
 
 
@@ -446,7 +446,7 @@ def _build_binding(
     """Return the binding if the function can be called this way. Otherwise, return the refusal."""
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kinds]
     if missing:
-        return _refuse(function, f"there is nothing to pass as {missing[0]}")
+        return _refuse(function, f"no value is available for {missing[0]}")
     roles = tuple(_assign_roles(parameters, kinds))
     by_name = [role.parameter for role in roles if role.parameter]
     if find_signature_mismatch(function, len(roles) - len(by_name), by_name):
@@ -506,8 +506,8 @@ def _text_or_messages(
     if admitted is not None:
         shown = f"{name}: {_format_annotation(parameter.annotation)}"
         if not admitted:
-            return _refuse(function, f"{shown} is neither a text nor a list of messages, which are dicts")
-        both = ", which takes both" if len(admitted) > 1 else ""
+            return _refuse(function, f"{shown} accepts neither a string nor a list of message dicts")
+        both = ", which accepts both" if len(admitted) > 1 else ""
         return (MESSAGES if MESSAGES in admitted else TEXT), shown + both
     if _bare_name(parameter) in TEXT_NAMES:
         return TEXT, f"it is named {name}"
@@ -518,8 +518,8 @@ def _text_or_messages(
             function, f"{name}: {_format_annotation(parameter.annotation)} cannot be evaluated by this Python"
         )
     if has_history:
-        return TEXT, f"{name} comes with a history"
-    return MESSAGES, f"nothing says what {name} is"
+        return TEXT, f"{name} is passed with a history"
+    return MESSAGES, f"the default: {name} has no known name or type"
 
 
 def _assign_roles(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> Iterator[Role]:

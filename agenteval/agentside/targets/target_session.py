@@ -152,7 +152,7 @@ class TargetSession:
                 if isinstance(resolved, TargetRefusal)
                 else "it returned a function without parameters"
             )
-            what = f"{name}() is called without arguments to make the agent; {what}"
+            what = f"{name}() is called without arguments to create the agent; {what}"
             if type(made).__module__ == "builtins" or callable(made):
                 raise NotAnAgentError(what)
             raise TargetRefusedError(
@@ -170,7 +170,7 @@ class TargetSession:
         gets = self._agent.received_roles
         latest = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
         if TEXT in gets and latest != len(messages) - 1:
-            what = f"{self._agent.name} asked for tool calls but gets only the text of a message"
+            what = f"{self._agent.name} requested tool calls but receives only the text of a message"
             raise NotAnAgentError(f"{what}: add a `messages` parameter so that it receives the results")
         values = {
             TEXT: messages[latest].get("content") if TEXT in gets else "",

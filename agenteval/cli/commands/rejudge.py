@@ -148,7 +148,7 @@ def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[
     if not tally.reused:
         yield "the journal has no answer to any of these requests: prompts, model or record have changed"
     if tally.calls and plan.suite.corroborate:
-        yield "verdicts that would fail or excuse something are checked twice, and a tenth of the clean ones"
+        yield "verdicts that would fail or excuse the agent are checked twice, and a tenth of the clean ones"
     if classes:
         yield f"model calls by {', '.join(classes)} are not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:

@@ -61,7 +61,7 @@ def _request_part(part: Mapping[str, Any], warn: OnWarning) -> dict[str, Any] | 
     if kind == "user-prompt":
         return {**unread, "role": "user", "content": _normalize_prompt_parts(content)}
     if kind == "retry-prompt" and not part.get("tool_name"):
-        warn("the framework's retry prompts were left out")
+        warn("the framework's retry prompts were omitted")
         return None
     if kind in ("tool-return", "retry-prompt"):
         failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")

@@ -79,12 +79,12 @@ def _parts(facts: Facts) -> Iterator[str]:
             if report.run.no_baseline
             else ""
         )
-        yield f"No baseline{why}: this comment shows what does not pass now, not what the change did."
+        yield f"No baseline{why}: this comment shows what does not pass now, not the effect of the change."
 
 
 _SIGNIFICANCE_NOTE = (
     "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Any other difference"
-    " may be due to chance; more epochs would tell."
+    " may be due to chance; run more epochs to find out."
 )
 
 
@@ -177,7 +177,7 @@ def _confidence(change: Change | None, old: Tally | None, new: Tally) -> str:
     if change in (Change.REGRESSED, Change.IMPROVED):
         return "significant"
     if old is None or not (old.decided and new.decided):
-        return "not known"
+        return "unknown"
     return "may be chance"
 
 

@@ -92,7 +92,7 @@ def _portable(value: Any, depth: int = 0) -> Any:
         case str():
             return _SURROGATES.sub("\ufffd", value)
         case Mapping() | list() | tuple() | set() | frozenset() if depth >= _DEEPEST:
-            return "… nested too deep"
+            return "… nested too deeply"
         case Mapping():
             return {_portable(str(key)): _portable(item, depth + 1) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():

@@ -43,18 +43,18 @@ def _describe_use(use: AcceptedUse) -> str:
     about = f" ({about})" if about else ""
     if use.elsewhere:
         met_in = f"its failure belongs to '{one_line(use.elsewhere, SHOWN_ID)}'"
-        return f"accepts nothing{about}: {met_in}: correct 'scenario' or remove it (owner {owner})"
+        return f"accepts nothing{about}: {met_in}; correct `scenario` or remove the entry (owner {owner})"
     match use.state:
         case AcceptedState.EXPIRED:
             counts = (
-                f"it counts again, in {sample_count}" if use.samples else "it did not occur: remove the entry"
+                f"it counts again, in {sample_count}" if use.samples else "it did not occur; remove the entry"
             )
             return f"expired on {entry.expires}, owner {owner}{about}: {counts}"
         case AcceptedState.IN_FORCE:
             why = one_line(entry.reason, 160)
             return f"accepted until {entry.expires} by {owner}{about}: {why} — occurred in {sample_count}"
         case AcceptedState.UNUSED:
-            return f"did not occur in this run{about}: if it is fixed, remove it (owner {owner})"
+            return f"did not occur in this run{about}; remove the entry if it is fixed (owner {owner})"
 
 
 def accept_list_entries(report: Report, decision: Decision) -> str:

@@ -92,7 +92,7 @@ def _sentences(comparison: ReferenceComparison) -> Iterator[str]:
         yield from _agent_sentences(agent, comparison)
     over = plural(comparison.agents[0].scenarios, "scenario")
     confidence = f"{comparison.confidence:.0%}".replace("%", " %")
-    compared = f"{plural(comparison.comparisons, 'comparison')} over {over}, corrected together"
+    compared = f"{plural(comparison.comparisons, 'comparison')} over {over}, jointly corrected"
     yield f"{compared}: all intervals hold with {confidence} confidence"
 
 
@@ -110,7 +110,7 @@ def _agent_sentences(agent: ComparedAgent, comparison: ReferenceComparison) -> I
             yield f"{name} is worse: it {join_names(['succeeds less often', *differences])}"
         case _:
             epochs = agent.epochs_to_decide
-            more = f" (about epochs: {epochs:,} would decide)" if epochs else ""
+            more = f" (about {epochs:,} epochs would decide)" if epochs else ""
             sentence = f"too few epochs to show whether {reference} or {name} succeeds more often{more}"
             yield f"{sentence}; {name} {join_names(differences)}" if differences else sentence
     if agent.better_in:

@@ -60,7 +60,7 @@ def _caveats(comparison: RunComparison) -> Iterator[str | StyledText]:
     for before, after in comparison.renamed:
         yield f"the agent was '{one_line(before, 60)}' and is now '{one_line(after, 60)}'"
     for line in _left_out_lines(comparison):
-        yield StyledText(f"left out: {one_line(line, 300)}", Tone.OPEN)
+        yield StyledText(f"omitted: {one_line(line, 300)}", Tone.OPEN)
 
 
 def _agent_sections(agent: AgentComparison, margin: float) -> Iterator[Section]:
@@ -74,7 +74,7 @@ def _agent_sections(agent: AgentComparison, margin: float) -> Iterator[Section]:
     )
     yield Section("Scores", _MEANS, tuple(map(_mean_cells, agent.scores)), level=3)
     effort = tuple(map(_mean_cells, agent.effort))
-    yield Section("Effort of the agent, per conversation", _MEANS, effort, level=3)
+    yield Section("Agent effort per conversation", _MEANS, effort, level=3)
     yield Section(
         "Failures",
         columns=("failure", "", "scenario", "what", "before", "after"),
@@ -228,7 +228,7 @@ def verdict_line(comparison: RunComparison) -> str:
 def _doubt(worsened: Sequence[str]) -> str:
     if not worsened:
         return ""
-    which = f"no longer passing after a change of the scenario: {_list_scenario_names(worsened)}"
+    which = f"no longer passing after a scenario change: {_list_scenario_names(worsened)}"
     return f"{which} (a baseline run with the changed scenario would decide)"
 
 

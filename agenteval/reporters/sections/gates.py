@@ -21,7 +21,7 @@ def gates(facts: Facts) -> Iterator[Section]:
     notes = [] if rows else ["No gate applied"]
     if decision.ungated:
         names = ", ".join(one_line(name, 80) for name in decision.ungated)
-        notes.append(f"Judged or measured, but gates nothing: {names}")
+        notes.append(f"Judged or measured, but not gated: {names}")
     yield Section(
         "What gated this run",
         columns=("", "rule", "value", "bound", "based on", "where"),

@@ -70,7 +70,7 @@ def notes(facts: Facts) -> Iterator[Remark]:
     return _table_remarks(_NOTES, facts)
 
 
-_NOTHING_MEASURED = "no language model was called: fixed replies, which measure nothing"
+_NOTHING_MEASURED = "no language model was called; fixed replies measure nothing"
 
 
 def _table_remarks(table: _Table, facts: Facts) -> Iterator[Remark]:
@@ -106,7 +106,7 @@ def _without_score(facts: Facts) -> Iterator[str]:
 def _ungated(facts: Facts) -> Iterator[str]:
     scored = {column.name for column in facts.columns}
     if names := [one_line(name, 80) for name in facts.decision.ungated if name not in scored]:
-        yield f"{', '.join(names)}: gates nothing"
+        yield f"{', '.join(names)}: not gated"
 
 
 def _scripted(facts: Facts) -> Iterator[str]:

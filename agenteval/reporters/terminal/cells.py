@@ -201,7 +201,7 @@ def plain_table(*, show_header: bool = True) -> Table:
 
 def not_shown(titles: Sequence[str]) -> Text:
     """Return a note that lists the columns omitted because the terminal is too narrow."""
-    return Text(f"too narrow for: {', '.join(titles)}", style="dim")
+    return Text(f"too narrow to show: {', '.join(titles)}", style="dim")
 
 
 def indented(content: RenderableType) -> Padding:

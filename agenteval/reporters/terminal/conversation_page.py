@@ -56,9 +56,7 @@ _LONGEST = 20_000
 """The maximum number of characters shown for each message. The JSON output contains the full message."""
 
 
-NOT_RECORDED = (
-    "the questions to the judges were not recorded: the run is older, had no judges, or a file is missing"
-)
+NOT_RECORDED = "the judge questions were not recorded: the run is older, had no judges, or a file is missing"
 
 
 @dataclass(frozen=True)
@@ -214,7 +212,7 @@ class _TurnTable:
     def safe(self, text: str) -> str:
         """Remove characters that a terminal would interpret, and mask secrets that the agent disclosed."""
         if len(text) > _LONGEST:
-            text = f"{text[:_LONGEST]}… {len(text) - _LONGEST:,} more characters; --json has all"
+            text = f"{text[:_LONGEST]}… {len(text) - _LONGEST:,} more characters; --json shows all"
         return mask_secrets(clean(text), self._hidden)
 
 

@@ -67,9 +67,9 @@ def failures_by_rate(facts: Facts, options: ReportOptions) -> Iterator[Renderabl
                 for line in wrap_lines(text, options.width - 2 * _INDENT, 2):
                     yield Text(" " * 2 * _INDENT).append_text(line)
     if len(rates.rows) > MOST_ROWS:
-        yield Text(f"  … and {len(rates.rows) - MOST_ROWS:,} more; --report json has all")
+        yield Text(f"  … and {len(rates.rows) - MOST_ROWS:,} more; --report json lists all")
     for text in unknown_lines(rates):
-        yield clean_text(f"  not known: {text}", UNDECIDED_STYLE)
+        yield clean_text(f"  unknown: {text}", UNDECIDED_STYLE)
     yield Text()
 
 

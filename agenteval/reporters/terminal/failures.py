@@ -52,9 +52,9 @@ _FAULTS = {
     "infrastructure": "not the agent's fault: network, provider or agenteval itself",
     "simulator": "not the agent's fault: the simulated user",
     "judge": "not the agent's fault: the judge failed",
-    "undecided": "not decided: the result depends on something that is not known",
+    "undecided": "not decided: the result depends on something unknown",
     "author": "a mistake in the scenario",
-    "recording": "not the agent's fault: the record cannot be read",
+    "recording": "not the agent's fault: unreadable record",
     "interrupted": "cut off",
     "budget": "stopped by the budget",
 }
@@ -157,7 +157,7 @@ def fault_text(fault: str, sample: SampleReport | None) -> str:
     if sample and fault in ("judge", "undecided") and not missing - {MissingScore.UNCLEAR}:
         criteria = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
         if missing or any(check.by for check in criteria):
-            return "not decided: not clear to the judge"
+            return "not decided: unclear to the judge"
     return _FAULTS.get(fault, fault)
 
 
@@ -195,7 +195,7 @@ def _relevant_lines(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
     lines = [line for turn in turns[:MOST_TURNS] for line in turn_lines(sample, turn)]
     if len(turns) > MOST_TURNS:
         others = ", ".join(str(turn + 1) for turn in turns[MOST_TURNS:][:20])
-        lines.append(TranscriptLine("note", f"… and the turns {others}"))
+        lines.append(TranscriptLine("note", f"… and turns {others}"))
     return tuple(lines)
 
 

@@ -79,6 +79,6 @@ def accept_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType
     """Yield the accept-list entries that would accept the failures in this run."""
     entries = accept_list_entries(facts.report, facts.decision)
     if entries:
-        yield heading("To accept a failure for a while, add its entry to the accept list")
+        yield heading("To accept a failure temporarily, add its entry to the accept list")
         yield from (unbroken(f"    {line}") for line in entries.split("\n"))
         yield Text()

@@ -17,19 +17,19 @@ def describe_known_visibility(known: KnownVisibility | None, *, lists_tools: boo
     line that would change the visibility. ``lists_tools`` is true if the agent is a framework object that
     lists all of its tools."""
     if known is None and lists_tools:
-        return "all calls are seen"
+        return "all calls are visible"
     if known is None:
-        return "agenteval finds out in the run which calls it sees (set calls: all | unseen to override)"
+        return "call visibility is determined in the run (set `calls: all` or `calls: unseen` to override)"
     match known.calls, known.source:
         case ToolVisibility.ALL, VisibilitySource.AUTHOR:
             return "calls: all, as configured"
         case ToolVisibility.ALL, _:
-            return "all calls are seen"
+            return "all calls are visible"
         case ToolVisibility.DECLARED_UNSEEN, _:
-            return "calls: unseen, as configured: agenteval takes the agent's word for what it did"
+            return "calls: unseen, as configured (what the agent says it did is taken as done)"
         case _:
-            return (
-                known.why or "its calls are not seen (set calls: all if agenteval is its only way to tools)"
+            return known.why or (
+                "its calls are not visible (set `calls: all` if it reaches its tools only through agenteval)"
             )
 
 
@@ -48,8 +48,9 @@ def unseen_lines(report: Report) -> Iterator[str]:
             continue
         known = report.plan.known_visibility(agent)
         seen = "not all calls" if visibility is ToolVisibility.PARTLY else "no calls"
-        remedy = "set agent: {calls: all} if agenteval is its only way to tools"
-        yield f"{seen} of '{one_line(agent, 40)}' are seen: {known.why if known and known.why else remedy}"
+        remedy = "set `agent: {calls: all}` if it reaches its tools only through agenteval"
+        why = known.why if known and known.why else remedy
+        yield f"{seen} of '{one_line(agent, 40)}' are visible: {why}"
 
 
 def _has_tools(report: Report, agent: str) -> bool:

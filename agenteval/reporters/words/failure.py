@@ -71,7 +71,7 @@ class ReportedFailure:
     @property
     def why_tolerated(self) -> str:
         """The reason why the failure does not affect the verdict."""
-        return "reported, gates nothing" if self.is_reported else "tolerated by a gate"
+        return "reported, not gated" if self.is_reported else "tolerated by a gate"
 
     @property
     def never_ran(self) -> bool:
@@ -288,7 +288,7 @@ def sample_violations(
     if violations:
         return tuple(sorted(violations, key=lambda violation: violation.verdict is not decided.verdict))
     if sample is None:
-        return (Violation("not_run", "planned, but never ran", where, Verdict.INCONCLUSIVE),)
+        return (Violation("not_run", "planned but never ran", where, Verdict.INCONCLUSIVE),)
     detail = sample.stop.detail or str(sample.stop.reason) if sample.stop else "the conversation was cut off"
     return (Violation(decided.fault or "stop", detail, where, decided.verdict),)
 

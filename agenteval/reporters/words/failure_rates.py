@@ -78,7 +78,7 @@ def format_rate(row: FailureRate) -> str:
 def unknown_lines(rates: FailureRates) -> Iterator[str]:
     """Yield a line for each kind of record or conversation in the log that could not be fully evaluated."""
     if rates.unreadable:
-        yield f"{len(rates.unreadable):,} of {plural(rates.records, 'record')} could not be read"
+        yield f"{len(rates.unreadable):,} of {plural(rates.records, 'record')} unreadable"
     if rates.undecided:
         yield f"{plural(rates.undecided, 'conversation')} not decided"
     if rates.unplaced:

@@ -134,7 +134,7 @@ def _remarks(issue: Issue, severity: Severity) -> Iterator[str]:
         yield f"the model proposed {issue.proposed_severity}"
     if issue.not_the_agents_fault:
         why = one_line(issue.not_the_agents_fault, 300).rstrip(".")
-        opinion = "an opinion; code decides severity and verdict"
+        opinion = "informational; severity and verdict are not affected"
         yield f"the model says it is not the agent's fault: {why} ({opinion})"
 
 
@@ -150,7 +150,7 @@ def not_asked_text(report: Report) -> str:
     there are no such findings."""
     count = report.findings_not_asked
     return (
-        f"Code alone grouped {plural(count, 'finding')}: the model is asked only about the worst."
+        f"{plural(count, 'finding')} grouped by code alone: only the worst are sent to the model."
         if count
         else ""
     )

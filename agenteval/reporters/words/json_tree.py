@@ -33,7 +33,7 @@ def tree_lines(value: Any, width: int, *, most: int = MOST_LINES) -> tuple[str, 
                 break
     if left_out:
         more = f"{left_out + 1:,}" + ("+" if left_out >= _COUNTED else "")
-        shown[-1] = f"… {more} more lines; --json has all"
+        shown[-1] = f"… {more} more lines; --json shows all"
     return tuple(shown)
 
 

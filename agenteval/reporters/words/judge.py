@@ -36,18 +36,18 @@ def second_opinions_text(report: Report) -> str:
     if not opinions.judges.is_spent or _only_scripted(report):
         return ""
     if not report.plan.suite.corroborate:
-        return "judge: {corroborate: false}: each verdict comes from one judge, asked once"
+        return "`judge: {corroborate: false}`: each verdict comes from a single judge call"
     parts = []
     if opinions.doubted:
-        what = f"{plural(opinions.doubted, 'verdict')} that would fail or excuse something"
-        parts.append(f"asked again about {what}: {opinions.upheld:,} upheld")
+        what = f"{plural(opinions.doubted, 'verdict')} that would fail or excuse the agent"
+        parts.append(f"rechecked {what}: {opinions.upheld:,} upheld")
     if opinions.sampled:
-        what = f"{plural(opinions.sampled, 'clean verdict')} drawn at random"
-        parts.append(f"asked again about {what}: {opinions.differed:,} differed")
+        what = f"{plural(opinions.sampled, 'clean verdict')} selected at random"
+        parts.append(f"rechecked {what}: {opinions.differed:,} differed")
     if not parts:
         return ""
     calls = plural(opinions.usage.calls, "call")
-    return f"{'; '.join(parts)} ({calls}, {opinions.share:.0%} of the judges' tokens)"
+    return f"{'; '.join(parts)} ({calls}, {opinions.share:.0%} of the judge tokens)"
 
 
 def _only_scripted(report: Report) -> bool:
@@ -64,7 +64,7 @@ class MissingScore(StrEnum):
     enough information for a decision."""
 
     JUDGE = "Judges that failed"
-    UNCLEAR = "Not clear to the judges"
+    UNCLEAR = "Unclear to the judges"
     DETECTOR = "Detectors that failed"
 
     @property
@@ -74,7 +74,7 @@ class MissingScore(StrEnum):
 
 _REMARKS = {
     MissingScore.JUDGE: "no score, and not the agent's fault",
-    MissingScore.UNCLEAR: "no score: the record does not contain enough to decide",
+    MissingScore.UNCLEAR: "no score: the record does not contain enough information to decide",
     MissingScore.DETECTOR: "a defect in agenteval, not the agent's fault",
 }
 
@@ -186,7 +186,7 @@ def _judge_failures(report: Report) -> Iterator[_JudgeFailure]:
                     yield _JudgeFailure(failure, sample.key, name + turn_words(turn), scenario)
     for failure in report.issue_failures:
         if not failure.author:
-            yield _JudgeFailure(failure, None, "the grouping of issues; code grouped them", None)
+            yield _JudgeFailure(failure, None, "issue grouping, done by code instead", None)
 
 
 def _sample_failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]:
@@ -311,7 +311,7 @@ def simulation_text(report: Report) -> str:
     if not counts.messages and not counts.errored:
         return _reviews_text(counts.reviews).removeprefix("; ")
     refused = f"{counts.refused:,} of {plural(counts.messages, 'message')} refused"
-    errored = f"; {plural(counts.errored, 'sample')} errored because of it" if counts.errored else ""
+    errored = f"; {plural(counts.errored, 'sample')} errored as a result" if counts.errored else ""
     return f"{refused}{errored}{_reviews_text(counts.reviews)}"
 
 
@@ -329,7 +329,7 @@ def _reviews_text(reviews: ReviewCounts) -> str:
     )
     rate = f"{100 * reviews.at_fault / reviews.all:.0f} % [{low}, {high}]"
     what = f"{reviews.at_fault:,} of {plural(reviews.all, 'reviewed conversation')}"
-    silent = f"; in {reviews.not_in_scenario:,} the scenario did not say" if reviews.not_in_scenario else ""
+    silent = f"; in {reviews.not_in_scenario:,}, the scenario did not say" if reviews.not_in_scenario else ""
     return f"; at fault in {what}: {rate} ({', '.join(parts)}){silent}"
 
 
@@ -383,10 +383,10 @@ def scripted_text(report: Report) -> str:
     if not report.scripted:
         return ""
     replies = replies_by_role(report)
-    parts = [plural(replies["judge"].scripted, "judgement")] if replies["judge"].scripted else []
+    parts = [plural(replies["judge"].scripted, "judgment")] if replies["judge"].scripted else []
     if replies["user"].scripted:
-        parts.append(f"{plural(replies['user'].scripted, 'message')} of the simulated user")
+        parts.append(f"{plural(replies['user'].scripted, 'simulated user message')}")
     if replies["dedup"].scripted:
-        parts.append("the grouping of issues")
+        parts.append("issue grouping")
     listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     return f"no language model was called for {listed or 'some findings'}: scripted replies"

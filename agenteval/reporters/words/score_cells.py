@@ -13,10 +13,10 @@ from agenteval.core.score import MetricSpec, Score, ScoreFailure, Verdict
 from agenteval.scoring.goals import GOAL
 from agenteval.verdict.report import Report
 
-UNCALIBRATED = "uncalibrated: never compared with human judgement"
+UNCALIBRATED = "uncalibrated: never compared with human judgment"
 SCRIPTED = "scripted: no language model was called"
 NO_SCORE = "!2: two scores missing because the judge failed or could not decide"
-NEITHER_WAY = "counts neither way (a goal ruled out, withdrawn or not clear)"
+NEITHER_WAY = "not counted (a goal ruled out, withdrawn or not clear)"
 NOT_JUDGED = "not judged"
 NOT_APPLICABLE = "–"
 

@@ -64,7 +64,7 @@ def unknown_texts(report: Report) -> Iterator[str]:
         if line.role != "agent" or wants_costs:
             calls = plural(line.usage.calls, "call")
             who = f"{line.name or 'an unnamed model'} ({line.role})"
-            yield f"cost unknown for {calls} of {who}: {_remedy(line, report)}"
+            yield f"cost unknown for {calls} to {who}: {_remedy(line, report)}"
 
 
 def _remedy(line: LedgerLine, report: Report) -> str:

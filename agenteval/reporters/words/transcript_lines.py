@@ -55,7 +55,7 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
     left_out = len(lines) - _HEAD - _TAIL
     if left_out <= 1:
         return tuple(lines)
-    note = TranscriptLine("note", f"… {left_out} lines left out …")
+    note = TranscriptLine("note", f"… {left_out} lines omitted …")
     return (*lines[:_HEAD], note, *lines[-_TAIL:])
 
 
@@ -67,7 +67,7 @@ def how_it_ended(sample: SampleReport) -> str:
     if sample.stop.reason is StopReason.UNREADABLE:
         return ""  # the reason of the failure says so already
     if sample.stop.reason is StopReason.MAX_TURNS:
-        return f"(ended at the turn limit, {len(sample.turns)}: the user was not done)"
+        return f"(ended at the turn limit of {len(sample.turns)}; the user was not done)"
     if sample.stop.detail and sample.stop.detail not in {each.turn.error for each in sample.turns}:
         return f"({sample.stop.reason}: {one_line_message(sample.stop.detail, _TEXT_LIMIT)})"
     return ""

@@ -28,7 +28,7 @@ def verdict_line(facts: Facts) -> tuple[str, str]:
 
 def _why_zero(decision: Decision) -> str:
     neutral = decision.verdict is Verdict.INCONCLUSIVE and decision.exit_code == 0
-    return ", since on_undecided is neutral" if neutral else ""
+    return ", because `on_undecided` is neutral" if neutral else ""
 
 
 def resolutions(decision: Decision) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def _count_outcomes(facts: Facts) -> str:
     """Count the scenarios for each outcome, such as ``2 of 13 scenarios failed, 11 passed``. If there are
     several agents, each combination of scenario and agent is counted."""
     if not facts.outcomes:
-        return "no scenario was run"
+        return "no scenarios were run"
     ends, total = Counter(facts.outcomes.values()), len(facts.outcomes)
     noun, across = _counted_things(facts)
     rule = "" if _is_shown_by(ends, facts.decision) else _rule_over_all(facts.decision)
@@ -109,7 +109,7 @@ def _describe_unrun(report: Report) -> str:
         {
             "fail_fast": "stopped at the first failure",
             "budget": "the budget stopped the run",
-            "deadline": "the run took longer than deadlines.run_s",
+            "deadline": "the run exceeded `deadlines.run_s`",
             "interrupted": "interrupted",
         }.get(report.finished.outcome, "")
         if report.finished

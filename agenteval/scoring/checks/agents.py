@@ -10,9 +10,7 @@ from agenteval.core.errors import Mistake
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
 from agenteval.scoring.checks.excerpts import one_line
 
-NAMELESS = (
-    "name it: put the agent's name on each message (name: billing), or return AgentReply(…, agent='billing')"
-)
+NAMELESS = "set the agent name on each message (`name: billing`), or return `AgentReply(…, agent='billing')`"
 """The remedy shown if it is unknown which agent spoke or made a call."""
 _UNKNOWN = ""
 _SHOWN = 30
@@ -26,7 +24,7 @@ def check_agents(expected: Sequence[str], seen: CheckInput) -> CheckOutcome:
     spoken = _list_speakers(seen)
     comparison = f"expected: {_format_agents(expected)}; spoke: {_format_agents(spoken)}"
     if not any(spoken):
-        return CheckOutcome(None, f"{comparison}; no agent is named — {NAMELESS}")
+        return CheckOutcome(None, f"{comparison}; no step names its agent — {NAMELESS}")
     ends = _reachable_ends(expected, spoken)
     can_go_on = bool(ends)
     if can_go_on and (seen.is_ongoing or len(expected) in ends):
@@ -90,10 +88,10 @@ def find_agent_name_mistakes(written: Any) -> Iterator[Mistake]:
     for at, name in enumerate(names):
         path = (at,) if isinstance(written, list) else ()
         if isinstance(name, str) and not name.strip():
-            yield Mistake("agents: a name must not be empty", "write the agent's name, or remove it", path)
+            yield Mistake("`agents` must not contain an empty name", "set an agent name, or remove it", path)
         elif at and name == names[at - 1]:
-            what = f"agents: '{name}' is listed twice in a row, but consecutive steps count as one"
-            yield Mistake(what, "write it once", path)
+            what = f"`agents` lists '{name}' twice in a row, but consecutive steps count as one"
+            yield Mistake(what, "list it once", path)
 
 
 AGENTS = (CheckRule("agents", check_agents, needs_answers=True, find_mistakes=find_agent_name_mistakes),)

@@ -44,7 +44,7 @@ class Difference(NamedTuple):
         if self.actual is _ABSENT:
             return f"{self.path}: missing, expected {describe_expected(self.expected)}"
         if self.expected is _ABSENT:
-            return f"{self.path}: not expected, got {describe_expected(self.actual, literal=True)}"
+            return f"{self.path}: unexpected, got {describe_expected(self.actual, literal=True)}"
         actual = describe_expected(self.actual, literal=True)
         return f"{self.path}: expected {describe_expected(self.expected)}, got {actual}"
 
@@ -246,8 +246,8 @@ def _find_operand_mistakes(matcher: str, operand: Any, path: Path) -> Iterator[M
         yield from find_matcher_mistakes(operand, path)
         for index, option in enumerate(operand):
             if isinstance(option, Mapping) and "$optional" in option:
-                what = "$optional marks a value that may be absent, but $in lists values"
-                yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, index))
+                what = "`$optional` is not allowed inside `$in`"
+                yield Mistake(what, "use `{$optional: {$in: [one, two]}}`", (*path, index))
 
 
 def find_optional_paths(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -268,14 +268,14 @@ def _in(options: Any, actual: Any) -> bool:
 
 
 def _any_misuse(operand: Any) -> tuple[str, str] | None:
-    return None if operand is True else (f"expected true, got {display_value(operand)}", "write {$any: true}")
+    return None if operand is True else (f"expected true, got {display_value(operand)}", "use `{$any: true}`")
 
 
 def _in_misuse(options: Any) -> tuple[str, str] | None:
     if isinstance(options, list | tuple) and options:
         return None
     got = "an empty list" if options == [] else display_value(options)
-    return f"expected a list of values, got {got}", "write {$in: [one, two]}"
+    return f"expected a list of values, got {got}", "use `{$in: [one, two]}`"
 
 
 def _optional(expected: Any, actual: Any) -> bool:
@@ -288,7 +288,7 @@ def _regex(pattern: str, actual: Any) -> bool:
 
 def _regex_misuse(pattern: Any) -> tuple[str, str] | None:
     if not isinstance(pattern, str):
-        return f"expected a text, got {display_value(pattern)}", "put it in quotes"
+        return f"expected a string, got {display_value(pattern)}", "put it in quotes"
     what, _, remedy = pattern_mistake(pattern).partition("; ")
     return (what, remedy) if what else None
 
@@ -324,7 +324,7 @@ def _exact(number: Any) -> Fraction:
 
 
 def _approx_misuse(operand: Any) -> tuple[str, str] | None:
-    example = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
+    example = "use `{$approx: 3.5}` or `{$approx: {value: 3.5, abs: 0.1}}`"
     if _is_number(operand):
         return None
     if not isinstance(operand, Mapping):
@@ -334,9 +334,9 @@ def _approx_misuse(operand: Any) -> tuple[str, str] | None:
             return f"unknown key '{key}'", did_you_mean(str(key), _APPROX_KEYS)
         is_bound = key != "value"
         if not _is_number(value) or (is_bound and not _is_finite(value)):
-            return f"{key}: expected a number, got {display_value(value)}", example
+            return f"`{key}` must be a number, got {display_value(value)}", example
         if is_bound and value < 0:
-            return f"{key}: must not be negative, got {display_value(value)}", example
+            return f"`{key}` must not be negative, got {display_value(value)}", example
     return None if "value" in operand else ("'value' is missing", example)
 
 
@@ -370,4 +370,4 @@ def _json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=repr)
     except (RecursionError, TypeError, ValueError):  # nested too deeply, or keys that JSON does not allow
-        return f"a {type(value).__name__} that cannot be shown"
+        return f"a {type(value).__name__} that cannot be displayed"

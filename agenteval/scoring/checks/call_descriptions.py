@@ -26,9 +26,9 @@ from agenteval.scoring.checks.excerpts import one_line
 
 _SHOWN_CALLS = 20
 _NOT_DECIDED: dict[UnknownPart, str] = {
-    "arguments": "these arguments are not known",
-    "agent": "no agent is named for these calls",
-    "result": "the results of these calls are not known",
+    "arguments": "the arguments of these calls are unknown",
+    "agent": "the agent of these calls is unknown",
+    "result": "the results of these calls are unknown",
 }
 
 
@@ -66,7 +66,7 @@ def _call_formatter(expectation: ToolCallsExpectation) -> Callable[[ToolCall], s
     by_result = any(each.wanted_result for each in every)
 
     def text(call: ToolCall) -> str:
-        result = f" → {get_result_status(call) or 'not known'}" if by_result else ""
+        result = f" → {get_result_status(call) or 'unknown'}" if by_result else ""
         agent = f" by {one_line(call.agent, 80) or 'an unknown agent'}" if by_agent else ""
         return f"{describe_call(call)}{result}{agent}"
 
@@ -131,7 +131,7 @@ def _describe_faults(result: ToolCallsResult, texts: Callable[[ToolCall], str]) 
     alternatives = result.expectation.any_of or ()
     number = next((n for n, each in enumerate(alternatives, 1) if each is result.nearest_alternative), 0)
     if number and (first := next(lines, "")):
-        yield f"alternative {number} of {len(alternatives)} is the nearest: {first}"
+        yield f"closest is alternative {number} of {len(alternatives)}: {first}"
     yield from lines
     if result.forbidden:
         yield f"forbidden: {_format_runs(map(texts, result.forbidden))}"

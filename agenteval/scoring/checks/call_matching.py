@@ -307,7 +307,7 @@ def _nearest_call(
     if not same_name:
         return None
     if not free:
-        return NearestCall(expected, calls[same_name[0]], "another expected call uses it")
+        return NearestCall(expected, calls[same_name[0]], "already used by another expected call")
     near = [calls[index] for index in free[:_COMPARED]]
     best = min(near, key=lambda call: sum(1 for _ in compare_arguments(expected, call)))
     refused = f"refused: {one_line(best.result.text, 160)}" if best.result and best.is_refused else ""

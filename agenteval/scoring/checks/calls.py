@@ -49,8 +49,8 @@ def find_tool_call_mistakes(written: Any) -> Iterator[Mistake]:
         yield from _find_call_mistakes(entry, path)
         if path[0] == "forbidden":
             for place in find_optional_paths(entry.get("args")):
-                what = "$optional is not allowed in forbidden: it would forbid calls without that argument"
-                yield Mistake(what, "leave the argument out, or write its value", (*path, "args", *place))
+                what = "`$optional` in `forbidden` would also forbid calls without that argument"
+                yield Mistake(what, "remove the argument, or set its value", (*path, "args", *place))
 
 
 def _entries(written: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
@@ -74,14 +74,14 @@ def _find_call_mistakes(entry: Mapping[str, Any], path: tuple[str | int, ...]) -
     if "args" in entry:
         args = entry["args"]
         if isinstance(args, Mapping) and "$optional" in args and path[0] != "forbidden":
-            what = "$optional applies to one argument, but a call never lacks all its arguments"
-            yield Mistake(what, "write {NAME: {$optional: VALUE}}", (*path, "args", "$optional"))
+            what = "`$optional` applies to a single argument, not to all of `args`"
+            yield Mistake(what, "use `{NAME: {$optional: VALUE}}`", (*path, "args", "$optional"))
         yield from find_matcher_mistakes(args, (*path, "args"))
 
 
 _IF_EMPTY = {
-    "name": ("a tool name must not be empty", "write the text to look for, or remove it"),
-    "agent": ("an agent name must not be empty", "write the agent's name, or remove it"),
+    "name": ("a tool name must not be empty", "set a tool name, or remove the entry"),
+    "agent": ("an agent name must not be empty", "set an agent name, or remove it"),
 }
 
 TOOL_CALLS = (CheckRule("tool_calls", check_tool_calls, find_mistakes=find_tool_call_mistakes),)

@@ -36,11 +36,12 @@ def check_citations(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
     )
     if uncited:
         details.append(
-            f"{quote_texts(uncited)}: answered, but in no earlier tool result ({_describe_call_count(seen)})"
+            f"{quote_texts(uncited)}: answered, but not in any earlier tool result"
+            f" ({_describe_call_count(seen)})"
         )
     return CheckOutcome(
         not details,
-        "; ".join(details) or f"answered, and in an earlier tool result: {quote_texts(needles)}",
+        "; ".join(details) or f"answered, and found in an earlier tool result: {quote_texts(needles)}",
         parts=(*unsaid, *uncited),
         is_by_absence=bool(uncited) and not unsaid,
     )
@@ -83,8 +84,8 @@ def find_citation_mistakes(written: Any) -> Iterator[Mistake]:
     """Yield an error if the value is a description of this key, such as ``tool results only``, instead of a
     string."""
     if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
-        remedy = "list texts that the answer must contain and a tool must return: cites: [BK-001]"
-        yield Mistake(f"output.cites: '{written}' is not a text", remedy)
+        remedy = "list strings that the answer must contain and a tool must return: `cites: [BK-001]`"
+        yield Mistake(f"`output.cites` must list strings to look for, not '{written}'", remedy)
 
 
 _DESCRIPTIONS = frozenset(("tool results only", "tool results", "tool_results", "tools"))

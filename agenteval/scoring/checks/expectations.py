@@ -254,7 +254,7 @@ class _CheckFactory:
 def _no_error(trajectory: Trajectory, factory: _CheckFactory, *, broke: bool) -> Check:
     stop = trajectory.stop
     if stop is None or not broke:
-        return factory.check("no_error", True, "the agent did not break", path="")
+        return factory.check("no_error", True, "the agent did not fail", path="")
     detail = f"turn {trajectory.broken_turn + 1}: {stop.reason}: {stop.detail}".removesuffix(": ")
     return factory.check("no_error", False, detail, path="", parts=[stop.cause])
 
@@ -270,13 +270,15 @@ def _turn_answer(scenario: Scenario, turn: Turn, factory: _CheckFactory, *, reco
     if not is_blank(blank_reasoning(turn.answer)):
         return factory.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
-        return factory.check("answer", True, "the final answer is empty, as allow_empty permits")
+        return factory.check("answer", True, "the final answer is empty, which `allow_empty` permits")
     if recorded and _may_have_answered(turn):
-        return factory.check("answer", None, f"no answer was read; not fully seen: {unplaced_text((turn,))}")
+        return factory.check(
+            "answer", None, f"no answer was recognized; not fully seen: {unplaced_text((turn,))}"
+        )
     after = f" after {plural(len(turn.tool_calls), 'tool call')}" if turn.tool_calls else ""
     what = "is empty" if is_blank(turn.answer) else "contains only the model's reasoning"
     return factory.check(
-        "answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)"
+        "answer", False, f"the final answer {what}{after} (`allow_empty: true` would permit it)"
     )
 
 
@@ -290,7 +292,7 @@ def _may_have_answered(turn: Turn) -> bool:
 def _answers_check(scenario: Scenario, trajectory: Trajectory, factory: _CheckFactory) -> Check:
     turns = trajectory.turns
     if not turns:
-        return factory.check("answer", None, "there was no turn, so there is no answer")
+        return factory.check("answer", None, "there were no turns, so there is no answer")
     empty = [n for n, turn in enumerate(turns, 1) if is_blank(blank_reasoning(turn.answer))]
     missing = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
     is_log = trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
@@ -298,12 +300,13 @@ def _answers_check(scenario: Scenario, trajectory: Trajectory, factory: _CheckFa
     if missing and not failed:
         unread = [turns[n - 1] for n in missing]
         what = (
-            f"no answer was read in turn {_format_numbers(missing)}; not fully seen: {unplaced_text(unread)}"
+            f"no answer was recognized in turn {_format_numbers(missing)}; not fully seen:"
+            f" {unplaced_text(unread)}"
         )
         return factory.check("answer", None, what)
     if failed:
         return factory.check("answer", False, f"the final answer is empty in turn {_format_numbers(failed)}")
-    permitted = f"; empty in turn {_format_numbers(empty)}, as allow_empty permits" if empty else ""
+    permitted = f"; empty in turn {_format_numbers(empty)}, which `allow_empty` permits" if empty else ""
     return factory.check(
         "answer", True, f"{len(turns) - len(empty)} of {plural(len(turns), 'turn')} answered{permitted}"
     )

@@ -100,7 +100,7 @@ def _find_reason(
         if call.bounds(expected.match)[0] == 0:
             continue
         if place.no_call:
-            return call.name, f"{place.no_call}: {NO_CALL} allows none"
+            return call.name, f"`{place.no_call}: {NO_CALL}` allows no calls"
         if any(_covers(rule, call) for rule in place.forbidden):
             return call.name, "forbids the same call"
         if why := _explain_undeclared(call, scenario, other_tools) or _explain_excluded(call, scenario):
@@ -140,7 +140,7 @@ def _explain_undeclared(call: ExpectedCall, scenario: Scenario, other_tools: Col
         return f"declares no such tool — did you mean '{near[0]}'?"
     if other_tools is None:
         return ""
-    return "declares no such tool — add it under tools:, unless the agent has it itself"
+    return "declares no such tool — add it to `tools`, unless the agent has its own"
 
 
 def _explain_excluded(call: ExpectedCall, scenario: Scenario) -> str:
@@ -157,7 +157,7 @@ def _explain_refused(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> 
     schema = {key: value for key, value in parameters.items() if key in _OF_EACH_KEY}
     for key, value in args.items():
         if why := _find_schema_break(schema, key, value):
-            return f"the tool's parameters refuse {key}: {describe_expected(value, 60)} ({why})"
+            return f"the tool's parameters do not allow `{key}: {describe_expected(value, 60)}` ({why})"
     return ""
 
 

@@ -46,7 +46,7 @@ def _parse_json(answer: str) -> Any:
             parse_float=_float,
         )
     except RecursionError:
-        raise _NoJsonError("is nested too deeply to be read") from None
+        raise _NoJsonError("is nested too deeply") from None
     except _NoJsonError:
         raise
     except json.JSONDecodeError as error:
@@ -61,7 +61,7 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _NoJsonError(f"is ambiguous: it has {excerpt(twice, 40)} twice")
+        raise _NoJsonError(f"is ambiguous: the key {excerpt(twice, 40)} is duplicated")
     return made
 
 
@@ -73,7 +73,7 @@ def _float(digits: str) -> float:
     try:
         return finite_number(digits)
     except ValueError:
-        raise _NoJsonError(f"is not JSON that can be read ({one_line(digits, 40)} is infinite)") from None
+        raise _NoJsonError(f"is not usable JSON ({one_line(digits, 40)} is infinite)") from None
 
 
 # ── json_schema ──────────────────────────────────────────────────────────────────────────────────
@@ -91,20 +91,20 @@ def check_json_schema(schema: Mapping[str, Any], seen: CheckInput) -> CheckOutco
         except RecursionError:
             return CheckOutcome(None, "the schema or the answer is nested too deeply")
         if not fault:
-            return CheckOutcome(True, f"fits the schema: {excerpt(answer, 80)}")
+            return CheckOutcome(True, f"matches the schema: {excerpt(answer, 80)}")
         faults.append(fault)
     reason = f": {one_line(faults[-1], 600)}" if faults else ""
-    return CheckOutcome(False, f"not JSON that fits the schema{reason}; in {seen.quoted_answers}")
+    return CheckOutcome(False, f"no JSON that matches the schema{reason}; in {seen.quoted_answers}")
 
 
 def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
     if written == {}:
         yield Mistake(
-            "output.json_schema: an empty schema checks nothing",
-            "write what to check, or remove the key",
+            "`output.json_schema` is empty and checks nothing",
+            "add constraints, or remove the key",
         )
     for what, path in schema_mistakes(written) if isinstance(written, Mapping) else ():
-        yield Mistake(f"output.json_schema: {what}", "write a JSON Schema", path)
+        yield Mistake(f"`output.json_schema`: {what}", "use a valid JSON Schema", path)
 
 
 # ── json ─────────────────────────────────────────────────────────────────────────────────────────
@@ -126,9 +126,7 @@ def check_json_values(expected_values: Mapping[str, Any], seen: CheckInput) -> C
             if (fault := _find_fault(path, expected, value))
         }
         if not faults:
-            return CheckOutcome(
-                True, f"holds for {_format_keys(list(expected_values))}: {excerpt(answer, 80)}"
-            )
+            return CheckOutcome(True, f"matches {_format_keys(list(expected_values))}: {excerpt(answer, 80)}")
         if nearest is None or len(faults) < len(nearest):
             nearest = faults
     if nearest is None:
@@ -199,16 +197,16 @@ def _format_keys(names: Sequence[str]) -> str:
 
 def find_json_value_mistakes(written: Any) -> Iterator[Mistake]:
     if written == {}:
-        yield Mistake(
-            "output.json: an empty mapping checks nothing", "write what to check, or remove the key"
-        )
+        yield Mistake("`output.json` is empty and checks nothing", "add values to check, or remove the key")
     for path, expected in written.items() if isinstance(written, Mapping) else ():
         if str(path).startswith("$"):
-            remedy = "begin with a key of the answer: items[0].price"
-            yield Mistake(f"output.json: '{path}' is not a path", remedy, (path,))
+            remedy = "start with a key of the answer, such as `items[0].price`"
+            yield Mistake(f"`output.json`: '{path}' is not a valid path", remedy, (path,))
         elif _parts(str(path)) is None:
-            remedy = 'write for example items[0].price, or [0].price; other keys in brackets: ["a.b"]'
-            yield Mistake(f"output.json: '{path}' is not a path", remedy, (path,))
+            remedy = (
+                'use a path such as `items[0].price` or `[0].price`; put other keys in brackets: `["a.b"]`'
+            )
+            yield Mistake(f"`output.json`: '{path}' is not a valid path", remedy, (path,))
         yield from find_matcher_mistakes(expected, (path,))
 
 

@@ -29,7 +29,7 @@ def check_token_limit(bound: int, seen: CheckInput) -> CheckOutcome:
     remarks = {
         "estimated": any(usage.estimated for usage in usages),
         f"{uncounted} {suffix} no usage": uncounted,
-        f"{unread} {suffix} usage that cannot be read": unread,
+        f"{unread} {suffix} unreadable usage": unread,
     }
     if notes := "; ".join(note for note, applies in remarks.items() if applies):
         found = found._replace(detail=f"{found.detail} ({notes})")

@@ -12,8 +12,8 @@ from agenteval.scoring.checks.check_rule import CheckOutcome
 
 MOCKS = "mocks"
 _REMEDY = (
-    'intercept: {{{name}: "FILE.py:FUNCTION"}} lets it answer, or call it through ctx; if the tool of'
-    " the agent is meant, remove it from the scenario's tools"
+    'set `intercept: {{{name}: "FILE.py:FUNCTION"}}`, or call the tool through `ctx`; to use the agent\'s'
+    " own tool, remove it from the scenario's `tools`"
 )
 
 
@@ -28,7 +28,7 @@ def check_mocks(tools: Mapping[str, Tool], turn: Turn) -> CheckOutcome | None:
     ]
     if not calls:
         return None
-    more = f", nor {len(calls) - 1:,} more" if len(calls) > 1 else ""
+    more = f" and {len(calls) - 1:,} more" if len(calls) > 1 else ""
     call = abbreviate_call(calls[0], 120)
-    what = f"the mock of '{calls[0].name}' did not answer {call}{more}: the agent's own code did"
+    what = f"the agent's own code, not the mock of '{calls[0].name}', answered {call}{more}"
     return CheckOutcome(None, f"{what} — {_REMEDY.format(name=calls[0].name)}")

@@ -90,7 +90,7 @@ def describe_line_break_misses(patterns: Sequence[str], seen: CheckInput) -> str
         ]
     except SearchTimeoutError:
         return ""
-    return "".join(f"; a line break is in between: /(?s){pattern}/ would match" for pattern in near[:1])
+    return "".join(f"; the text contains a line break: /(?s){pattern}/ would match" for pattern in near[:1])
 
 
 OUTPUT = (

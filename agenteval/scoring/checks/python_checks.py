@@ -17,7 +17,7 @@ from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckR
 from agenteval.scoring.checks.conversation import build_conversation
 
 _LONGEST = 4_000
-_RETURNS = "return True, False, a reason as text (it failed), or an agenteval.Check"
+_RETURNS = "return True, False, a failure reason as a string, or an agenteval.Check"
 
 
 async def run_python_checks(targets: Sequence[str], seen: CheckInput) -> Sequence[CheckOutcome]:
@@ -28,7 +28,7 @@ async def run_python_checks(targets: Sequence[str], seen: CheckInput) -> Sequenc
 
 async def _run_python_check(target: str, seen: CheckInput) -> CheckOutcome:
     if not seen.base:
-        detail = "not run, because a journal contains no code — name its scenarios with --scenarios"
+        detail = "not run, because a journal contains no code — specify its scenarios with `--scenarios`"
         return CheckOutcome(None, f"{target}: {detail}")
     try:
         function = _function(target, seen.base, None)
@@ -50,7 +50,7 @@ async def _run_python_check(target: str, seen: CheckInput) -> CheckOutcome:
 def _outcome(target: str, value: Any) -> CheckOutcome:
     match value:
         case bool():
-            return CheckOutcome(value, f"{target} {'holds' if value else 'does not hold'}", parts=(target,))
+            return CheckOutcome(value, f"{target} returned {value}", parts=(target,))
         case Check():
             detail = replace_surrogates(value.detail)[:_LONGEST] or f"{target} returned no detail"
             return CheckOutcome(
@@ -62,7 +62,7 @@ def _outcome(target: str, value: Any) -> CheckOutcome:
         case str() if value.strip():
             return CheckOutcome(False, f"{target}: {replace_surrogates(value)[:_LONGEST]}", parts=(target,))
         case str():
-            return CheckOutcome(None, f"{target} returned an empty text; {_RETURNS}")
+            return CheckOutcome(None, f"{target} returned an empty string; {_RETURNS}")
         case _:
             kind = "None" if value is None else type(value).__name__
             return CheckOutcome(None, f"{target} returned {kind}; {_RETURNS}")
@@ -81,10 +81,10 @@ def find_target_problems(scenario: Scenario) -> Iterator[Problem]:
 def _function(target: str, base: str, place: Place | None) -> Callable[..., Any]:
     function = import_target(target, base, what="the check", place=place)
     if not callable(function):
-        raise AuthorError(Problem(f"the check: {target} is not a function", "", place))
+        raise AuthorError(Problem(f"the check {target} is not a function", "", place))
     if shape := find_signature_mismatch(function, 1):
-        what = f"the check: {target} cannot be called with only the conversation: {shape}"
-        raise AuthorError(Problem(what, "write def NAME(conversation)", place))
+        what = f"the check {target} cannot be called with the conversation as its only argument: {shape}"
+        raise AuthorError(Problem(what, "define it as `def NAME(conversation)`", place))
     checked: Callable[..., Any] = function
     return checked
 
@@ -93,7 +93,7 @@ def find_target_mistakes(written: Any) -> Iterator[Mistake]:
     for index, target in enumerate(written if isinstance(written, list) else [written]):
         if isinstance(target, str) and not target.strip():
             where = (index,) if isinstance(written, list) else ()
-            yield Mistake("python: an empty text does not name a function", "write file.py:name", where)
+            yield Mistake("`python` must not be empty", "use `file.py:name`", where)
 
 
 PYTHON = (

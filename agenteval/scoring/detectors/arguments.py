@@ -46,7 +46,7 @@ def _find_wrong_argument(conversation: DetectorInput, placed: LocatedCall, sourc
         return ""
     facts = conversation.tools.get(call.name)
     if facts is not None and (broken := _find_schema_break(facts, placed)):
-        return f"the arguments break the schema of '{call.name}': {broken}"
+        return f"the arguments violate the schema of '{call.name}': {broken}"
     if nothing := _find_empty_arguments(facts, call.args):
         return f"the arguments of '{call.name}' contain no value: {nothing}"
     if not conversation.observed:
@@ -149,7 +149,7 @@ def _describe_malformed(raw: str, was_read: bool) -> tuple[str, bool]:
     if isinstance(inner, str) and (was_read or isinstance(parse_or(inner), dict)):
         return "a JSON object written as a JSON string", True
     if was_read:
-        return "Python's notation, not JSON", _is_repr(raw)
+        return "in Python notation, not JSON", _is_repr(raw)
     return "not a JSON object", False
 
 

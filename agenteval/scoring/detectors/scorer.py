@@ -180,8 +180,8 @@ def _report_open_claim(
         return
     for proof in detector.find(conversation):
         message = (
-            f"“{proof.evidence}” (turn {proof.turn + 1}): no call that did this was seen,"
-            " and not all calls are seen"
+            f"“{proof.evidence}” (turn {proof.turn + 1}): no recorded call did this,"
+            " but not all calls are recorded"
         )
         yield ScoreFailure(metric=detector.name, message=message, unclear=True)
         return

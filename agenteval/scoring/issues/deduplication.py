@@ -159,7 +159,7 @@ async def _ask(model: ChatModel, request: ModelRequest) -> ModelReply | _Unanswe
         return _Unanswered(failure, usage if isinstance(usage, Usage) else Usage())
     if isinstance(reply.value, DedupReply):
         return reply
-    message = f"the model answered with {type(reply.value).__name__}, not with issues"
+    message = f"the model returned {type(reply.value).__name__} instead of issues"
     return _Unanswered(ScoreFailure(metric=METRIC, message=message), reply.usage)
 
 

@@ -106,10 +106,10 @@ class Llm:
         none."""
         evaluation = CURRENT_EVALUATION.get(None)
         if evaluation is None:
-            raise RuntimeError("self.llm is available only while score or evaluate runs")
+            raise RuntimeError("`self.llm` is available only during `score` or `evaluate`")
         if self._model is None:
-            what = f"the custom metric '{evaluation.subject.metric}' asks a model, but none is set"
-            raise AuthorError(Problem(what, "set models.default or models.judge"))
+            what = f"the custom metric '{evaluation.subject.metric}' uses a model, but none is configured"
+            raise AuthorError(Problem(what, "set `models.default` or `models.judge`"))
         request = ModelRequest("judge", system, prompt, schema, evaluation.subject)
         answer = evaluation.complete_request(self._model, request)
         # The author's code runs on its own event loop; the model's connections belong to the main one.
@@ -196,7 +196,7 @@ def load_custom_metric(
             problem = _find_problem(metric)
     except Exception as error:
         what = f"custom metric '{entry}' cannot be created: {describe_error(error)}"
-        raise AuthorError(Problem(what, "its class must be callable without arguments", place)) from error
+        raise AuthorError(Problem(what, "make its class callable without arguments", place)) from error
     if problem:
         raise AuthorError(Problem(f"custom metric '{entry}' {problem[0]}", problem[1], place))
     assert isinstance(metric, CustomMetric)
@@ -229,18 +229,18 @@ def _find_problem(metric: Any) -> tuple[str, str] | None:
         kinds = "QuantitativeMetric, QualitativeMetric or ConversationMetric"
         return f"is not a metric: {type(metric).__name__}", f"derive it from {kinds}"
     if not isinstance(metric.name, str) or not METRIC_NAME.fullmatch(metric.name):
-        return f"has the name {metric.name!r}", 'set name = "…", letters first'
+        return f"has the name {metric.name!r}", 'set `name = "…"`, starting with a letter'
     written = _list_judging_methods(metric)
     if len(written) != 1:
-        return f"has {' and '.join(written) or 'no judging method'}", "write score or evaluate"
+        return f"has {' and '.join(written) or 'no judging method'}", "define either `score` or `evaluate`"
     if shape := find_signature_mismatch(getattr(metric, written[0]), 1):
-        return f"cannot be called: {shape}", f"write def {written[0]}(self, input)"
+        return f"cannot be called: {shape}", f"define `def {written[0]}(self, input)`"
     if written == ["score"] and parse_scale(metric.scale) is None:
-        return f"has the scale {metric.scale!r}", "write lowest and highest: scale = (1, 5)"
+        return f"has the scale {metric.scale!r}", "set the lowest and highest score: `scale = (1, 5)`"
     try:
         get_declared_labels(metric)
     except ValueError as error:
-        return f"has invalid labels: {error}", 'write labels = {"on brand": "ok", …}'
+        return f"has invalid labels: {error}", 'set `labels = {"on brand": "ok", …}`'
     return None
 
 

@@ -124,24 +124,24 @@ class CustomScorer:
 
     def _parse_value(self, result: Any) -> float:
         if not isinstance(result, QuantResult):
-            raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}, expected QuantResult")
+            raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}; expected QuantResult")
         value: Any = result.value
         if value is None:
             raise _NoScoreError(f"not enough to judge: {result.reason}")
         low, high = self._spec.scale
         if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
             raise _NoScoreError(
-                f"'{self.metric}' returned {value!r}, expected a number from {low:g} to {high:g}"
+                f"'{self.metric}' returned {value!r}; expected a number between {low:g} and {high:g}"
             )
         return float(value)
 
     def _parse_label(self, result: Any) -> str:
         if not isinstance(result, QualResult):
-            raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}, expected QualResult")
+            raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}; expected QualResult")
         known = self._spec.labels
         if not isinstance(result.label, str) or (known and result.label not in known):
-            listed = ", ".join(known) or "a text"
-            raise _NoScoreError(f"'{self.metric}' returned the label {result.label!r}, expected {listed}")
+            listed = ", ".join(known) or "a string"
+            raise _NoScoreError(f"'{self.metric}' returned the label {result.label!r}; expected {listed}")
         return result.label
 
 

@@ -237,7 +237,7 @@ class Judge:
             return (self._unclear(answer, message, self._worst(None, target)),)
         label = parsed.label if self._rubric.labels else None
         if _may_be_unseen_call(parsed, target):
-            message = f"“{parsed.evidence}”: no call that did this was seen, and not all calls are seen"
+            message = f"“{parsed.evidence}”: no recorded call did this, but not all calls are recorded"
             return (self._unclear(answer, message, self._worst(parsed, target)),)
         score = Score(
             metric=self.metric,

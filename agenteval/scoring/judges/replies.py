@@ -171,7 +171,7 @@ def _call_number(value: Any) -> Any:
     """Parse a call number. Some models return the number as a string, or return a string to state that there
     is no call."""
     if isinstance(value, bool):
-        raise ValueError("a call is named by its number")
+        raise ValueError("a call must be given as its number")
     if isinstance(value, str):
         text = value.strip().removeprefix("call").strip(" #")
         return int(text) if text.isdigit() else None if means_nothing(text) else value

@@ -66,7 +66,7 @@ def _with_excused_goals(row: GateRow, report: Report) -> GateRow:
     return row
 
 
-_ARE = ("is", "are")
+_ARE = ("counts as", "count as")
 
 
 def replaces_every_sample(gates: GatesConfig) -> bool:

@@ -29,7 +29,7 @@ VERDICT_OF = {
 
 BASELINE = "agenteval run --baseline RUN"
 
-ONE_EACH = "each conversation is a scenario of its own: --scenario-from PATH makes them epochs"
+ONE_EACH = "each conversation counts as its own scenario; use `--scenario-from PATH` to group them as epochs"
 """The reason why a gate that needs several epochs does not apply to recorded conversations."""
 
 

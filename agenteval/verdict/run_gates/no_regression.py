@@ -86,7 +86,7 @@ def _rows(gate: NoRegressionGate, evidence: Evidence) -> Iterable[GateRow]:
     basis = f"{plural(len(pairs), 'scenario')}, against {baseline.run_id}:"
     basis += f" {_describe_drop(result, [pair for _, pair in pairs.values()])}"
     basis += _format_names("not compared", [scenario.scenario.id for scenario in apart])
-    basis += _format_names("no longer there", baseline.gone)
+    basis += _format_names("removed", baseline.gone)
     verdict, ends = VERDICT_OF[result.outcome], _resolution(result)
     yield GateRow("no_regression", result.drop, bound, basis, where, verdict, resolution=ends)
     for name in result.dropped:
@@ -158,7 +158,7 @@ def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evid
 def _describe_drop(result: NonInferiority, pairs: Sequence[Pair]) -> str:
     """Describe the drop. A run that is no worse than a bad run may be equally bad, so scenarios that failed
     in every epoch are reported first."""
-    text = f"drop of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
+    text = f"drop in the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
     never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
     if never:
         before = ", as before" if not any(pair.before.successes for pair in never) else ""
@@ -170,7 +170,7 @@ def _describe_drop(result: NonInferiority, pairs: Sequence[Pair]) -> str:
     text += f", {len(result.perhaps)} possibly dropped" if result.perhaps else ""
     if result.epochs_to_decide is None:
         return f"{text}: no number of epochs would decide at these rates"
-    return f"{text}: about epochs: {result.epochs_to_decide} in each run would decide"
+    return f"{text}: about {result.epochs_to_decide} epochs in each run would decide"
 
 
 def _format_names(what: str, names: Sequence[str]) -> str:
@@ -195,13 +195,11 @@ def _estimate_error_rates(gate: NoRegressionGate, planned_run: PlannedRun) -> Ga
         planned_run.where,
         bad_where="everywhere",
     )
-    return (
-        row._replace(advice="more epochs, in both runs, decide more often") if row.is_uninformative else row
-    )
+    return row._replace(advice="use more epochs in both runs") if row.is_uninformative else row
 
 
 def _unapplied(_gate: NoRegressionGate, *, repeats: bool) -> str:
-    return "score compares with no baseline: agenteval diff A B does"
+    return "`agenteval score` has no baseline; use `agenteval diff A B`"
 
 
 NO_REGRESSION = RunGate(

@@ -62,7 +62,9 @@ class NumberGate(Value):
     @model_validator(mode="after")
     def _asks_something(self) -> NumberGate:
         if not self.bounds and self.no_worse_than is None:
-            raise ValueError("no bound is set; write mean, p50, p95, max or no_worse_than with a number")
+            raise ValueError(
+                "no bound is set; set `mean`, `p50`, `p95`, `max` or `no_worse_than` to a number"
+            )
         return self
 
     @property
@@ -145,7 +147,7 @@ def _row(
         value = low if verdict is not Verdict.INCONCLUSIVE else (of(known) if known else None)
         basis = _basis(name, played, verdict)
         basis += (
-            "; with so few, p95 is the highest" if statistic == "p95" and p95_is_highest(len(played)) else ""
+            "; with so few, p95 is the maximum" if statistic == "p95" and p95_is_highest(len(played)) else ""
         )
     return GateRow(
         name=f"{name}.{statistic}",
@@ -182,7 +184,7 @@ def _basis(name: str, played: Sequence[_MeasuredConversation], verdict: Verdict)
 def _notes(played: Sequence[_MeasuredConversation]) -> str:
     notes = ", tokens estimated" if any(one.measurement.is_estimated for one in played) else ""
     broke = sum(one.broke for one in played)
-    return notes + (f", {broke} broken off by the agent" if broke else "")
+    return notes + (f", {broke} ended by an agent error" if broke else "")
 
 
 def _highest(name: str, played: Sequence[_MeasuredConversation]) -> str:
@@ -278,7 +280,7 @@ def _describe_ratio(
     means = f"mean {format_measure(name, before)} before and {format_measure(name, after)} now"
     text = f"{plural(len(pairs), 'scenario')}, {means}"
     if isinf(found.high):
-        return f"{text}; one scenario does not show how much the ratios scatter: at least 2 are needed"
+        return f"{text}; at least 2 scenarios are needed to estimate the spread of the ratios"
     text += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
     if outcome is not StatisticalOutcome.UNDECIDED:
         return text
@@ -297,7 +299,7 @@ def _ratio_resolution(found: Ratio, bound: float) -> str:
 
 def _estimate_error_rates(name: str, gate: NumberGate, planned_run: PlannedRun) -> GateErrorRates:
     sentences = (
-        ["compares the values of this run with the bound, and has no error rate"] if gate.bounds else []
+        ["compares the values of this run with the bound, so it has no error rate"] if gate.bounds else []
     )
     if gate.no_worse_than is not None:
         sentences.append(_describe_paired_error_rates(gate.no_worse_than, len(planned_run.epochs)))
@@ -307,18 +309,18 @@ def _estimate_error_rates(name: str, gate: NumberGate, planned_run: PlannedRun) 
 def _describe_paired_error_rates(bound: float, scenarios: int) -> str:
     scatter = scatter_decided(scenarios, bound)
     if scatter is None:
-        return f"{_PAIRED} is never decided with one scenario: it needs at least 2"
+        return f"{_PAIRED} cannot be decided with one scenario; it needs at least 2"
     wrong = f"{_PAIRED}: a true ratio of {bound:g} is green in about 5 % of runs"
     if not scatter:
         return f"{wrong}; an unchanged agent is not"
     return (
-        f"{wrong}; an unchanged agent is green in half of them if the ratios of the scenarios"
-        f" scatter by {scatter:.0%}, and mostly not decided if they scatter more"
+        f"{wrong}; an unchanged agent is green in half of them if the scenario ratios vary by"
+        f" {scatter:.0%}, and mostly undecided if they vary more"
     )
 
 
 def _unapplied(gate: NumberGate, *, repeats: bool) -> str:
-    return "" if gate.bounds else "score compares with no baseline: agenteval diff A B does"
+    return "" if gate.bounds else "`agenteval score` has no baseline; use `agenteval diff A B`"
 
 
 def _gate(name: str) -> RunGate[NumberGate]:

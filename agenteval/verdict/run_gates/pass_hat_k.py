@@ -61,8 +61,8 @@ def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, basis: str
     if found is None:
         outcome = StatisticalOutcome.UNDECIDED
         resolution = f"epochs: {gate.k}"
-        basis = f"not estimable from {plural(epochs, 'epoch')}: k is {gate.k}"
-        basis += f", so set epochs: {gate.k} or more"
+        basis = f"cannot be estimated from {plural(epochs, 'epoch')} because k is {gate.k};"
+        basis += f" set `epochs` to at least {gate.k}"
     else:
         outcome = found.compare(gate.at_least)
         if outcome is StatisticalOutcome.UNDECIDED:
@@ -82,7 +82,7 @@ def _estimate_error_rates(gate: PassHatKGate, planned_run: PlannedRun) -> GateEr
     epochs, where = [planned.min for planned in planned_run.epochs], planned_run.where
     name = f"pass_hat_k (k {gate.k}, {gate.over})"
     if min(epochs) < gate.k:
-        advice = f"not estimable from {plural(min(epochs), 'epoch')}: set epochs: {gate.k} or more"
+        advice = f"cannot be estimated from {plural(min(epochs), 'epoch')}; set `epochs` to at least {gate.k}"
         return GateErrorRates(name, GOOD, BAD, None, None, None, where, advice)
     if gate.over == "suite":
         good = mean_pass_hat_k_chance(epochs, gate.k, gate.at_least, GOOD) or 0.0

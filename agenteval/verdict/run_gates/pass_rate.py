@@ -44,8 +44,8 @@ class PassRateGate(Value):
     def _in_order(self) -> PassRateGate:
         if self.reject_below >= self.at_least:
             raise ValueError(
-                f"reject_below ({self.reject_below:g}) must be less than at_least ({self.at_least:g});"
-                " for rates between the two, either verdict is right"
+                f"`reject_below` ({self.reject_below:g}) must be less than `at_least` ({self.at_least:g});"
+                " for rates between the two, either verdict is acceptable"
             )
         return self
 
@@ -113,7 +113,7 @@ def _what_would_decide(decision: SequentialDecision, outcomes: EpochOutcomes, ru
     decided = decision.epochs - decision.missing
     if outcomes.planned_max < least_epochs(rule):
         least = plural(least_epochs(rule), "epoch")
-        return f"even without a failure it takes {least}, and {outcomes.planned_max} were planned"
+        return f"needs at least {least} without a failure; planned: {outcomes.planned_max}"
     if decision.outcome is StatisticalOutcome.CONTINUE and decision.epochs < outcomes.planned_max:
         return "the run ended early"
     more = epochs_to_decide(decision.successes, decided, rule)
@@ -132,13 +132,15 @@ def _estimate_error_rates(gate: PassRateGate, planned_run: PlannedRun) -> GateEr
     designs = [rate_test(rule, planned.min, planned.max) for planned in planned_run.epochs]
     most = max(planned.max for planned in planned_run.epochs)
     if most < least_epochs(rule):
-        advice = f"no run can be green: it takes {plural(least_epochs(rule), 'epoch')} without a failure"
+        advice = f"no run can be green, which takes {plural(least_epochs(rule), 'epoch')} without a failure"
     else:
         ranged = any(planned.min < planned.max for planned in planned_run.epochs)
         least = min(planned.min for planned in planned_run.epochs) if ranged else None
         enough = epochs_for_green(rule, good, min_epochs=least)
         written = f"{{min: {least}, max: {enough}}}" if ranged else f"{enough}"
-        advice = f"epochs: {written} would let {good:.3g} be green in 8 of 10 runs" if enough else ""
+        advice = (
+            f"`epochs: {written}` would make a rate of {good:.3g} green in 8 of 10 runs" if enough else ""
+        )
     return count_error_rates(
         "pass_rate", designs, planned_run.where, advice, good=good, bad=gate.reject_below
     )

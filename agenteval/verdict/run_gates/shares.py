@@ -92,7 +92,7 @@ def _row(name: str, gate: ShareGate, shares: Sequence[_ShareValue], where: str, 
         verdict = Verdict.PASSED if low >= gate.at_least - _ROUNDING else Verdict.INCONCLUSIVE
         verdict = Verdict.FAILED if high < gate.at_least - _ROUNDING else verdict
         basis = f"{plural(len(shares), 'conversation')} of {_SHARES[name].scenarios_text}"
-        basis += f"; {unknown} not known: {low:.3g} to {high:.3g}" if unknown else ""
+        basis += f"; {unknown} unknown: {low:.3g} to {high:.3g}" if unknown else ""
         basis += _describe_lowest(shares)
     return GateRow(
         name=name,
@@ -119,7 +119,7 @@ def _describe_lowest(shares: Sequence[_ShareValue]) -> str:
 
 
 def _estimate_error_rates(name: str, planned_run: PlannedRun) -> GateErrorRates:
-    known = "compares the share of this run with the bound, and has no error rate"
+    known = "compares the share of this run with the bound, so it has no error rate"
     return unknown_error_rates(name, planned_run.where, known)
 
 

@@ -200,7 +200,7 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "nothing in it": ("say({'usage': {}})", "neither text nor calls nor messages"),
     "text that is none": ("say({'text': 3})", "text is int, expected a string"),
     "calls that are no list": ("say({'tool_calls': {}})", "tool_calls is dict, expected a list"),
-    "messages that are no list": ("say({'messages': 'x'})", "messages is str, expected a list"),
+    "messages that are no list": ("say({'messages': 'x'})", "messages` is str; expected a list"),
     "an error": ("say({'error': 'no luck'})", "no luck"),
     "an error with a kind": ("say({'error': {'message': 'no luck'}})", "no luck"),
     "a call and an answer": ("say({'tool_call': {'name': 'x'}, 'text': 'y'})", "wrote tool_call and text"),

@@ -72,7 +72,7 @@ TAKES = {
     "class B:\n    def other(self, q: str): ...\nf = B().other": "text",
 }
 FORMS = (
-    "write it as (messages), (messages, ctx), (message: str) or (message, history), with a default for any"
+    "define it with `(messages)`, `(messages, ctx)`, `(message: str)` or `(message, history)`, and give any"
 )
 REFUSED = {
     "f = 5": "the agent is a int; expected a function or a class",
@@ -80,34 +80,34 @@ REFUSED = {
     "def f(): return input()": f"cannot be called with messages and ctx: f() (<string>:12) — {FORMS}",
     "def f() -> str: return input()": "f() ->",
     "def get_answer() -> str: return input()\nf = get_answer": "get_answer() ->",
-    "def f(message, user): ...": f"(message, user) (<string>:12): there is nothing to pass as user — {FORMS}",
-    "f = functools.lru_cache(lambda message, user: '')": "(message, user) (<string>:12): there is",
-    "def f(user_id: str, message: str): ...": "nothing to pass as user_id",
-    "def f(messages, user: str): ...": "nothing to pass as user",
-    "def f(messages, *, user): ...": "nothing to pass as user",
-    "def f(inputs: dict): ...": f"dict is neither a text nor a list of messages, which are dicts — {FORMS}",
-    "def f(messages: dict): ...": "messages: dict is neither",
-    "def f(messages: list[str]): ...": "list[str] is neither",
-    "class Q: ...\ndef f(query: Q): ...": "query: Q is neither",
+    "def f(message, user): ...": f"(message, user) (<string>:12): no value is available for user — {FORMS}",
+    "f = functools.lru_cache(lambda message, user: '')": "(message, user) (<string>:12): no value is",
+    "def f(user_id: str, message: str): ...": "no value is available for user_id",
+    "def f(messages, user: str): ...": "no value is available for user",
+    "def f(messages, *, user): ...": "no value is available for user",
+    "def f(inputs: dict): ...": f"dict accepts neither a string nor a list of message dicts — {FORMS}",
+    "def f(messages: dict): ...": "messages: dict accepts neither",
+    "def f(messages: list[str]): ...": "list[str] accepts neither",
+    "class Q: ...\ndef f(query: Q): ...": "query: Q accepts neither",
     "def f(x: 'no.such | None'): ...": "cannot be evaluated by this Python",
-    "class Q: ...\ndef f(messages: list[Q]): ...": "is neither",
-    "def f(message, history: list[list]): ...": "history: list[list] is not a list of messages",
-    "def f(history: 'list[tuple[str, str]]'): ...": "is not a list of messages",
-    "def f(message: str, history: list[list[str]] = []): ...": "is not a list of messages",
-    "def f(message: str, history: 'list[tuple] | None' = None): ...": "is not a list of messages",
-    "def f(messages: list, history: list[tuple] = ()): ...": "is not a list of messages",
+    "class Q: ...\ndef f(messages: list[Q]): ...": "accepts neither",
+    "def f(message, history: list[list]): ...": "history: list[list] does not accept a list",
+    "def f(history: 'list[tuple[str, str]]'): ...": "does not accept a list of message dicts",
+    "def f(message: str, history: list[list[str]] = []): ...": "does not accept a list of message dicts",
+    "def f(message: str, history: 'list[tuple] | None' = None): ...": "does not accept a list of",
+    "def f(messages: list, history: list[tuple] = ()): ...": "does not accept a list of message dicts",
     "class B:\n    def chat(self, m: str, history: list[list] = []): ...\nf = Method(B, 'chat')": (
-        "is not a list of messages"
+        "does not accept a list of message dicts"
     ),
     "class f:\n    def chat(self, m): ...\n    def run(self, m): ...": (
-        "the agent is a f, which has no __call__, and has chat, run — name a method that takes a message,"
-        " such as target: ….chat"
+        "the agent is a f, which has no `__call__` method (it has chat, run) — use a method that takes a"
+        " message, such as `target: ….chat`"
     ),
     "class B:\n    @staticmethod\n    def ask(q: str): ...\nclass C(B): ...\nf = C()": "has ask",
-    "class f: ...": "the agent is a f, which has no __call__ — name a method that takes a message, such",
+    "class f: ...": "the agent is a f, which has no `__call__` method — use a method that takes a message",
     "class f(Protocol):\n    def __call__(self, q: str): ...": "the agent's class f is abstract",
     "class f:\n    def __init__(self, model): ...\n    def __call__(self, q): ...": (
-        "the agent's class cannot be called without arguments: f(model) — give each parameter"
+        "the agent's class cannot be called without arguments: f(model) — give each `__init__` parameter"
     ),
 }
 HEAD = """
@@ -190,7 +190,10 @@ def test_what_is_said_of_it() -> None:
     assert told(named, "bot.py:B.ask") == (
         "bot.py:B.ask, a new instance for each conversation, gets the latest user message and ctx (q: str)"
     )
-    assert told("def f(m): ...") == "bot.py:f, a function, gets the messages so far (nothing says what m is)"
+    assert (
+        told("def f(m): ...")
+        == "bot.py:f, a function, gets the messages so far (the default: m has no known name or type)"
+    )
 
 
 def test_wrapped_functions_tell_their_own_annotations() -> None:

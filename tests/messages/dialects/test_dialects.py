@@ -87,7 +87,7 @@ def test_a_retry_is_an_error_of_its_call() -> None:
     assert called.result is not None
     assert called.result.is_error
     assert found.parsed.policy == "Be brief."
-    assert found.notes == ("the framework's retry prompts were left out",)
+    assert found.notes == ("the framework's retry prompts were omitted",)
 
 
 def test_usual_messages_beside_events_stay_as_they_are() -> None:

@@ -29,7 +29,7 @@ def undecided() -> Told:
     """A gate over the run that more epochs would decide."""
     told, _ = passing(2)
     gate = GateRow(
-        "no_regression", -0.0125, "below 0.1", "2 scenarios: about epochs: 44 in each run would decide",
+        "no_regression", -0.0125, "below 0.1", "2 scenarios: about 44 epochs in each run would decide",
         "agenteval.yaml:5", Verdict.INCONCLUSIVE,
     )  # fmt: skip
     decision = decide(told, gate, exit_code=3)

@@ -107,7 +107,7 @@ def test_the_essentials_are_there_at_every_width(width: int) -> None:
         "Capability", "Robustness", "Summary", "tool_calls: missing: create_booking(time=09:00)",
         "scenarios/booking.yaml:12", "repeat: agenteval run scenarios/booking.yaml -s book-morning",
         "A cut on Tuesday morning?", 'get_weather(city="Paris")', "not the agent's fault",
-        "What gated this run", "helpfulness · book-morning", "agenteval.yaml:8", "gates nothing",
+        "What gated this run", "helpfulness · book-morning", "agenteval.yaml:8", "not gated",
         "agent_behavior_failure", "temperature is not supported", "≈840 tokens in",
     ):  # fmt: skip
         assert words in flat
@@ -343,7 +343,7 @@ def test_a_run_that_was_cut_off_at_once() -> None:
     told = build_report([started((scenario("C-1"),), (SampleKey(scenario="C-1", agent="wonderbot"),))])
     assert "1 sample never ran" in shown((told, decide(told))).splitlines()[-1]
     nothing = build_report([started((), ())])
-    assert "no scenario was run" in shown((nothing, decide(nothing)))
+    assert "no scenarios were run" in shown((nothing, decide(nothing)))
 
 
 def test_a_cut_off_sample() -> None:

@@ -47,8 +47,8 @@ def test_json_in_json_is_shown_once() -> None:
 def test_what_is_left_out_is_counted() -> None:
     lines = tree_lines([f"entry number {n}" for n in range(40)], 30)
     assert len(lines) == 12
-    assert lines[-1] == "… 31 more lines; --json has all"
-    assert tree_lines("x\n" * 50_000, 30)[-1] == "… 10,001+ more lines; --json has all"
+    assert lines[-1] == "… 31 more lines; --json shows all"
+    assert tree_lines("x\n" * 50_000, 30)[-1] == "… 10,001+ more lines; --json shows all"
 
 
 def test_nothing_in_it_breaks_out() -> None:

@@ -154,13 +154,13 @@ def test_approx(operand, actual, near):
         ({"$in": []}, "got an empty list"),
         ({"$in": [1], "b": 2}, "'$in' is not"),
         ({"$regex": "("}, "not a regular expression"),
-        ({"$regex": 1}, "expected a text"),
+        ({"$regex": 1}, "expected a string"),
         ({"$approx": "1"}, "expected a number or a mapping"),
         ({"$approx": True}, "expected a number or a mapping"),
         ({"$approx": {"abs": 1}}, "'value' is missing"),
         ({"$approx": {"value": 1, "tol": 1}}, "unknown key 'tol'"),
-        ({"$approx": {"value": 1, "abs": -1}}, "abs: must not be negative, got -1"),
-        ({"$approx": {"value": 1, "rel": math.nan}}, "rel: expected a number"),
+        ({"$approx": {"value": 1, "abs": -1}}, "`abs` must not be negative, got -1"),
+        ({"$approx": {"value": 1, "rel": math.nan}}, "`rel` must be a number"),
     ],
 )
 def test_a_misused_matcher_is_the_authors_mistake(operand, says):
@@ -203,7 +203,7 @@ def test_explain_names_each_path():
     assert explain_differences(expected, actual).split("; ") == [
         'args.time: expected one of ["09:00"], got "11:00"',
         'args.who[1].n: expected 2, got "2"',
-        "args.who[2]: not expected, got 3",
+        "args.who[2]: unexpected, got 3",
         "args.gone: missing, expected 1",
         'args["a key"]: expected true, got 1',
         "and 1 more",
@@ -232,4 +232,4 @@ def test_arguments_nested_deeper_than_the_stack_are_shown_in_some_way():
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
-    assert "cannot be shown" in explain_differences({"a": 1}, {"a": deep})
+    assert "cannot be displayed" in explain_differences({"a": 1}, {"a": deep})

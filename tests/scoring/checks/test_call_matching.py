@@ -74,7 +74,7 @@ def test_one_call_serves_one_expectation():
     result = check("contains", [WANT_A, WANT_A], [A])
     assert not result.passed
     assert result.missing == (WANT_A,)
-    assert "another expected call uses it" in describe_tool_calls_result(result)
+    assert "already used by another expected call" in describe_tool_calls_result(result)
 
 
 def test_within_accepts_each_of_a_names_entries():
@@ -114,7 +114,7 @@ def test_unreadable_arguments_match_where_they_are_ignored():
     result = check("contains", [want("a", x=1)], [broken])
     assert result.passed is None
     assert (
-        'not decided, because these arguments are not known: a(unreadable: {"x":'
+        'not decided, because the arguments of these calls are unknown: a(unreadable: {"x":'
         in describe_tool_calls_result(result)
     )
 

@@ -448,7 +448,7 @@ def test_an_answer_of_another_shape_is_a_failure() -> None:
             return ModelReply(Usage(), USAGE, "wrong")
 
     result = run(three(), Wrong(None))
-    assert result.failures[0].message == "the model answered with Usage, not with issues"
+    assert result.failures[0].message == "the model returned Usage instead of issues"
     assert (len(result.issues), result.usage) == (3, USAGE)
 
 

@@ -240,7 +240,7 @@ def test_one_judges_word_does_not_end_a_run_and_two_do(project: Project) -> None
         assert (told["doubted"], told["upheld"], told["corroborate"]) == (1, int(upheld), True)
         assert told["usage"]["calls"] == len(score["votes"]) - 1
         shown = project.call("report", "latest", "-v").out
-        assert "asked again about 1 verdict that would fail or excuse something" in shown
+        assert "rechecked 1 verdict that would fail or excuse the agent" in shown
         assert len(project.sample()["findings"]) == int(upheld)
 
 

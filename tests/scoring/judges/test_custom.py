@@ -151,13 +151,13 @@ def test_conversations_judged_at_the_same_time_do_not_mix_their_costs() -> None:
 @pytest.mark.parametrize(
     ("result", "told"),
     [
-        (QuantResult(7), "returned 7, expected a number from 1 to 5"),
-        (QuantResult(True), "returned True, expected a number"),
-        (QuantResult(float("nan")), "returned nan, expected a number"),
-        (QuantResult("4"), "returned '4', expected a number"),  # type: ignore[arg-type]
+        (QuantResult(7), "returned 7; expected a number between 1 and 5"),
+        (QuantResult(True), "returned True; expected a number"),
+        (QuantResult(float("nan")), "returned nan; expected a number"),
+        (QuantResult("4"), "returned '4'; expected a number"),  # type: ignore[arg-type]
         (QuantResult(None, "too short"), "not enough to judge: too short"),
-        (4, "returned int, expected QuantResult"),
-        (None, "returned NoneType, expected QuantResult"),
+        (4, "returned int; expected QuantResult"),
+        (None, "returned NoneType; expected QuantResult"),
         (InfrastructureError("no quota"), "no quota"),
     ],
 )
@@ -210,7 +210,7 @@ def test_a_metric_that_hangs_is_ended_but_not_while_it_waits_for_its_model() -> 
 
 
 def test_a_mistake_of_the_author_is_not_caught() -> None:
-    with pytest.raises(AuthorError, match="asks a model, but none is set"):
+    with pytest.raises(AuthorError, match="uses a model, but none is configured"):
         judged(Tone())
     assert judged(Fixed(QuantResult(3)))[0].value == 3  # one that asks nothing needs none
 
@@ -227,7 +227,7 @@ def test_labels_bring_their_severities() -> None:
     _, finding = judged(Brand("off brand"), severities={"off brand": Severity.CRITICAL})
     assert finding.severity is Severity.CRITICAL
     (failure,) = judged(Brand("odd"))
-    assert "returned the label 'odd', expected on brand, off brand" in failure.message
+    assert "returned the label 'odd'; expected on brand, off brand" in failure.message
 
 
 def test_without_labels_only_no_failure_is_ok() -> None:
@@ -358,11 +358,11 @@ def test_what_custom_metrics_may_name(folder: Path) -> None:
     ("name", "told"),
     [
         ("NoName", "has the name ''"),
-        ("NoMethod", "write score or evaluate"),
-        ("Inherited", "write score or evaluate"),
+        ("NoMethod", "define either `score` or `evaluate`"),
+        ("Inherited", "define either `score` or `evaluate`"),
         ("BadScale", "scale = (1, 5)"),
         ("BadLabels", "'severe' is neither ok nor"),
-        ("NeedsArgument", "its class must be callable without arguments"),
+        ("NeedsArgument", "make its class callable without arguments"),
         ("other", "is not a metric: object"),
         ("Tome", "did you mean 'Tone'?"),
     ],

@@ -391,7 +391,7 @@ def test_metrics_are_chosen_by_name_or_all() -> None:
     assert metrics.select_metrics((), known) == ()
     with pytest.raises(AuthorError) as caught:
         metrics.select_metrics(("tonne", "tone"), known, place_of=lambda at: Place("agenteval.yaml", 3 + at))
-    assert str(caught.value) == "agenteval.yaml:3: no metric is named 'tonne' — did you mean 'tone'?"
+    assert str(caught.value) == "agenteval.yaml:3: unknown metric 'tonne' — did you mean 'tone'?"
 
 
 @pytest.mark.parametrize("name", [*BUILT_IN_METRICS, "criteria", "tool_accuracy"])
@@ -410,12 +410,12 @@ def test_two_custom_metrics_cannot_share_a_name() -> None:
     ("name", "bound", "told"),
     [
         ("helpfulness", 3.5, ""),
-        ("helpfulness", 0.8, "its scores are from 1 to 5"),
-        ("helpfulness", 5.1, "its scores are from 1 to 5"),
+        ("helpfulness", 0.8, "its scores are between 1 and 5"),
+        ("helpfulness", 5.1, "its scores are between 1 and 5"),
         ("goal_completion", 0.8, ""),
-        ("goal_completion", 80, "it is a share, from 0 to 1"),
+        ("goal_completion", 80, "it must be a share between 0 and 1"),
         ("agent_behavior_failure", 1, ""),
-        ("agent_behavior_failure", 3, "it is a share, from 0 to 1"),
+        ("agent_behavior_failure", 3, "it must be a share between 0 and 1"),
         ("helpfullness", 3, "did you mean 'helpfulness'?"),
         ("helpfulness", None, ""),
     ],

@@ -77,10 +77,10 @@ def _compiled(obj: Any) -> Any:
         except Exception as error:
             raise Refused(f"the {name} cannot be compiled: {error}") from error
     if name == "RemoteGraph":
-        what = "the agent is a RemoteGraph, whose tools run at its server"
-        raise Refused(what, "name the graph itself, or its server as an agent of type http")
-    what = f"the agent is a {name} of LangChain; agenteval plays graphs, such as those of create_agent"
-    raise Refused(what, "for others " + _FUNCTION)
+        what = "the agent is a RemoteGraph, whose tools run on its server"
+        raise Refused(what, "use the graph itself, or its server as an agent of type `http`")
+    what = f"unsupported LangChain target: {name}"
+    raise Refused(what, "use a graph, such as from `create_agent`, or " + _FUNCTION)
 
 
 def _require_messages(graph: Any) -> None:
@@ -93,8 +93,8 @@ def _require_messages(graph: Any) -> None:
         return
     if not keys:
         raise Refused(
-            "the agent is a workflow of @entrypoint, whose input is that of its function", _FUNCTION
+            "the agent is an @entrypoint workflow, which takes the input of its function", _FUNCTION
         )
-    what = f"the graph takes {', '.join(sorted(keys))} but no messages"
-    remedy = "write a function that accepts the user's message and calls the graph: the tools are intercepted"
+    what = f"the graph input has no `messages` (it has {', '.join(sorted(keys))})"
+    remedy = "write a function that calls the graph with the user's message; tools are still intercepted"
     raise Refused(what, f"{remedy} (docs/frameworks.md)")

@@ -42,7 +42,7 @@ def run_options(graph: Any, deps: Any) -> GraphRunOptions:
     if schema is not None:
         return GraphRunOptions(None if "configurable" in config and config is deps else deps, config)
     if not config:
-        what = f"the graph has no context_schema for its deps, a {type(deps).__name__}"
+        what = f"`deps` returned {type(deps).__name__}, but the graph has no `context_schema`"
         raise Refused(what, "return a dict, which is passed as `configurable`")
     return GraphRunOptions(None, config)
 
@@ -60,7 +60,7 @@ def _context_of_defaults(schema: Any) -> Any:
         return None
     if needed:
         what = f"the graph needs a context of type {schema.__name__} ({', '.join(needed)})"
-        raise Refused(what, "write target: {object: …, deps: FILE.py:FUNCTION}, a function that makes one")
+        raise Refused(what, "set `target: {object: …, deps: FILE.py:FUNCTION}` to a function that creates it")
     return schema()
 
 

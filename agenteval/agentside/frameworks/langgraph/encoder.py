@@ -177,9 +177,9 @@ def describe_unread(message: Any) -> Iterator[str]:
     for block in _blocks(message):
         kind = str(block.get("type"))
         if kind not in _READ and not kind.endswith("_result"):
-            yield f"a block '{kind}' of a message is not read"
+            yield f"unsupported block '{kind}' in a message"
     if (get_field(message, "additional_kwargs") or {}).get("tool_outputs"):
-        yield "the model used its provider's tools, whose calls are not read"
+        yield "the model used provider tools, whose calls are not recorded"
 
 
 def _blocks(message: Any) -> list[dict[str, Any]]:

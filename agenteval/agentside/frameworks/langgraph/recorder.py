@@ -143,7 +143,7 @@ class StreamRecorder:
             transcript.answer(text_of(get_field(last.message, "content")))
         elif all(each["role"] != "assistant" for each in listed):
             wrote = ", ".join(sorted(self._wrote - {"messages"}))
-            others = f"; it wrote {wrote}" if wrote else ""
+            others = f" (only to {wrote})" if wrote else ""
             raise RuntimeError("the graph added nothing to `messages`" + others)
         return transcript.to_openai()
 
@@ -177,7 +177,7 @@ def _waits_for(interrupts: Iterable[Any] | None) -> str:
         shown = f"approval of {', '.join(str(each.get('name')) for each in wanted)}"
     else:
         shown = "a breakpoint" if value is None else f"interrupt: {_short(value)}"
-    return f"the agent waits for a person ({shown}); agenteval cannot answer that yet"
+    return f"the agent is waiting for human input ({shown}), which agenteval does not support yet"
 
 
 def _short(value: Any) -> str:

@@ -57,12 +57,15 @@ class _Strands:
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> StrandsConversation:
         if AGENT not in kinds(obj):
-            what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not supported"
-            raise Refused(what, "name one of its agents, or a function, as the target (docs/agents.md)")
+            what = f"unsupported {self.name} target: an object of type {type(obj).__name__}"
+            raise Refused(what, "use one of its agents or a function as the target (docs/agents.md)")
         for agent in all_agents(obj):
             _require(agent)
         if deps is not None and deps is not LATER and not isinstance(deps, dict):
-            what = f"the deps of a Strands agent are its invocation state, a dict, not {type(deps).__name__}"
+            what = (
+                f"`deps` must return a dict (the invocation state) for a Strands agent, not"
+                f" {type(deps).__name__}"
+            )
             raise Refused(what, 'return {"name": value}')
         return StrandsConversation(obj, world, deps)
 
@@ -94,8 +97,8 @@ def _require(agent: Any) -> None:
             raise unsupported_version_error(FRAMEWORK, f"Agent.{name}")
     for name, what in _NOT_CARRIED.items():
         if getattr(agent, name, None):
-            remedy = "omit it in tests, or name a function as the target (docs/agents.md)"
+            remedy = "omit it in tests, or use a function as the target (docs/agents.md)"
             raise Refused(f"the agent '{agent.name}' has {what}", remedy)
     if has_middleware(agent):
-        what = f"the agent '{agent.name}' has middleware of its own, which is not carried over"
-        raise Refused(what, "name a function as the target (docs/agents.md)")
+        what = f"the agent '{agent.name}' has its own middleware, which is not copied"
+        raise Refused(what, "use a function as the target (docs/agents.md)")

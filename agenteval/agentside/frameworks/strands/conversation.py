@@ -57,9 +57,9 @@ class StrandsConversation:
 
     def _transcript(self, without: str = "") -> Transcript:
         for name in self._at_provider:
-            self._world.note_unseen_calls(f"'{name}' runs at the provider, which does not say whether it did")
+            self._world.note_unseen_calls(f"'{name}' runs at the provider, which does not report its calls")
         for kind in sorted({key for message in self._added for key in _unread(message)}):
-            self._world.note_unseen_calls(f"a block '{kind}' of a message is not read")
+            self._world.note_unseen_calls(f"unsupported block '{kind}' in a message")
         return _encode(self._added, set(self._agent.tool_registry.registry), without)
 
     def _speaker(self) -> str | None:
@@ -91,7 +91,7 @@ class StrandsConversation:
 
 def _waits_for(interrupts: Any) -> Waits:
     reasons = ", ".join(f"{each.name}: {each.reason}" if each.reason else each.name for each in interrupts)
-    return Waits(f"the agent waits for a person: {reasons}")
+    return Waits(f"the agent is waiting for human input: {reasons}")
 
 
 # ── messages in the format of Bedrock's Converse ─────────────────────────────────────────────────

@@ -38,7 +38,7 @@ def hosted_tools(agent: Any) -> list[str]:
     settings = [each for each in (config, (config or {}).get("params")) if isinstance(each, dict)]
     listed = [tool for each in settings for key in each if key.endswith("tools") for tool in each[key] or ()]
     fields = [tool if isinstance(tool, dict) else getattr(tool, "__dict__", {}) for tool in listed]
-    return [str(each.get("name") or each.get("type") or "a tool of the model") for each in fields]
+    return [str(each.get("name") or each.get("type") or "a provider tool") for each in fields]
 
 
 def _is_among(part: Any, parts: list[Any]) -> bool:
