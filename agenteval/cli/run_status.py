@@ -202,7 +202,7 @@ class RunStatus:
         for the judge of coherence, 2 s``."""
         activity = "judging" if sample.is_over else f"turn {sample.turns + 1}"
         pending = one_line(self._pending(key), _PENDING_WIDTH)
-        waits = f", waits for {pending}" if pending else ""
+        waits = f", waiting for {pending}" if pending else ""
         return f"{activity}{waits}, {duration(self._clock() - sample.since)}"
 
     def more_running(self, most: int) -> list[str]:

@@ -84,7 +84,7 @@ QUIRKS = {
     "2 temperature, named by the parameter": Quirk(
         (refuses("temperature", "This value is not for this model.", param="temperature"),),
         2,
-        ("`temperature` is refused and no longer sent; answers may vary more",),
+        ("`temperature` was rejected and is no longer sent; answers may vary more",),
         lambda asked: "temperature" not in asked,
         {"temperature": 0},
     ),

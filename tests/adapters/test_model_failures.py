@@ -66,7 +66,12 @@ BAD = {
         "finish_reason length",
         2,
     ),
-    "thinks for ever": ((thinks_too_long(10**9),), UnreadableReplyError, "it reasoned, and said nothing", 2),
+    "thinks for ever": (
+        (thinks_too_long(10**9),),
+        UnreadableReplyError,
+        "it reasoned, but gave no answer",
+        2,
+    ),
     "thinks, and a larger budget is refused": (
         (refuses("max_tokens", "max_tokens is too large: 4000. At most 2048."), thinks_too_long(4000)),
         UnreadableReplyError,
@@ -78,7 +83,7 @@ BAD = {
     "over the context length": (
         (lambda _asked: error(OVERFLOW, code="context_length_exceeded"),),
         UnreadableReplyError,
-        "over the context length",
+        "exceeds the context length",
         1,
     ),
     "llama.cpp's context": (
@@ -88,7 +93,7 @@ BAD = {
             ),
         ),
         UnreadableReplyError,
-        "over the context length",
+        "exceeds the context length",
         1,
     ),
     "a web page": ((says(HTML, content_type="text/html"),), InfrastructureError, "a web page", 1),

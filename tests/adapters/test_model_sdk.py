@@ -119,7 +119,7 @@ def test_a_wrong_key_and_a_wrong_name_end_in_the_words_of_the_provider() -> None
         with pytest.raises(InfrastructureError) as caught:
             asked(AZURE, azure(server, AZURE_OPENAI_API_KEY=wrong))
         assert WRONG_KEY in str(caught.value)
-        assert "is the key in AZURE_OPENAI_API_KEY right?" in str(caught.value)
+        assert "check the key in AZURE_OPENAI_API_KEY" in str(caught.value)
         with pytest.raises(InfrastructureError, match="deployment for this resource does not exist"):
             asked("azure/another", azure(server))
         assert len(server.requests) == 2

@@ -204,7 +204,7 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "an error": ("say({'error': 'no luck'})", "no luck"),
     "an error with a kind": ("say({'error': {'message': 'no luck'}})", "no luck"),
     "a call and an answer": ("say({'tool_call': {'name': 'x'}, 'text': 'y'})", "wrote tool_call and text"),
-    "an end": ("sys.exit('no more')", "ended with exit code 1; its log: no more"),
+    "an end": ("sys.exit('no more')", "exited with code 1; its log: no more"),
     "an end with 0": ("sys.exit()", "ended with exit code 0"),
     "a signal": ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
     "a traceback": ("raise ValueError('oops')", "its log: ValueError: oops"),
@@ -306,13 +306,17 @@ while piece := os.read(0, 65536).decode():
 
 ENDINGS = {
     "a signal": ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV", ""),
-    "a code": ("sys.exit('no more')", "", "ended with exit code 1 after its last answer; its log: no more"),
+    "a code": ("sys.exit('no more')", "", "exited with code 1 after its last answer; its log: no more"),
     "zero": ("sys.exit()", "", ""),
-    "none": ("time.sleep(600)", "", "did not end within 0.5 s of the end of its input, and was terminated"),
+    "none": (
+        "time.sleep(600)",
+        "",
+        "did not exit within 0.5 s after the end of its input, and was terminated",
+    ),
     "none of a child's": (
         "__import__('subprocess').Popen(['sleep', '600'])",
         "",
-        "ended, but a process that it started kept its output open for 0.5 s more, and was terminated",
+        "exited, but a process that it started kept its output open for 0.5 s more, and was terminated",
     ),
 }
 
@@ -364,10 +368,10 @@ def test_a_kept_program_that_breaks_while_idle_has_failed_the_conversation_befor
 AFTERMATHS = {
     "a signal": ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV", ""),
     "a line": ("say('INFO done')", "a line that no request asked for, after its answer: INFO done", ""),
-    "a code": ("sys.exit('no more')", "", "ended with exit code 1 after its last answer; its log: no more"),
+    "a code": ("sys.exit('no more')", "", "exited with code 1 after its last answer; its log: no more"),
     "zero": ("sys.exit()", "", ""),
     "nothing": ("pass", "", ""),
-    "silence": ("time.sleep(600)", "", "did not read another request within 0.5 s of it, and was terminated"),
+    "silence": ("time.sleep(600)", "", "did not read the next request within 0.5 s, and was terminated"),
 }
 
 
@@ -380,7 +384,8 @@ def test_what_a_kept_program_does_after_a_conversation(
     body, fails, warns = AFTERMATHS[how]
     if how == "silence":
         monkeypatch.setattr(dialogue, "GRACE_S", 0.5)
-        warns = warns if follows else "did not end within 0.5 s of the end of its input, and was terminated"
+        ended = "did not exit within 0.5 s after the end of its input, and was terminated"
+        warns = warns if follows else ended
     warnings: list[str] = []
 
     async def whole() -> tuple[Played, Played | None]:

@@ -404,7 +404,7 @@ def test_a_run_that_takes_too_long_is_not_decided(project: Project) -> None:
     assert scenarios["first"]["verdict"] == "passed"
     (second,) = scenarios["second"]["samples"]
     assert second["stop"] == "interrupted"
-    assert second["turns"][-1]["error"] == "the run took longer than deadlines.run_s: 2 s"
+    assert second["turns"][-1]["error"] == "the run took longer than 2 s (`deadlines.run_s`)"
     assert scenarios["third"]["samples"] == [] or scenarios["third"]["verdict"] == "inconclusive"
     results = project.results()
     assert results["run"]["outcome"] == "deadline"
