@@ -66,7 +66,7 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
         return base
     if _git(folder, "rev-parse", "--is-shallow-repository") == "true":
         raise NoCommitError(
-            f"the clone is shallow and lacks the merge base of HEAD and {candidates[0]}: use fetch-depth: 0"
+            f"the clone is shallow without the merge base of HEAD and {candidates[0]}: use fetch-depth: 0"
             " in"
             " actions/checkout, GIT_DEPTH: 0 in GitLab, or `git fetch --unshallow`"
         )

@@ -145,7 +145,7 @@ SampleOption = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=SELECTION_PANEL,
-        help="Only N of the selected scenarios, chosen at random.",
+        help="Only N of the selected scenarios, chosen by the seed.",
     ),
 ]
 LastFailedOption = Annotated[

@@ -156,7 +156,7 @@ def _check_version(file: Path) -> None:
     if first.endswith(b"\n") and not (isinstance(header, dict) and "type" in header):
         raise AuthorError(
             Problem(
-                "this is not the journal of a run",
+                "this is not a run journal",
                 f"specify a folder with {JOURNAL_FILE}",
                 Place(str(file), 1),
             )

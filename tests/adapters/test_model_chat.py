@@ -78,7 +78,7 @@ QUIRKS = {
     "1 a budget is required": Quirk(
         (lambda asked: None if "max_tokens" in asked else error("max_tokens: Field required"),),
         2,
-        ("limit on output tokens",),
+        ("output token limit",),
         lambda asked: asked["max_tokens"] == 4000,
     ),
     "2 temperature, named by the parameter": Quirk(
@@ -124,7 +124,7 @@ QUIRKS = {
     "4 no response_format at all": Quirk(
         (refuses("response_format", "Unrecognized request argument supplied: response_format"),),
         4,
-        ("without bounds", "json_object", "the prompt alone"),
+        ("without bounds", "json_object", "only the prompt asks for JSON"),
         lambda asked: form(asked) is None,
     ),
     "4 a broken grammar is told as a server error": Quirk(

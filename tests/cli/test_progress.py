@@ -513,7 +513,7 @@ def test_it_is_shown_that_nothing_moves(screen: ScreenMaker) -> None:
         assert eventually(lambda: "running 1" in out.getvalue() or "turn 1" in out.getvalue())
         clock.now += 30
         assert eventually(lambda: "nothing has happened for 30 s" in out.getvalue())
-        assert f"waits for {judge}" in out.getvalue()
+        assert f"waiting for {judge}" in out.getvalue()
 
 
 def test_a_run_that_goes_on_counts_what_was_done() -> None:

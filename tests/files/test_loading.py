@@ -570,7 +570,7 @@ def test_nor_beside_the_entries(suite: Suite) -> None:
 # ── templates, schemas, matchers ─────────────────────────────────────────────────────────────────
 
 CITY = "parameters: {type: object, properties: {city: {type: string}, items: {}}}"
-OWN = "or $${ for a literal ${"
+FOR_CALL = "for an argument of the call, or $${ for a literal ${"
 
 
 @pytest.mark.parametrize(
@@ -598,26 +598,28 @@ def test_templates_that_are_right(suite: Suite, tool: str) -> None:
         ('returns: "${arg.city}"', "4:7: '${arg.city}' is not a valid reference — did you mean"
                                    " '${args.city}'?"),
         ('returns: {a: [1, "${state.x}"]}',
-         f"4:24: '${{state.x}}' is not a valid reference — use ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:24: '${{state.x}}' is not a valid reference — use ${{args.NAME}} {FOR_CALL}"),
         ('returns: "${}"',
-         f"4:7: '${{}}' is not a valid reference — use ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:7: '${{}}' is not a valid reference — use ${{args.NAME}} {FOR_CALL}"),
         ('returns: "${args.}"',
-         f"4:7: '${{args.}}' is not a valid reference — use ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:7: '${{args.}}' is not a valid reference — use ${{args.NAME}} {FOR_CALL}"),
         ('returns: "x ${args.city"',
          "4:7: '${args.city' is not closed — close it with '}', or use $${ for a literal ${"),
         ('sequence: [{returns: 1}, {returns: {a: "${x}"}}]',
-         f"4:43: '${{x}}' is not a valid reference — use ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:43: '${{x}}' is not a valid reference — use ${{args.NAME}} {FOR_CALL}"),
         ('error: "${arsg.x}"', "4:7: '${arsg.x}' is not a valid reference — did you mean '${args.x}'?"),
         (f'{CITY}, returns: "${{args.cty}}"',
-         "4:7: an unquoted string cannot start with '`' — put it in quotes"),
+         "4:82: '${args.cty}' refers to the unknown parameter 'cty' — did you mean 'city'?"),
         ("parameters: {type: array}",
          "4:20: `parameters.type` must be object, but is 'array' — use a JSON Schema of type object"),
         ("parameters: {properties: {}}",
-         "4:7: an unquoted string cannot start with '`' — put it in quotes"),
+         "4:7: `parameters.type` must be object, but is missing — use a JSON Schema of type object"),
         ("parameters: {type: object, properties: {a: {type: strin}}}",
-         "4:7: an unquoted string cannot start with '`' — put it in quotes"),
+         "4:51: `parameters`: not a valid JSON Schema: 'strin' is not valid under any of the given schemas"
+         " — use a JSON Schema of type object"),
         ("parameters: {type: object, required: city}",
-         "4:7: an unquoted string cannot start with '`' — put it in quotes"),
+         "4:34: `parameters`: not a valid JSON Schema: 'city' is not of type 'array'"
+         " — use a JSON Schema of type object"),
         ("parameters: [a]", "4:7: `tools.t.parameters`: expected a mapping, got a list"),
     ],
 )  # fmt: skip

@@ -406,8 +406,8 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
          "s.yaml:1:29: '${row.id}' refers to a row, but there is no `rows` or `matrix` — add `rows`, or"
          " use $${ for a literal ${"),
         *((ENTRY.replace("turns: [hi]", f"turns: ['{text}']") % "[{id: 1}]", {},
-           f"s.yaml:4:11: '{text}' is not a valid reference here — use ${{row.NAME}}, or $${{ for the literal"
-           " characters") for text in ("${rows.id}", "${Row.id}", "${id}", "${args.id}")),
+           f"s.yaml:4:11: '{text}' is not a valid reference here — use ${{row.NAME}}, or $${{ for a literal"
+           " ${") for text in ("${rows.id}", "${Row.id}", "${id}", "${args.id}")),
         (ENTRY.replace("hi", '"${row.o.c}"') % "[{id: 1, o: {a: 1, b: 2}}]", {},
          "s.yaml:4:11: '${row.o.c}' refers to a value that no row has — 'o' contains a, b"),
         (ENTRY.replace("checks: none", 'expect: {output: {contains: "${row.d} days"}}') % "o.csv",

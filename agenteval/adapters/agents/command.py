@@ -208,7 +208,8 @@ def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
         return parse_reply(answer)
     unknown = sorted(answer.keys() - set(_PARTS))
     if unknown or answer.keys().isdisjoint(_ANSWER):
-        has = f"unknown keys: {', '.join(unknown)}" if unknown else "no text, calls or messages"
+        keys = "an unknown key" if len(unknown) == 1 else "unknown keys"
+        has = f"{keys}: {', '.join(unknown)}" if unknown else "no text, calls or messages"
         what = f"the answer has {has}"
         remedy = did_you_mean(unknown[0], _PARTS) if unknown else 'use {"text": …}'
         raise AgentError(f"{what} — {remedy}", kind="protocol")

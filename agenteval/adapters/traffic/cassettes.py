@@ -381,7 +381,7 @@ def read_cassette(path: Path) -> Cassette:
             if header and number == len(lines):
                 break
             remedy = "create one with `agenteval run --record FILE`"
-            what = "this is not a recording of a run"
+            what = "this is not a run recording"
             raise AuthorError(Problem(what, remedy, Place(str(path), number))) from None
     assert header is not None
     return Cassette(path, header, entries)

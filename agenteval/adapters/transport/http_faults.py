@@ -68,7 +68,10 @@ _SENTENCES = {
     FaultKind.REFUSED: ("connection refused", "check that the server is running, and check host and port"),
     FaultKind.UNREACHABLE: ("cannot be reached", "check host, port and network"),
     FaultKind.DNS: ("the host name is unknown", "check the spelling and the network"),
-    FaultKind.TLS: ("the TLS connection failed", "check https or http; for a private CA, set SSL_CERT_FILE"),
+    FaultKind.TLS: (
+        "the TLS connection failed",
+        "check whether the URL needs https or http; for a private CA, set SSL_CERT_FILE",
+    ),
     FaultKind.CONNECT_TIMEOUT: ("the connection timed out", "check host, port and firewall"),
     FaultKind.PROXY: ("the proxy failed", "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
     FaultKind.DROPPED: ("the connection was dropped before the reply was complete", ""),
