@@ -361,7 +361,7 @@ def test_what_custom_metrics_may_name(folder: Path) -> None:
         ("NoMethod", "write score or evaluate"),
         ("Inherited", "write score or evaluate"),
         ("BadScale", "scale = (1, 5)"),
-        ("BadLabels", "'severe' is neither ok nor"),
+        ("BadLabels", "'severe' (label 'off') is not one of ok"),
         ("NeedsArgument", "its class must be callable without arguments"),
         ("other", "is not a metric: object"),
         ("Tome", "did you mean 'Tone'?"),
