@@ -65,7 +65,7 @@ class HttpFault(NamedTuple):
 Classify: TypeAlias = Callable[[HttpFault], AgentevalError]
 
 _SENTENCES = {
-    FaultKind.REFUSED: ("connection refused", "check that the server is running, and check host and port"),
+    FaultKind.REFUSED: ("connection refused", "check that the server is running at this host and port"),
     FaultKind.UNREACHABLE: ("cannot be reached", "check host, port and network"),
     FaultKind.DNS: ("the host name is unknown", "check the spelling and the network"),
     FaultKind.TLS: (
