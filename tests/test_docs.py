@@ -550,7 +550,7 @@ def test_what_is_told_without_a_model_is_what_the_page_shows(project: Project) -
     assert [line for line in shown if line.startswith("agenteval: ")] == [f"agenteval: {p}" for p in told]
     left = preflight.model_problems(scenarios[:1], config, chosen, no_judge=True)
     assert [problem.what for problem in left] == [
-        "scenario 'book-morning' needs a model for its simulated user, and none is set"
+        "scenario 'book-morning' needs a model for its simulated user, but none is set"
     ]
 
 

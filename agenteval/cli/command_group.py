@@ -11,7 +11,7 @@ from agenteval.core.errors import AuthorError, Problem, did_you_mean
 
 _COMPLETION = {
     "--install-completion": "Install completion for this shell, or for the named one: bash, zsh or fish.",
-    "--show-completion": "Print the script instead.",
+    "--show-completion": "Print the completion script instead.",
 }
 """The help texts of the completion options. They replace Typer's own options, which work only for the shell
 that started the program and do not accept a shell name."""
@@ -49,5 +49,5 @@ class CommandGroup(GroupedCommands):
 
         what = f"'{one_line(word, 80)}' is not a command"
         if "run" in known and Path(word.partition(ID_SEPARATOR)[0]).exists():
-            return Problem(what, f"{command_of(['agenteval', 'run', word])} runs the scenarios there")
+            return Problem(what, f"to run the scenarios there, use {command_of(['agenteval', 'run', word])}")
         return Problem(what, did_you_mean(word, known))

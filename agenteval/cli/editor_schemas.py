@@ -93,10 +93,10 @@ def _any_key(*names: str) -> Schema:
 
 # ── scenario files ───────────────────────────────────────────────────────────────────────────────
 
-_DEFAULTS = "Keys for every entry of this file: mappings are merged deeply, everything else is replaced."
+_DEFAULTS = "Keys for every entry of this file; mappings are merged deeply, all other values are replaced."
 _LISTS = {
     "scenarios": "The scenarios of this file.",
-    "cases": "Test cases, one input each; or a CSV or JSONL file of them.",
+    "cases": "Test cases with one input each, or a CSV or JSONL file that contains them.",
 }
 
 
@@ -127,7 +127,7 @@ def _scenario_file_schema() -> tuple[Schema, Definitions]:
         properties = {**made[name]["properties"], **_lists(_ENTRIES)["properties"]}
         made[f"Only{name}"] = made[name] | _closed(properties)
     return {
-        "title": "A scenario file of agenteval",
+        "title": "An agenteval scenario file",
         "type": "object",
         **_if(
             _any_key(*_ENTRIES),
@@ -194,7 +194,7 @@ def _config_schema() -> tuple[Schema, Definitions]:
     keys[PROFILES]["additionalProperties"] = _any_of(ref("Profile"), NULL)
     top = {
         **made["Config"],
-        "title": "The configuration of agenteval",
+        "title": "The agenteval configuration",
         "allOf": [closed, _built_in_names_rule()],
     }
     return top, made
@@ -232,7 +232,7 @@ def _model_name() -> Schema:
     return {
         "type": "string",
         "pattern": rf"^({'|'.join(providers)})/.*\S|{_VARIABLE}",
-        "patternErrorMessage": f"Expected PROVIDER/MODEL, with one of {', '.join(providers)}.",
+        "patternErrorMessage": f"Expected PROVIDER/MODEL, where PROVIDER is one of {', '.join(providers)}.",
     }
 
 

@@ -58,17 +58,19 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
     if not candidates:
         branch = ref or environ.get("GITHUB_BASE_REF") or "main"
         raise NoCommitError(
-            f"the branch '{branch}' is not in this clone: git fetch origin {branch} (with fetch-depth: 0 in"
-            " actions/checkout, GIT_DEPTH: 0 in GitLab), or name it: --baseline merge-base:BRANCH"
+            f"the branch '{branch}' is not in this clone: run `git fetch origin {branch}` (with fetch-depth:"
+            " 0"
+            " in actions/checkout, GIT_DEPTH: 0 in GitLab), or specify it with --baseline merge-base:BRANCH"
         )
     if base := _git(folder, "merge-base", "HEAD", candidates[0]):
         return base
     if _git(folder, "rev-parse", "--is-shallow-repository") == "true":
         raise NoCommitError(
-            f"the clone is shallow and ends before HEAD and {candidates[0]} meet: use fetch-depth: 0 in"
-            " actions/checkout, GIT_DEPTH: 0 in GitLab, or git fetch --unshallow"
+            f"the clone is shallow without the merge base of HEAD and {candidates[0]}: use fetch-depth: 0"
+            " in"
+            " actions/checkout, GIT_DEPTH: 0 in GitLab, or `git fetch --unshallow`"
         )
-    raise NoCommitError(f"HEAD and {candidates[0]} have no commit in common")
+    raise NoCommitError(f"HEAD and {candidates[0]} have no common ancestor")
 
 
 def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[str]:

@@ -73,7 +73,9 @@ def _root(
 
 @app.command("init", cls=GroupedCommand, rich_help_panel=RUNNING)
 def _init(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="The folder; it is created if needed.")] = ".",
+    folder: Annotated[
+        str, typer.Argument(metavar="DIR", help="The project folder; created if needed.")
+    ] = ".",
     agent: Annotated[
         str | None,
         typer.Option(
@@ -87,11 +89,11 @@ def _init(
     ] = None,
     yes: Annotated[
         bool,
-        typer.Option("--yes", "-y", help="Ask nothing: use the likeliest agent, and play a conversation."),
+        typer.Option("--yes", "-y", help="Do not ask: use the most likely agent, and run a conversation."),
     ] = False,
-    no_try: Annotated[bool, typer.Option("--no-try", help="Play no conversation.")] = False,
+    no_try: Annotated[bool, typer.Option("--no-try", help="Do not run a conversation.")] = False,
 ) -> None:
-    """Write a configuration, a first scenario and a CI workflow for your agent; overwrite nothing."""
+    """Write a configuration, a first scenario and a CI workflow for your agent; no file is overwritten."""
     from agenteval.cli.commands.init import InitRequest, init
 
     raise typer.Exit(init(InitRequest(folder, agent, ci, assumes_yes=yes, plays=not no_try)))
@@ -113,7 +115,7 @@ def _run(
             metavar="N",
             min=1,
             rich_help_panel=RUN_PANEL,
-            help="Model calls in flight.",
+            help="Maximum concurrent model calls.",
         ),
     ] = None,
     reporting: ReportingOptions,
@@ -123,7 +125,7 @@ def _run(
             "--fail-fast",
             "-x",
             rich_help_panel=RUN_PANEL,
-            help="Start nothing more after the first failed sample.",
+            help="Start no more samples after the first failure.",
         ),
     ] = False,
     baseline: Annotated[
@@ -149,7 +151,7 @@ def _run(
             metavar="RUN",
             autocompletion=make_completer("runs"),
             rich_help_panel=RUN_PANEL,
-            help="Resume a run: only what is missing.",
+            help="Resume a run; only missing samples are run.",
         ),
     ] = None,
     cache: Annotated[
@@ -157,7 +159,7 @@ def _run(
         typer.Option(
             "--cache/--no-cache",
             rich_help_panel=RUN_PANEL,
-            help="Cache replies of models, and use cached ones.",
+            help="Cache model replies, and use cached ones.",
         ),
     ] = None,
     record: Annotated[
@@ -196,7 +198,7 @@ def _run(
 @app.command("validate", cls=GroupedCommand, rich_help_panel=RUNNING)
 @expand_option_groups
 def _validate(*, selecting: SelectionOptions) -> None:
-    """Load and check everything; call nothing."""
+    """Load and check everything without calling agents or models."""
     from agenteval.cli.commands.validate import validate
 
     raise typer.Exit(validate(request_from_options(selecting)))
@@ -212,11 +214,11 @@ def _plan(
     report: Annotated[
         list[str] | None,
         typer.Option(
-            "--report", metavar="json[=PATH]", help="Write JSON, to a file or instead of the table."
+            "--report", metavar="json[=PATH]", help="Write JSON to a file, or instead of the table."
         ),
     ] = None,
 ) -> None:
-    """Predict a run's calls, tokens and price, and each gate's error rates; call nothing."""
+    """Predict a run's calls, tokens and price, and each gate's error rates, without calling anything."""
     from agenteval.cli.commands.plan import plan
 
     request = replace(request_from_options(selecting, judging), epochs=epochs)
@@ -241,17 +243,18 @@ def _report(
         bool,
         typer.Option(
             "--rejudge",
-            help="Judge the run again as a new run, and ask only what has changed; accepts -c, -m, --metric.",
+            help="Judge again, as a new run; only changed requests are sent. Accepts -c, -m and --metric.",
         ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --rejudge: show what it would ask; call nothing.")
+        bool,
+        typer.Option("--dry-run", help="With --rejudge: show the planned requests without sending them."),
     ] = False,
     config: ConfigOption = None,
     model: ModelOption = None,
     metric: MetricOption = None,
 ) -> None:
-    """Write the reports of a run again, even if it was cut off; the exit code is the run's."""
+    """Write the reports of a run again, even if it was interrupted; exits with the run's exit code."""
     from agenteval.cli.commands.output import parse_reporters
 
     reports = parse_reporters(report or ())
@@ -273,14 +276,14 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
-        what = f"{', '.join(names)}: a report shows what was judged already"
+        what = f"{', '.join(names)} cannot be used, because a report only shows existing verdicts"
         raise AuthorError(Problem(what, f"add {option} to judge the run again"))
 
 
 @app.command("list", cls=GroupedCommand, rich_help_panel=RUNNING)
 @expand_option_groups
 def _list(*, selecting: SelectionOptions, as_json: JsonOption = False) -> None:
-    """List the scenarios as FILE::ID, which run accepts; call nothing."""
+    """List the scenarios as FILE::ID, the form that run accepts, without calling anything."""
     from agenteval.cli.commands.list_scenarios import list_scenarios
 
     raise typer.Exit(list_scenarios(request_from_options(selecting), as_json=as_json))
@@ -288,10 +291,10 @@ def _list(*, selecting: SelectionOptions, as_json: JsonOption = False) -> None:
 
 @app.command("runs", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _runs(
-    every: Annotated[bool, typer.Option("--all", help="All runs, not only the latest 20.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show all runs, not only the latest 20.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List the kept runs, newest first; show, diff, report and --resume take their ids."""
+    """List the stored runs, newest first; show, diff, report and --resume accept their ids."""
     from agenteval.cli.commands.list_runs import list_runs
 
     raise typer.Exit(list_runs(every=every, as_json=as_json))
@@ -317,24 +320,22 @@ def _show(
         ),
     ] = None,
     following: Annotated[
-        bool, typer.Option("--next", help="The next one after ID that did not pass.")
+        bool, typer.Option("--next", help="Show the next one after ID that did not pass.")
     ] = False,
-    every: Annotated[bool, typer.Option("--all", help="All epochs of the scenario.")] = False,
-    judge: Annotated[
-        bool, typer.Option("--judge", help="Show the requests to judges and their answers.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show all epochs of the scenario.")] = False,
+    judge: Annotated[bool, typer.Option("--judge", help="Show judge requests and answers.")] = False,
     metric: Annotated[
         str,
         typer.Option(
             "--metric",
             metavar="NAME",
             autocompletion=make_completer("metrics"),
-            help="Show the judge of this metric in full.",
+            help="Show the judge for this metric in full.",
         ),
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Show one conversation for reading: its turns, its calls, and the findings on each."""
+    """Show one conversation: its turns, its calls, and the findings on each."""
     from agenteval.cli.commands.show import ShowRequest, show
 
     asked = ShowRequest(
@@ -351,7 +352,7 @@ def _show(
 
 @app.command("comment", cls=GroupedCommand, rich_help_panel=LOOKING)
 def _comment(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The file that --report comment=FILE wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file written by --report comment=FILE.")],
 ) -> None:
     """Post a run's comment on the pull request of a CI job, or replace the last one."""
     from agenteval.cli.commands.comment import comment
@@ -373,9 +374,7 @@ def _diff(
     ],
     margin: Annotated[
         float,
-        typer.Option(
-            "--margin", min=0.001, max=0.999, help="A drop of the mean below this is not a regression."
-        ),
+        typer.Option("--margin", min=0.001, max=0.999, help="Smaller drops in the mean are not regressions."),
     ] = 0.05,
     _common: Annotated[
         bool, typer.Option("--common", hidden=True, help="The default of diff; accepted, but not needed.")
@@ -386,12 +385,12 @@ def _diff(
             "--report",
             metavar="NAME[=PATH]",
             autocompletion=make_completer("reports"),
-            help="json or markdown, instead of the terminal's.",
+            help="json or markdown, instead of the terminal report.",
         ),
     ] = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Compare two runs by scenario: 0 nothing regressed, 1 something did, 3 not decided, 2 refused."""
+    """Compare two runs by scenario; exit code 0: no regression, 1: regression, 3: undecided, 2: refused."""
     from agenteval.cli.commands.diff import diff
 
     raise typer.Exit(diff(before, after, margin=margin, reports=report or (), verbose=verbose))
@@ -412,7 +411,7 @@ def _score(
     ] = None,
     epoch_from: Annotated[
         str | None,
-        typer.Option("--epoch-from", metavar="PATH", help="Dotted path to the number of the repetition."),
+        typer.Option("--epoch-from", metavar="PATH", help="Dotted path to a conversation's epoch number."),
     ] = None,
     outcome_from: Annotated[
         str | None,
@@ -432,7 +431,7 @@ def _score(
     no_calls_in: Annotated[
         list[str] | None,
         typer.Option(
-            "--no-calls-in", metavar="KEY", help="A key, role or type that holds no calls; repeatable."
+            "--no-calls-in", metavar="KEY", help="A key, role or type that contains no calls; repeatable."
         ),
     ] = None,
     max_rate: Annotated[
@@ -440,13 +439,13 @@ def _score(
         typer.Option(
             "--max-rate",
             metavar="SEVERITY=RATE",
-            help="high=1%: fail if more conversations have such a finding; repeatable.",
+            help="Fail if more conversations have such a finding (high=1%); repeatable.",
         ),
     ] = None,
     judging: JudgeOptions,
     reporting: ReportingOptions,
 ) -> None:
-    """Check recorded conversations; nothing is simulated. A dotted PATH is, for example, labels.task_id."""
+    """Check recorded conversations without simulation. A dotted PATH is, for example, labels.task_id."""
     from agenteval.cli.commands.score import score
     from agenteval.cli.max_rates import max_rates_of
     from agenteval.importers.logs import FieldPaths
@@ -465,11 +464,11 @@ def _score(
     raise typer.Exit(score(request, reports=reporting.choices, detail=reporting.detail))
 
 
-BRIDGE = "For agents that start their servers themselves"
+BRIDGE = "For agents that start their own MCP servers"
 tools_app = typer.Typer(
     name="tools",
     cls=CommandGroup,
-    help="Serve a scenario's tools as an MCP server; print those of a real one.",
+    help="Serve a scenario's tools as an MCP server, or print those of a real one.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -483,14 +482,14 @@ def _serve(
     selecting: SelectionOptions,
     http: Annotated[
         str | None,
-        typer.Option("--http", metavar="[HOST:]PORT", help="Streamable HTTP; without it, standard input."),
+        typer.Option("--http", metavar="[HOST:]PORT", help="Use streamable HTTP instead of standard input."),
     ] = None,
     stdio_bridge: Annotated[
         bool,
         typer.Option(
             "--stdio-bridge",
             rich_help_panel=BRIDGE,
-            help="Replace a server that an agent starts: serve the run that the agent is part of.",
+            help="Replace a server that an agent starts: serve the tools of the agent's run.",
         ),
     ] = False,
     only: Annotated[
@@ -502,11 +501,11 @@ def _serve(
         typer.Option(
             "--else",
             rich_help_panel=BRIDGE,
-            help="The command after -- starts the real server; its tools are listed, too.",
+            help="Also list the tools of the real server, which the command after -- starts.",
         ),
     ] = False,
 ) -> None:
-    """Serve the tools of one scenario, chosen with -s, as an MCP server; or stand in for one in a run."""
+    """Serve the tools of one scenario, chosen with -s, as an MCP server, or replace one in a run."""
     if stdio_bridge or only is not None or real:
         from agenteval.cli.commands.bridge import bridge
 
@@ -526,7 +525,7 @@ def _schemas(
             metavar="URL | COMMAND…", help="The URL of the server, or the command that starts the server."
         ),
     ],
-    out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write a file.")] = None,
+    out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Print the tools of a real MCP server as a scenario's `tools`."""
     from agenteval.cli.commands.tools import schemas
@@ -544,10 +543,10 @@ def _doctor(
     ] = False,
     fetch_vocabulary: Annotated[
         bool,
-        typer.Option("--fetch-vocabulary", help="Download tiktoken's vocabulary (4 MB), to count tokens."),
+        typer.Option("--fetch-vocabulary", help="Download tiktoken's vocabulary (4 MB) to count tokens."),
     ] = False,
 ) -> None:
-    """Make one real call to each model and agent: 0 all work, 2 wrong configuration, 3 not all work."""
+    """Make one real call to each model and agent; exit code 0: all work, 2: bad configuration, 3: failure."""
     from agenteval.cli.commands.doctor import DoctorRequest, doctor
 
     raise typer.Exit(
@@ -565,12 +564,12 @@ def _doctor(
 
 @app.command("schema", cls=GroupedCommand, rich_help_panel=CHECKING)
 def _schema(
-    kind: Annotated[str | None, typer.Argument(metavar="scenario|config", help="Only this one.")] = None,
+    kind: Annotated[str | None, typer.Argument(metavar="scenario|config", help="Only this schema.")] = None,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="PATH", help="Write it to this path; - prints it.")
+        str | None, typer.Option("--out", metavar="PATH", help="Write the schema to this path; - prints it.")
     ] = None,
 ) -> None:
-    """Write JSON Schemas with which editors complete and check scenario files and configuration."""
+    """Write JSON Schemas that editors use to complete and validate scenario files and configurations."""
     from agenteval.cli.commands.schema import schema
 
     raise typer.Exit(schema(kind, out))
@@ -578,10 +577,10 @@ def _schema(
 
 @app.command("show-prompts", cls=GroupedCommand, rich_help_panel=CHECKING)
 def _show_prompts(
-    metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Print every prompt as it is sent, with its placeholders; a configuration adds its own."""
+    """Print every prompt as it is sent, with placeholders, including the prompts of a configuration."""
     from agenteval.cli.commands.show_prompts import show_prompts
 
     raise typer.Exit(show_prompts(metric, config))
@@ -646,9 +645,9 @@ def _report_error(error: BaseException) -> int:
         return code
     import traceback
 
-    print_err(f"agenteval: a defect in agenteval: {type(error).__name__}: {error}")
+    print_err(f"agenteval: internal error: {type(error).__name__}: {error}")
     if {"-v", "--verbose"} & set(sys.argv):
         print_err("".join(traceback.format_exception(error)).rstrip())
     else:
-        print_err("  (-v shows where; please report it)")
+        print_err("  (use -v for the traceback; please report this)")
     return exits.EXIT_UNDECIDED

@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.score import Severity
 
-_HOW = "write SEVERITY=RATE, for example --max-rate high=1% or --max-rate critical=0"
+_HOW = "use SEVERITY=RATE, for example --max-rate high=1% or --max-rate critical=0"
 
 
 def max_rates_of(texts: Iterable[str]) -> dict[Severity, float]:
@@ -19,10 +19,10 @@ def max_rates_of(texts: Iterable[str]) -> dict[Severity, float]:
     for text in texts:
         name, equals, rate = text.partition("=")
         if not equals:
-            raise _mistake(text, "it has no rate", _HOW)
+            raise _mistake(text, "the rate is missing", _HOW)
         severity = _severity(text, name.strip().lower())
         if severity in found:
-            raise _mistake(text, f"{severity} has two rates", "name each severity once")
+            raise _mistake(text, f"{severity} is specified twice", "specify each severity once")
         found[severity] = _rate(text, rate.strip())
     return found
 
@@ -41,11 +41,11 @@ def _rate(text: str, written: str) -> float:
     except InvalidOperation:
         number = Decimal("NaN")
     if not number.is_finite() or number < 0:
-        raise _mistake(text, f"'{written}' is not a rate", _HOW)
+        raise _mistake(text, f"'{written}' is not a valid rate", _HOW)
     rate = number / 100 if is_percentage else number
     if rate >= 1:
         what = f"{written} allows a finding in every conversation"
-        raise _mistake(text, what, "write a rate below 100%, such as 1% or 0.01")
+        raise _mistake(text, what, "use a rate below 100%, such as 1% or 0.01")
     return float(rate)
 
 

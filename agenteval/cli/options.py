@@ -52,7 +52,7 @@ def make_completer(kind: ProposedKind) -> Callable[[typer.Context, str], list[st
     return proposed
 
 
-RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
+RUN_HELP = "A run id or its beginning, latest, previous, or the path of a run folder or journal."
 
 SELECTION_PANEL, RUN_PANEL, JUDGE_PANEL, OUTPUT_PANEL = "Selection", "Execution", "Judges", "Output"
 """The groups of options in ``--help``."""
@@ -85,7 +85,7 @@ ProfileOption = Annotated[
         metavar="NAME",
         autocompletion=make_completer("profiles"),
         rich_help_panel=SELECTION_PANEL,
-        help="A profile of the configuration.",
+        help="A configuration profile.",
     ),
 ]
 ScenarioOption = Annotated[
@@ -96,7 +96,7 @@ ScenarioOption = Annotated[
         metavar="TEXT",
         autocompletion=make_completer("scenarios"),
         rich_help_panel=SELECTION_PANEL,
-        help="An id or FILE::ID, else part of an id or name; repeatable.",
+        help="An id, FILE::ID, or part of an id or name; repeatable.",
     ),
 ]
 TagOption = Annotated[
@@ -125,7 +125,7 @@ KeywordOption = Annotated[
         "-k",
         metavar="EXPR",
         rich_help_panel=SELECTION_PANEL,
-        help="Words of id, name, tags or file, with and, or, not and ().",
+        help="Words in id, name, tags or file, with and, or, not and ().",
     ),
 ]
 FirstOption = Annotated[
@@ -145,7 +145,7 @@ SampleOption = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=SELECTION_PANEL,
-        help="Only N of the selected scenarios, drawn by the seed.",
+        help="Only N of the selected scenarios, chosen by the seed.",
     ),
 ]
 LastFailedOption = Annotated[
@@ -154,7 +154,7 @@ LastFailedOption = Annotated[
         "--last-failed",
         "--lf",
         rich_help_panel=SELECTION_PANEL,
-        help="Only what did not pass in the latest run.",
+        help="Only scenarios that did not pass in the latest run.",
     ),
 ]
 FailedInOption = Annotated[
@@ -164,7 +164,7 @@ FailedInOption = Annotated[
         metavar="RUN",
         autocompletion=make_completer("runs"),
         rich_help_panel=SELECTION_PANEL,
-        help="Only what did not pass in this run.",
+        help="Only scenarios that did not pass in this run.",
     ),
 ]
 SeedOption = Annotated[
@@ -178,7 +178,7 @@ AgentOption = Annotated[
         metavar="NAME",
         autocompletion=make_completer("agents"),
         rich_help_panel=SELECTION_PANEL,
-        help="Run with this named agent.",
+        help="Use this agent.",
     ),
 ]
 EpochsOption = Annotated[
@@ -230,13 +230,16 @@ JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT_PANEL
 VerboseOption = Annotated[
     bool,
     typer.Option(
-        "--verbose", "-v", rich_help_panel=OUTPUT_PANEL, help="Every table, score, gate and conversation."
+        "--verbose",
+        "-v",
+        rich_help_panel=OUTPUT_PANEL,
+        help="Show all tables, scores, gates and conversations.",
     ),
 ]
 QuietOption = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", rich_help_panel=OUTPUT_PANEL, help="Only what did not pass, and the verdict."
+        "--quiet", "-q", rich_help_panel=OUTPUT_PANEL, help="Show only what did not pass, and the verdict."
     ),
 ]
 
@@ -271,11 +274,11 @@ class SelectionOptions:
 
         for name in self.category or ():
             if name not in set(Known):
-                what = f"--category: there is no category '{name}'"
+                what = f"--category: unknown category '{name}'"
                 raise AuthorError(Problem(what, did_you_mean(name, Known)))
         scenarios, tags, categories = (tuple(each or ()) for each in (self.scenario, self.tag, self.category))
         if self.keywords is not None and not self.keywords.strip():
-            raise AuthorError(Problem("-k is empty", "write a word of an id, a name, a tag or a file"))
+            raise AuthorError(Problem("-k is empty", "use a word of an id, name, tag or file"))
         return Filters(scenarios, tags, categories, self.agent, self.keywords or "", self.first, self.sample)
 
 
@@ -318,7 +321,7 @@ def detail_of(*, verbose: bool, quiet: bool) -> Detail:
     from agenteval.core.errors import AuthorError, Problem
 
     if verbose and quiet:
-        raise AuthorError(Problem("-v and -q exclude each other", "remove one of them"))
+        raise AuthorError(Problem("-v and -q cannot be combined", "remove one of them"))
     return "verbose" if verbose else "quiet" if quiet else "usual"
 
 

@@ -138,7 +138,7 @@ class Progress:
                 if self._failures <= SHOWN_FAILURES:
                     screen.write_line(ended.line, ended.verdict)
                 elif self._failures == SHOWN_FAILURES + 1:
-                    screen.write_line("the report has further failures")
+                    screen.write_line("further failures are in the report")
             screen.show_event(event)
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class Log:
         if self._warnings <= SHOWN_WARNINGS:
             self.write_line(f"{notice.level}: {one_line_message(notice.text, 300)}")
         elif self._warnings == SHOWN_WARNINGS + 1:
-            self.write_line("the report has further warnings")
+            self.write_line("further warnings are in the report")
 
     def tick(self) -> None:
         """Report a stall every ``STALL_S`` seconds. If the run is not stalled, report its status when the

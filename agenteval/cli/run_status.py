@@ -198,11 +198,11 @@ class RunStatus:
         ]
 
     def _describe_activity(self, key: SampleKey, sample: _SampleProgress) -> str:
-        """Describe the activity of a sample, such as ``turn 3, waits for the agent, 4 s`` or ``judging, waits
-        for the judge of coherence, 2 s``."""
+        """Describe the activity of a sample, such as ``turn 3, waiting for the agent, 4 s`` or ``judging,
+        waiting for the coherence judge, 2 s``."""
         activity = "judging" if sample.is_over else f"turn {sample.turns + 1}"
         pending = one_line(self._pending(key), _PENDING_WIDTH)
-        waits = f", waits for {pending}" if pending else ""
+        waits = f", waiting for {pending}" if pending else ""
         return f"{activity}{waits}, {duration(self._clock() - sample.since)}"
 
     def more_running(self, most: int) -> list[str]:

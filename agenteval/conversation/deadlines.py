@@ -107,8 +107,8 @@ class Stopwatch:
         if scope.cancelled_caught and self._is_stuck:
             raise BlockedLoopError
         if scope.cancelled_caught:
-            limit = f"deadlines.{name}_s: {self._limits[name]:g} s"
-            raise fault(f"the {name} took longer than {limit} ({self._broken_off or worker} was at work)")
+            limit = f"{self._limits[name]:g} s (`deadlines.{name}_s`)"
+            raise fault(f"the {name} took longer than {limit} while {self._broken_off or worker} was running")
 
     def _start(self, scope: anyio.CancelScope, left_s: float) -> None:
         self._scope = scope

@@ -47,9 +47,9 @@ class ExitGuard:
 
     def _end(self, called: str) -> NoReturn:
         if self._code is None:
-            what = f"{called} was called: the process ended before a verdict"
+            what = f"{called} was called, so the process ended before a verdict"
             _write_stderr(
-                f"agenteval: {what} (exit {EXIT_UNDECIDED})\n  everything until then is in the journal"
+                f"agenteval: {what} (exit {EXIT_UNDECIDED})\n  everything up to that point is in the journal"
             )
             self._code = EXIT_UNDECIDED
         _run_exit_hooks()

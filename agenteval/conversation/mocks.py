@@ -51,15 +51,15 @@ class MockFunctions:
             raise AuthorError(Problem(f"tool '{name}': {target} is not a function", "", place))
         if shape := find_signature_mismatch(function, 1 + takes_context(function)):
             what = f"tool '{name}': {target} cannot be called with the arguments and a context: {shape}"
-            raise AuthorError(Problem(what, "write def NAME(args) or def NAME(args, ctx)", place))
+            raise AuthorError(Problem(what, "define it as `def NAME(args)` or `def NAME(args, ctx)`", place))
         return function
 
     async def __call__(self, call: FunctionCall, sample: Sample, turn: int) -> ToolResult:
         place = parse_place(sample.scenario.where(f"tools.{call.tool}"))
         function = self._function(call.target, call.base, place, call.tool)
         if is_loop_blocked() and is_async(function):
-            what = f"the agent called '{call.tool}' without await within its event loop; its mock is async"
-            raise AuthorError(Problem(what, "write the mock with def instead of async def", place))
+            what = f"the agent called '{call.tool}' without `await` in its event loop, but the mock is async"
+            raise AuthorError(Problem(what, "define the mock with `def` instead of `async def`", place))
         context = ToolContext(call.call_index, turn, sample.key, sample.seed)
         args = deepcopy(call.args)  # the mock may change them; the record must not change
         arguments = (args, context) if takes_context(function) else (args,)
@@ -75,7 +75,7 @@ class MockFunctions:
             what = f"the mock of '{call.tool}' raised {describe_error(error)}"
             if isinstance(error, DeadlineError):
                 what = f"the mock of '{call.tool}' did not return within {self._timeout_s:g} s"
-            remedy = "to give the agent an error result, raise agenteval.ToolError"
+            remedy = "to return an error to the agent, raise `agenteval.ToolError`"
             raise AuthorError(Problem(what, remedy, place)) from error
 
 
@@ -83,8 +83,8 @@ def _to_tool_result(value: Any, tool: str, place: Place) -> ToolResult:
     try:
         return ToolResult(value=jsonable(value, _text_of))
     except ValueError as error:
-        what = f"the mock of '{tool}' returned a value that JSON cannot hold: {error}"
-        remedy = "return strings, numbers, lists or mappings, or values with a text form, such as dates"
+        what = f"the mock of '{tool}' returned a value that cannot be represented in JSON: {error}"
+        remedy = "return strings, numbers, lists or mappings, or values with a string form, such as dates"
         raise AuthorError(Problem(what, remedy, place)) from error
 
 

@@ -194,7 +194,7 @@ def _stop_for_error(error: Exception) -> Stop:
     mistake = next((cause for cause in causes if isinstance(cause, AuthorError)), None)
     if mistake:
         return Stop(reason=StopReason.AUTHOR_ERROR, detail=str(mistake))
-    return Stop(reason=StopReason.INFRASTRUCTURE, detail=f"agenteval's own error: {causes[0]!r}")
+    return Stop(reason=StopReason.INFRASTRUCTURE, detail=f"internal error in agenteval: {causes[0]!r}")
 
 
 class _RunningSample:
@@ -240,7 +240,7 @@ class _RunningSample:
                 key=key, stop=stop, unfinished=unfinished, refused=scored.is_refused, took_s=took_s
             )
             if not control.is_stopping and self._should_repeat(end):
-                text = f"the conversation errored and is repeated: {stop.detail}"
+                text = f"the conversation failed with an error and is repeated: {stop.detail}"
                 self._running.emit(Notice(text=text, key=key))
                 end = end.model_copy(update={"again": True})
             self._running.emit(end)
@@ -283,7 +283,7 @@ class _RunningSample:
     def _warn_late_call(self, name: str) -> None:
         assert self._world
         self._world.on_late_call = lambda name: None
-        text = f"the agent called '{name}' after its conversation was over; the call is not judged"
+        text = f"the agent called '{name}' after its conversation had ended; the call is not judged"
         self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
 
     def _warn_unread_message(self, text: str) -> None:

@@ -123,7 +123,7 @@ class ScoredSample:
         await self._ask(judge, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with exempt_from_deadlines(self.watch, f"the judge of {_metric(scorer)}"):
+        with exempt_from_deadlines(self.watch, f"the {_metric(scorer)} judge"):
             items = await self._run(scorer, trajectory)
         if items:
             self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))

@@ -112,7 +112,7 @@ class SimulatedUser:
                 stop = StopReason.USER_DONE if move.done else None
                 return UserMove(message or None, stop=stop, usage=usage, model=reply.model, fault=before)
         raise SimulatorError(
-            f"the simulated user {fault}, {ATTEMPTS} times", rejected_text=message, usage=usage
+            f"the simulated user {fault} ({ATTEMPTS} attempts)", rejected_text=message, usage=usage
         )
 
     def _require_known_fact(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:

@@ -239,7 +239,7 @@ async def _await_agent_end(ended: Trajectory, end: Awaitable[None], world: ToolW
     """Return the trajectory of a conversation without further messages. If the agent fails in its ``end``,
     the fault is attributed to the turn that contains its last answer."""
     try:
-        with world.watch.track_activity("the end of the agent"):
+        with world.watch.track_activity("the agent's shutdown"):
             await end
     except AgentError as error:
         stop = _charged_stop(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
@@ -263,7 +263,7 @@ def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
     if not steps or not world.rounds:
         return ended
     names = ", ".join(dict.fromkeys(f"'{call.name}'" for step in steps for call in step.tool_calls))
-    what = f"the agent called {names} after its last answer; await the calls before you answer"
+    what = f"the agent called {names} after its last answer; await the calls before answering"
     fault = world.rounds.fault or AgentError(what)
     world.rounds = None
     late = Turn(user="", steps=tuple(steps), error=str(fault), evidence=CallEvidence.ASKED)

@@ -108,8 +108,8 @@ def resolve_tool_call(
 def _unmocked(name: str, *, declared: bool) -> AuthorError:
     what = f"the agent called the tool '{name}', which is {'declared but not' if declared else 'not'} mocked"
     remedy = (
-        f"add to the scenario\n  tools:\n    {name}:\n      returns: …\nor set unmocked_tools: empty, or"
-        " passthrough for an agent that runs its own tools"
+        f"add to the scenario\n  tools:\n    {name}:\n      returns: …\nor set `unmocked_tools: empty`, or"
+        " `passthrough` for an agent that runs its own tools"
     )
     return AuthorError(Problem(what, remedy))
 

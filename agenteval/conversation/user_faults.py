@@ -198,9 +198,12 @@ def find_missing_fact(
         for call, name, value in _needed_codes(expect):
             is_asked = _shares_word(requested, _name_words(name) or _name_words(call.name))  # get_order(id)
             if is_asked and _compact(value) not in known:
-                what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
+                what = (
+                    f'the agent asks the user for "{one_line(unknown, 80)}", which the scenario does not'
+                    " provide;"
+                )
                 what += f" the expected call to '{call.name}' needs {name.strip()}: {value}"
-                remedy = "add it to knowledge:, or expect the call without it"
+                remedy = "add it to `knowledge`, or expect the call without it"
                 return Problem(what, remedy, parse_place(scenario.where(f"{path}.tool_calls")))
     return None
 

@@ -21,7 +21,7 @@ def _parse_secrets(value: Any) -> Any:
     """Check that the value is a list. The error message must not contain a secret."""
     if isinstance(value, list | tuple):
         return value
-    raise ValueError('expected a list of texts; write for example ["${INTERNAL_KEY}"]')
+    raise ValueError('expected a list of strings; use, for example, ["${INTERNAL_KEY}"]')
 
 
 def _is_empty(value: Sized) -> bool:
@@ -36,7 +36,7 @@ def _parse_secret(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("a secret must be a string; put it in quotes")
     if why := mistake_in(value):
-        raise ValueError(f"{why}; write a longer string, or set its variable, or remove it")
+        raise ValueError(f"{why}; use a longer string, set its environment variable, or remove it")
     return value
 
 
@@ -166,21 +166,23 @@ class ModelConfig(Value):
     def _provider_and_name(cls, value: str) -> str:
         provider, _, name = value.partition("/")
         if not provider.strip() or not name.strip():
-            raise ValueError(f"'{value}' is not PROVIDER/MODEL; write for example openai/gpt-5-mini")
+            raise ValueError(
+                f"'{value}' is not in the form PROVIDER/MODEL; use, for example, openai/gpt-5-mini"
+            )
         return value
 
     @model_validator(mode="after")
     def _has_base_url(self) -> ModelConfig:
         if self._provider.needs_base_url and not self.base_url:
-            raise ValueError(f"{self.provider} needs base_url; write {{model: …, base_url: https://…/v1}}")
+            raise ValueError(f"{self.provider} requires `base_url`; use {{model: …, base_url: https://…/v1}}")
         return self
 
     @model_validator(mode="after")
     def _has_its_client(self) -> ModelConfig:
         if self.client == "http" and self._provider.sdk_only:
-            raise ValueError(f"{self.provider} works only with the openai package; remove `client`")
+            raise ValueError(f"{self.provider} is supported only with the openai package; remove `client`")
         if self.client and self._provider.in_process:
-            raise ValueError(f"{self.provider} models run in this process and have no `client`; remove it")
+            raise ValueError(f"{self.provider} models run in-process and do not support `client`; remove it")
         return self
 
 
@@ -371,7 +373,7 @@ class AcceptedFailure(Value):
     def _is_a_fingerprint(cls, value: str) -> str:
         if len(value) == 12 and set(value) <= set("0123456789abcdef"):
             return value
-        raise ValueError(f"'{value[:40]}' is not a fingerprint; copy the twelve digits that the report shows")
+        raise ValueError(f"'{value[:40]}' is not a fingerprint; copy the 12 hex digits from the report")
 
     @field_validator("expires")
     @classmethod
@@ -379,7 +381,7 @@ class AcceptedFailure(Value):
         try:
             return date.fromisoformat(value).isoformat()
         except ValueError:
-            raise ValueError(f"'{value}' is not a date; write it as 2026-12-31") from None
+            raise ValueError(f"'{value}' is not a valid date; use the format 2026-12-31") from None
 
     def holds_on(self, day: str) -> bool:
         """Check whether the failure is accepted on ``day`` (ISO 8601, which sorts as text)."""
@@ -501,7 +503,7 @@ class Config(Value):
     def _is_a_folder(cls, value: bool | str) -> bool | str:
         # In YAML 1.2 `no` is a string: it must not enable the cache in a folder of that name.
         if isinstance(value, str) and (value.strip().lower() in _SWITCHES or value.isdigit()):
-            raise ValueError(f"'{value}' is not a folder; write true, false or a path such as ./cache")
+            raise ValueError(f"'{value}' is not a folder; use true, false, or a path such as ./cache")
         return value
 
     @field_validator("reporters", mode="before")

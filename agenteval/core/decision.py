@@ -12,7 +12,7 @@ from agenteval.core.score import Verdict
 
 RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-failed"
 """The commands that decide a gate without some conversations, which were not run or were lost."""
-RERUN_AFTER_FIX = f"agenteval doctor shows what is wrong; once that is fixed, {RERUN_FAILED}"
+RERUN_AFTER_FIX = f"agenteval doctor shows the cause; once it is fixed, {RERUN_FAILED}"
 """The remedy to show instead of ``RERUN_FAILED`` if a repetition would fail in the same way, for example
 because access is denied, a host is unknown, or a judge fails."""
 REPORTED = "reported"

@@ -246,8 +246,8 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
     try:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
-        return ((f"not a JSON Schema: {describe_schema_error(error)}", tuple(error.absolute_path)),)
-    nowhere = "leads nowhere: only parts of the schema can be referenced"
+        return ((f"not a valid JSON Schema: {describe_schema_error(error)}", tuple(error.absolute_path)),)
+    nowhere = "cannot be resolved: only parts of the schema itself can be referenced"
     return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling_references(schema))
 
 

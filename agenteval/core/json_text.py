@@ -49,19 +49,19 @@ def finite_number(digits: str) -> float:
     infinite, such as ``1e999``."""
     number = float(digits)
     if not isfinite(number):
-        raise ValueError(f"{digits} is outside the range of numbers")
+        raise ValueError(f"{digits} is out of range for a number")
     return number
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not allowed in JSON")
 
 
 class DuplicateKeyError(ValueError):
-    """Raised when a key occurs twice in a JSON object."""
+    """Raised when a key appears twice in a JSON object."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} occurs twice")
+        super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} appears twice")
 
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ Matches: TypeAlias = Callable[[Sequence[str]], bool]
 
 _TOKEN = re.compile(r"\s*([()]|[^\s()]+)")
 _JOINING = frozenset(("and", "or", "not", "(", ")"))
-_REMEDY = "write words, and, or, not and parentheses: -k 'refund and not (slow or draft)'"
+_REMEDY = "combine words with `and`, `or`, `not` and parentheses: -k 'refund and not (slow or draft)'"
 
 
 class _Token(NamedTuple):
@@ -52,7 +52,7 @@ class _ExpressionParser:
         return True
 
     def fail(self) -> NoReturn:
-        what = f"unexpected '{self.token.text}'" if self.token.text else "something is missing"
+        what = f"unexpected '{self.token.text}'" if self.token.text else "unexpected end"
         raise AuthorError(Problem(f"-k {self._text!r}: {what} at column {self.token.column}", _REMEDY))
 
     def parse_or(self) -> Matches:

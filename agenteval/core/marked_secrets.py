@@ -29,9 +29,11 @@ def mistake_in(secret: str) -> str:
     if not secret.strip():
         return "an empty string cannot be a secret"
     if (length := len(fold(secret))) < SHORTEST:
-        return f"a secret needs at least {SHORTEST} characters, and this one has {length} (without marks)"
+        return (
+            f"a secret must have at least {SHORTEST} characters, but this one has {length} (without markup)"
+        )
     if not any(map(str.isalnum, fold(secret))):
-        return "a secret needs a letter or a digit, because nothing else can be masked"
+        return "a secret must contain a letter or a digit, because nothing else can be masked"
     return ""
 
 

@@ -127,7 +127,7 @@ def _parse(pattern: str) -> Any:
         except (ImportError, AttributeError):
             return None
     if _unrolled_size(parsed) > _MOST_PARTS:
-        raise OverflowError("it repeats too much; write smaller numbers")
+        raise OverflowError("the repetition is too large; use smaller counts")
     return parsed
 
 
@@ -154,9 +154,9 @@ def pattern_mistake(pattern: str) -> str:
         _compile(nfc(pattern), 0)
         parsed = _parse(nfc(pattern))
     except (re.error, OverflowError, RecursionError) as error:
-        return f"not a regular expression: {error}"
+        return f"not a valid regular expression: {error}"
     if parsed is not None and _matches_everything(parsed):
-        return f"/{pattern}/ matches every text, so it checks nothing; write what must be there"
+        return f"/{pattern}/ matches any text, so it checks nothing; specify what must be present"
     return ""
 
 
@@ -165,7 +165,7 @@ def answer_pattern_mistake(pattern: str) -> str:
     an expression that only requires an arbitrary character checks nothing either."""
     if (wrong := pattern_mistake(pattern)) or not _asks_for_any_character(_parse(pattern) or ()):
         return wrong
-    return f"/{pattern}/ matches every answer, so it checks nothing; write what must be there"
+    return f"/{pattern}/ matches any answer, so it checks nothing; specify what must be present"
 
 
 def _asks_for_any_character(parsed: Any) -> bool:

@@ -51,7 +51,7 @@ def _of_plugin(found: Any) -> Provider:
     if isinstance(found, Provider):
         return found
     if not callable(found):
-        raise TypeError("it is neither a function make(config, …) nor a Provider")
+        raise TypeError("it is neither a `Provider` nor a function `make(config, …)`")
     return Provider(make=found)
 
 

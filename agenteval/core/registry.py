@@ -69,7 +69,7 @@ class Registry(Generic[Named]):
             what = (
                 f"the {self.kind} '{name}' ({entry.value}) cannot be loaded: {type(error).__name__}: {error}"
             )
-            raise AuthorError(Problem(what, "fix or reinstall its package")) from error
+            raise AuthorError(Problem(what, "fix or reinstall the package")) from error
 
     def _entry(self, name: str) -> EntryPoint | None:
         from importlib.metadata import entry_points

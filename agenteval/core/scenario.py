@@ -104,11 +104,13 @@ class CallPattern(Value):
     @model_validator(mode="after")
     def _args_go_with_args_match(self) -> CallPattern:
         if self.args is None and self.args_match in (ArgsMatch.EXACT, ArgsMatch.PARTIAL):
-            raise ValueError(f"args_match: {self.args_match} without args; add args or remove args_match")
+            raise ValueError(
+                f"`args_match: {self.args_match}` requires `args`; add `args` or remove `args_match`"
+            )
         return self
 
 
-_NO_CALL_AT_ALL = "0 forbids the call; write it under forbidden"
+_NO_CALL_AT_ALL = "0 would forbid the call; list it under `forbidden` instead"
 
 
 def _not_zero(value: Any) -> Any:
@@ -135,10 +137,10 @@ class CallRange(Value):
     @model_validator(mode="after")
     def _in_order(self) -> CallRange:
         if self.at_least is None and self.at_most is None:
-            raise ValueError("is empty; write at_least or at_most")
+            raise ValueError("no bound is set; set `at_least` or `at_most`")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            what = f"at_least ({self.at_least}) is above at_most ({self.at_most})"
-            raise ValueError(f"{what}; write the lower number under at_least")
+            what = f"`at_least` ({self.at_least}) is greater than `at_most` ({self.at_most})"
+            raise ValueError(f"{what}; swap the two numbers")
         return self
 
 
@@ -182,8 +184,8 @@ class ForbiddenCall(CallPattern):
 
     DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.PARTIAL
     NOT_HERE: ClassVar[dict[str, str]] = {
-        "times": "to allow a few calls, write times: {at_least: 0, at_most: N} at a call under calls",
-        "result": "it is a key of expected calls; a call is forbidden whatever its result",
+        "times": "to allow a few calls, set `times: {at_least: 0, at_most: N}` for a call under `calls`",
+        "result": "remove it; a forbidden call is forbidden whatever its result",
     }
 
 
@@ -198,7 +200,7 @@ def _is_misspelled_none(value: Any) -> bool:
 def _long_form(value: Any) -> Any:
     """Expand ``none``, which means that no tool may be called, to its long form."""
     if _is_misspelled_none(value):
-        raise ValueError(f"expected '{NO_CALL}' or a mapping, got '{value}'; write {NO_CALL}")
+        raise ValueError(f"expected '{NO_CALL}' or a mapping, got '{value}'; use `{NO_CALL}`")
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
 
 
@@ -208,7 +210,7 @@ _OR_NONE = AlternativeSchema(enum=[NO_CALL])
 def _not_none(value: Any) -> Any:
     if value == NO_CALL:
         raise ValueError(
-            f"expected a list, got '{NO_CALL}'; write {NO_CALL} in place of the mapping around it"
+            f"expected a list, got '{NO_CALL}'; use `{NO_CALL}` in place of the enclosing mapping"
         )
     return value
 
@@ -236,15 +238,15 @@ class CallsExpectation(Value):
     def _require_content_in_each(self) -> CallsExpectation:
         for call in self.calls or () if self.match is MatchMode.CONTAINS else ():
             if call.times is not None and call.bounds(self.match) == (0, None):
-                what = f"'{call.name}' with times: {{at_least: 0}} checks nothing under match: contains"
-                raise ValueError(f"{what}; add at_most, or remove it")
+                what = f"'{call.name}' with `times: {{at_least: 0}}` checks nothing under `match: contains`"
+                raise ValueError(f"{what}; add `at_most`, or remove the call")
         return self
 
     def _refuse_no_calls(self) -> None:
         if self.calls == () and self.match is not MatchMode.STRICT:
             raise ValueError(
-                "calls: an empty list checks nothing; add calls"
-                f" (if no tool may be called, write {NO_CALL} in place of the mapping)"
+                "`calls` is an empty list, which checks nothing; add calls"
+                f" (if no tool may be called, use `{NO_CALL}` in place of the mapping)"
             )
 
 
@@ -252,14 +254,14 @@ class CallsAlternative(CallsExpectation):
     """One of the alternatives in ``any_of``."""
 
     NOT_HERE: ClassVar[dict[str, str]] = {
-        "forbidden": "write it next to any_of, not inside",
-        "any_of": "move its alternatives to the list above it",
+        "forbidden": "move it next to `any_of`, not inside it",
+        "any_of": "move its alternatives to the enclosing list",
     }
 
     @model_validator(mode="after")
     def _require_alternative_content(self) -> CallsAlternative:
         if self.calls is None:
-            raise ValueError("'calls' is missing; each alternative must list its calls")
+            raise ValueError("`calls` is missing; list the calls of each alternative")
         self._refuse_no_calls()
         return self
 
@@ -293,8 +295,8 @@ class ToolCallsExpectation(CallsExpectation):
             self._any_of_stands_alone()
         elif self.calls is None and not self.forbidden:
             raise ValueError(
-                "checks nothing: no call is expected and none is forbidden; add calls or forbidden"
-                f" (if no tool may be called, write tool_calls: {NO_CALL})"
+                "no call is expected or forbidden, so nothing is checked; add `calls` or `forbidden`"
+                f" (if no tool may be called, use `tool_calls: {NO_CALL}`)"
             )
         elif not self.forbidden:
             self._refuse_no_calls()
@@ -303,10 +305,12 @@ class ToolCallsExpectation(CallsExpectation):
     def _any_of_stands_alone(self) -> None:
         given = {"match": self.match is not MatchMode.CONTAINS, "calls": self.calls is not None}
         if others := [name for name, is_given in given.items() if is_given]:
-            what = f"any_of and {' and '.join(others)} exclude each other"
-            raise ValueError(f"{what}; write match and calls in the alternatives")
+            what = f"`any_of` cannot be combined with {' or '.join(f'`{name}`' for name in others)}"
+            raise ValueError(f"{what}; set `match` and `calls` in the alternatives")
         if not self.any_of:
-            raise ValueError("any_of: an empty list checks nothing; write its alternatives, or calls")
+            raise ValueError(
+                "`any_of` is an empty list, which checks nothing; add alternatives, or use `calls`"
+            )
 
 
 def _reject(misuse: Callable[[str], str]) -> AfterValidator:
@@ -398,7 +402,7 @@ class ScriptedTurn(Value):
     expect: Expectation = Expectation()
     """Expectations for this turn."""
 
-    SHORT_FORM: ClassVar[str] = "a text"
+    SHORT_FORM: ClassVar[str] = "a string"
 
 
 class SimulatedTurns(Value):
@@ -447,7 +451,7 @@ class ToolStep(Value):
     @model_validator(mode="after")
     def _one_of(self) -> ToolStep:
         if ("returns" in self.model_fields_set) == ("error" in self.model_fields_set):
-            raise ValueError("needs either returns or error")
+            raise ValueError("exactly one of `returns` and `error` must be set")
         return self
 
     @model_serializer(mode="wrap")
@@ -488,9 +492,9 @@ class Tool(Value):
     def _one_answer(self) -> Tool:
         answers = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
         if len(answers) > 1:
-            raise ValueError(f"defines its answer more than once: {' and '.join(answers)}; keep one")
+            raise ValueError(f"the answer is defined more than once, by {' and '.join(answers)}; keep one")
         if self.reads and (self.writes or self.destructive):
-            raise ValueError("is marked both as reading and as changing something; keep one")
+            raise ValueError("`reads` cannot be combined with `writes` or `destructive`; keep one of them")
         return self
 
     @model_serializer(mode="wrap")
@@ -525,7 +529,7 @@ class ThresholdRule(Value):
     @model_validator(mode="after")
     def _require_bound(self) -> ThresholdRule:
         if self.at_least is None and self.min is None and self.share_below is None:
-            raise ValueError("is empty; write at_least, min or share_below")
+            raise ValueError("no bound is set; set `at_least`, `min` or `share_below`")
         return self
 
     @property
@@ -568,7 +572,7 @@ class EpochRange(Value):
     @model_validator(mode="after")
     def _in_order(self) -> EpochRange:
         if self.min > self.max:
-            raise ValueError(f"min ({self.min}) is above max ({self.max}); write the lower number first")
+            raise ValueError(f"`min` ({self.min}) is greater than `max` ({self.max}); swap the two numbers")
         return self
 
 
@@ -590,7 +594,7 @@ class Belief(Value):
     held: Literal["loosely", "normally", "firmly"] = "normally"
     """Strength of the belief: loosely, normally (a reason changes it) or firmly (nothing does)."""
 
-    SHORT_FORM: ClassVar[str] = "a text"
+    SHORT_FORM: ClassVar[str] = "a string"
     EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
 
     @model_serializer(mode="wrap")
@@ -614,9 +618,9 @@ def _tool_names(value: Any) -> Any:
     for name in value if isinstance(value, list | tuple) else (value,):
         text = "null" if name is None else str(name).lower() if isinstance(name, bool) else name
         if isinstance(text, str) and text.strip().casefold() in _NO_TOOL_NAMES:
-            what = f"'{text}' would be the name of a tool"
+            what = f"'{text}' would be read as a tool name"
             raise ValueError(
-                f"{what}; write expected_tools: {NO_CALL} if no tool may be called;"
+                f"{what}; use `expected_tools: {NO_CALL}` if no tool may be called,"
                 " otherwise list the expected tools"
             )
     return value
@@ -702,7 +706,7 @@ class ScenarioFields(Value):
 def _rows(value: Any) -> Any:
     if value is None or isinstance(value, str | list | tuple):
         return value
-    raise ValueError("expected a list of rows, or a file; write [{id: A-1}], or orders.csv")
+    raise ValueError("expected a list of rows or a file name; use, for example, [{id: A-1}] or orders.csv")
 
 
 class RowsSpec(Value):

@@ -36,7 +36,9 @@ def _describe(error: Any) -> Iterator[str]:
     if not texts:
         rule = json.dumps(wanted, ensure_ascii=False, default=str)
         texts = [
-            f"{_show(value)} does not fit {keyword}: {rule}" if keyword else f"{_show(value)} is not allowed"
+            f"{_show(value)} does not satisfy {keyword}: {rule}"
+            if keyword
+            else f"{_show(value)} is not allowed"
         ]
     yield from (text[:_LENGTH] for text in texts)
 
@@ -91,8 +93,8 @@ _DESCRIPTIONS: Mapping[str, Words] = {
     "maxItems": _template("{value} has more than {wanted} items"),
     "minProperties": _template("{value} has fewer than {wanted} properties"),
     "maxProperties": _template("{value} has more than {wanted} properties"),
-    "uniqueItems": _template("{value} has the same item twice"),
+    "uniqueItems": _template("{value} has duplicate items"),
     "anyOf": _template("{value} is not valid under any of the given schemas"),
     "oneOf": _template("{value} is not valid under exactly one of the given schemas"),
-    "not": _template("{value} is valid under a schema that is ruled out"),
+    "not": _template("{value} is valid under a schema that `not` excludes"),
 }

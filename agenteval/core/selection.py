@@ -20,7 +20,7 @@ DEFAULT_EPOCHS = 3
 configured."""
 
 _EXAMPLE = """\
-let agenteval init find it, or write to agenteval.yaml
+run `agenteval init`, or add to agenteval.yaml:
   agent:
     name: my-agent
     target: my_agent.py:agent     # a Python function; or endpoint: http://localhost:8000/v1/chat/completions"""
@@ -170,14 +170,14 @@ _OPTIONS = (
 def _nothing_selected(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
     options = [f"{option.flag} {text}" for option in _OPTIONS for text in option.written(filters)]
     options += [f"-k {filters.expression!r}"] if filters.expression else []
-    what = f"{' '.join(options)} selects none of {plural(len(scenarios), 'scenario')}"
+    what = f"{' '.join(options)} matches 0 of {plural(len(scenarios), 'scenario')}"
     return Problem(what, _suggest_alternatives(scenarios, filters))
 
 
 def _suggest_alternatives(scenarios: Sequence[Scenario], filters: Filters) -> str:
     """Return suggestions for the first option that is set."""
     if filters.expression:
-        return "-k searches id, name, tags and file; agenteval list shows them"
+        return "-k searches ids, names, tags and files; `agenteval list` shows them"
     option = next((each for each in _OPTIONS if each.written(filters)), _OPTIONS[0])
     wanted = next(iter(option.written(filters)), "")
     file, name = split_id(wanted) if filters.scenarios else ("", "")
@@ -203,7 +203,7 @@ def _hint(wanted: str, known: Iterable[str]) -> str:
     hint = did_you_mean(wanted, names)
     if len(names) <= _MOST_HINTED or not hint.startswith("known: "):
         return hint
-    more = f"and {len(names) - _MOST_HINTED:,} more, which agenteval list shows"
+    more = f"and {len(names) - _MOST_HINTED:,} more (see `agenteval list`)"
     return f"known: {', '.join(names[:_MOST_HINTED])} {more}"
 
 
@@ -271,8 +271,8 @@ def ranges_of(
     ranges = [(scenario, epochs) for scenario, epochs in planned if isinstance(epochs, EpochRange)]
     if ranges and "pass_rate" not in config.gates.configured_gates:
         places = {parse_place(s.where("epochs")) if s.epochs else config.place("epochs") for s, _ in ranges}
-        what = "`epochs` as {min, max} needs a gate that can end a scenario early"
-        remedy = "add gates: {pass_rate: {at_least: 0.9, reject_below: 0.7}}, or write one number"
+        what = "an `epochs` range requires a gate that can end a scenario early"
+        remedy = "add `gates: {pass_rate: {at_least: 0.9, reject_below: 0.7}}`, or use a single number"
         raise AuthorError(*(Problem(what, remedy, place) for place in sorted(places)))
     return {scenario.id: epochs for scenario, epochs in ranges}
 
@@ -294,8 +294,8 @@ def _agents_for(
     place = parse_place(scenario.where("agent"))
     if config.compare:
         if scenario.agent:
-            what = f"scenario '{scenario.id}' names its own agent, but `compare:` gives it others"
-            problems.append(Problem(what, "remove `agent:` here, or run without `compare:`", place))
+            what = f"scenario '{scenario.id}' sets its own `agent`, which conflicts with `compare`"
+            problems.append(Problem(what, "remove `agent` here, or run without `compare`", place))
         return tuple(agent.name for agent in config.compare)
     if scenario.agent:
         if scenario.agent not in known:

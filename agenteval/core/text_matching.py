@@ -83,15 +83,15 @@ def needle_mistake(needle: str, *, takes_stars: bool) -> str:
     empty string if the needle is valid."""
     if not fold(_parse_needle(needle).text).strip(NEVER_SOUGHT):
         if not needle.strip():
-            return "an empty text is in every answer; write the text to look for"
+            return "an empty string is in every answer; specify the text to look for"
         return (
-            f"nothing is left to look for in '{needle}': Markdown's marks and invisible"
-            " characters are dropped; use matches for them"
+            f"'{needle}' contains only Markdown marks and invisible characters, which are ignored"
+            "; use `matches` for them"
         )
     if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
         return (
-            f"not_contains accepts no '*': '{needle}'; remove it, because letters also match inside words"
-            f" ('{_ESCAPED}' is a star)"
+            f"`not_contains` does not support '*' in '{needle}'; remove it, because letters also match"
+            f" inside words (for a literal star, use '{_ESCAPED}')"
         )
     return ""
 

@@ -84,19 +84,19 @@ def conversation_visibility(
 # ── why a check is open, and what would decide it ────────────────────────────────────────────────
 
 _WAYS_TO_SHOW_CALLS = (
-    "let it show them (a returned list of messages, ctx, observed_messages, reply.messages, intercept)"
+    "make its calls visible (a returned list of messages, ctx, observed_messages, reply.messages, intercept)"
 )
 NO_CALL_SEEN = (
-    f"no call of the agent was seen in this run — {_WAYS_TO_SHOW_CALLS}; write agent: {{calls: all}} only if"
-    " it asks agenteval for every tool, and runs none of its own"
+    f"no tool call of the agent was observed in this run — {_WAYS_TO_SHOW_CALLS}; set `agent: {{calls: all}}`"
+    " only if the agent gets every tool from agenteval and runs none of its own"
 )
 NOT_OF_THE_LOG = (
-    "neither a tool call nor the agent's tools are in the log — write agent: {calls: all} into the"
-    " configuration if the log would contain them"
+    "the log contains neither tool calls nor the agent's tools — set `agent: {calls: all}` in the"
+    " configuration if the log would contain any calls"
 )
-DECLARED_UNSEEN = "agent: {calls: unseen} says that calls may be made that agenteval does not see"
+DECLARED_UNSEEN = "`agent: {calls: unseen}` declares that some tool calls may not be visible to agenteval"
 OWN_TOOLS = (
-    "with unmocked_tools: passthrough the agent also runs tools of its own, and nothing shows those calls —"
+    "with `unmocked_tools: passthrough`, the agent also runs its own tools, and those calls are not visible —"
     f" {_WAYS_TO_SHOW_CALLS}"
 )
 
@@ -114,8 +114,8 @@ def explain_open(
     visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool = False
 ) -> OpenReasons:
     """Return the reason why the absence of a call proves nothing about this agent, with the remedy."""
-    overrules = "score --no-calls-in KEY" if recorded else "agent: {calls: all}"
-    unplaced = f"{overrules} overrules it, if no call is there"
+    overrules = "use `agenteval score --no-calls-in KEY`" if recorded else "set `agent: {calls: all}`"
+    unplaced = f"if it contains no call, {overrules}"
     return OpenReasons(_why_unseen(visibility, known, recorded=recorded), unplaced)
 
 

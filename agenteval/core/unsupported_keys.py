@@ -6,41 +6,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_NO_SQL = "use returns, sequence or python"
-_NO_STATE = "expect the tool calls instead"
-_NO_HOOKS = "do it where the agent's module is imported"
+_NO_SQL = "use `returns`, `sequence` or `python`"
+_NO_STATE = "use `expect.tool_calls` instead"
+_NO_HOOKS = "run that code when the agent's module is imported"
 
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     # Dotted paths, with `*` for any key or item; after `=` the only value that is meant. For reporters:
     # their names.
     "scenario": {
-        "history": "write the earlier messages as turns of their own",
-        "note": "write it as a comment, # …",
-        "user_prompt": "write what the user is like into profile, and what it wants into goal",
-        "user_tools": "let the user describe in a turn what happened",
-        "min_turns": "write the first messages as turns",
-        "skip": "leave it out by a tag (--tag), or with exclude",
-        "unreviewed": "remove it once you have read the scenario",
+        "history": "add the earlier messages as turns",
+        "note": "use a comment (# …)",
+        "user_prompt": "describe the user in `profile`, and what the user wants in `goal`",
+        "user_tools": "describe what happened in a user message",
+        "min_turns": "add the first messages as `turns`",
+        "skip": "exclude it with a tag (--tag) or with `exclude`",
+        "unreviewed": "remove it once you have reviewed the scenario",
         **dict.fromkeys(("setup", "teardown"), _NO_HOOKS),
-        "include": "write it under defaults: of this file",
-        **dict.fromkeys(("state", "world"), "use returns, sequence or python for the tools"),
-        "turns.*.tool_calls": "let the user state in its message what it did",
+        "include": "put it under `defaults` in this file",
+        **dict.fromkeys(("state", "world"), "mock the tools with `returns`, `sequence` or `python`"),
+        "turns.*.tool_calls": "state in the user message what the user did",
         "expect.state": _NO_STATE,
         "turns.*.expect.state": _NO_STATE,
-        "thresholds.*.votes": "write at_least alone",
+        "thresholds.*.votes": "use only `at_least`",
         **dict.fromkeys((f"tools.*.{key}" for key in ("rules", "sql", "one", "none")), _NO_SQL),
         "tools.*.sequence.*.sql": _NO_SQL,
-        "tools.*.faults": "use error, or a sequence with errors",
+        "tools.*.faults": "use `error`, or a `sequence` with errors",
     },
     "config": {
-        "thresholds.*.votes": "write at_least alone",
+        "thresholds.*.votes": "use only `at_least`",
         **{f"judge.{name}": "remove it" for name in ("votes", "votes_near", "models", "cascade")},
-        "judge.calls=review": "write separate or shared",
-        "gates.require_calibrated": "use thresholds, or pass_rate",
+        "judge.calls=review": "use `separate` or `shared`",
+        "gates.require_calibrated": "use `thresholds` or `pass_rate`",
     },
     "reporter": {
         "html": "use markdown",
         "csv": "use json",
-        "MODULE:CLASS": "register it under the entry point group agenteval.reporters",
+        "MODULE:CLASS": "register it in the entry point group `agenteval.reporters`",
     },
 }

@@ -16,7 +16,7 @@ from agenteval.files.yaml_source import MAX_BYTES, Mark, parse_yaml
 
 _LIST_KEY = "accepted"
 _TEXT_KEYS = frozenset(known_keys(AcceptedFailure))
-_EXAMPLE = "write for example accepted: [{fingerprint: …, owner: …, reason: …, expires: 2026-12-31}]"
+_EXAMPLE = "use, for example, accepted: [{fingerprint: …, owner: …, reason: …, expires: 2026-12-31}]"
 
 
 def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tuple[AcceptedFailure, ...]:
@@ -24,7 +24,9 @@ def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tu
     configuration at which the file is specified. Raise ``AuthorError`` with every mistake and its location.
     """
     name = display_path(path, cwd)
-    with wrap_read_errors(f"the accept list {name}", named_at, "paths start at the configuration's folder"):
+    with wrap_read_errors(
+        f"the accept list {name}", named_at, "paths are relative to the configuration file"
+    ):
         data = read_file(path, MAX_BYTES + 1)
     if _is_empty(data):
         return ()
@@ -72,5 +74,5 @@ def _find_duplicates(entries: list[AcceptedFailure]) -> Iterator[Problem]:
         if entry.fingerprint in first:
             what = f"the failure {entry.fingerprint} is already listed at {first[entry.fingerprint].where}"
             path, _, line = entry.where.rpartition(":")
-            yield Problem(what, "keep one", Place(path, int(line)))
+            yield Problem(what, "remove one of them", Place(path, int(line)))
         first.setdefault(entry.fingerprint, entry)

@@ -79,7 +79,7 @@ def _other_adapters_options(kind: str, adapters: Adapters) -> dict[str, str]:
     """Return a message for each option that only a different adapter accepts."""
     others = (adapters.get(other) for other in adapters if other != kind)
     names = (name for other in others for name in known_keys(other.options))
-    return {name: f"an agent of type {kind} has no '{name}'" for name in names}
+    return {name: f"an agent of type {kind} does not support '{name}'" for name in names}
 
 
 def _option_problems(
@@ -91,7 +91,7 @@ def _option_problems(
         if key in names:
             continue
         if key in of_others and options[key] is not None:
-            yield Problem(of_others[key], "remove it, or change type", where.place)
+            yield Problem(of_others[key], "remove it, or change `type`", where.place)
         elif key not in of_others:
             # ``options`` is not suggested for a built-in adapter: its options are usually written without it.
             others = names | (COMMON_AGENT_KEYS if OPTIONS_KEY in at else COMMON_AGENT_KEYS - {OPTIONS_KEY})
@@ -126,10 +126,10 @@ def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
     key."""
     if key != "tools":
         return None
-    remedy = {"visible": "write calls: all", "none": "write calls: unseen"}
+    remedy = {"visible": "use `calls: all`", "none": "use `calls: unseen`"}
     return Problem(
-        "an agent has no key 'tools'",
-        remedy.get(str(value), "write calls: all or calls: unseen; scenarios declare tools"),
+        "an agent has no key `tools`",
+        remedy.get(str(value), "use `calls: all` or `calls: unseen` (tools are declared in scenarios)"),
         where.place,
     )
 
@@ -138,19 +138,19 @@ def _missing_type_problems(agent: Mapping[str, Any], mark: Mark, adapters: Adapt
     if len(type_keys := [key for key in KIND_BY_KEY if agent.get(key)]) > 1:
         one, other = type_keys[:2]
         what = f"the agent has both {_WITH_ARTICLE[one]} and {_WITH_ARTICLE[other]}"
-        remedy = f"keep one, or write type: {KIND_BY_KEY[one]} or type: {KIND_BY_KEY[other]}"
+        remedy = f"keep one, or set `type: {KIND_BY_KEY[one]}` or `type: {KIND_BY_KEY[other]}`"
         yield Problem(what, remedy, mark.find((other,)).place)
         return
     empty = (key for key in KIND_BY_KEY if agent.get(key) in ("", [], {}))
     if key := next(empty, ""):
         example = adapters.get(KIND_BY_KEY[key]).example
-        yield Problem(f"the agent's {key} is empty", f"write {example}", mark.find((key,)).place)
+        yield Problem(f"the agent's `{key}` is empty", f"set {example}", mark.find((key,)).place)
         return
     if any(_resembles_type_key(key) for key in agent):
         return  # the misspelt key is reported as unknown, with a suggestion
     python, http, program = (adapters.get(kind).example for kind in ("python", "http", "command"))
-    remedy = f"write {python} (Python) or {http}, or {program}"
-    yield Problem("the agent has neither a target nor an endpoint", remedy, mark.place)
+    remedy = f"set {python} (Python), {http} or {program}"
+    yield Problem("the agent has no target, endpoint or command", remedy, mark.place)
 
 
 def _resembles_type_key(key: str) -> bool:

@@ -89,8 +89,10 @@ def _misplaced_options(
     """Find keys under ``options`` that are also specified outside ``options``, or that belong outside it."""
     for key in under.value:
         if key in inline or key in common:
-            remedy = "write it once" if key in inline else "move it out of options"
-            yield Problem(f"options: '{key}' is a key of the agent", remedy, under.mark.find((key,)).place)
+            remedy = "remove it from `options`" if key in inline else "move it out of options"
+            yield Problem(
+                f"'{key}' is a key of the agent, not an option", remedy, under.mark.find((key,)).place
+            )
 
 
 # ── complete agents ──────────────────────────────────────────────────────────────────────────────
@@ -119,8 +121,8 @@ def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue
             return agent
         name, where = loc[1], agent.mark.find(("name",))
         if (inner_name := agent.value.get("name", name)) != name:
-            what = f"the agent's key is '{name}', but its name: is '{inner_name}'"
-            problems.append(Problem(what, "remove name:", where.place))
+            what = f"the agent's key is '{name}', but its `name` is '{inner_name}'"
+            problems.append(Problem(what, "remove `name`", where.place))
         return LocatedValue({**agent.value, "name": name}, agent.mark)
 
     return map_agents(config, set_name)
@@ -134,7 +136,7 @@ def _complete_entry(
     completed = entry.merge_over(_inherited(entry.value, primary))
     if entry.value.get("name"):
         return completed
-    problems.append(Problem("an agent in compare needs a name", "add name:", entry.mark.place))
+    problems.append(Problem("an agent in `compare` needs a name", "add `name`", entry.mark.place))
     return LocatedValue({**completed.value, "name": f"compare.{index}"}, completed.mark)
 
 

@@ -50,7 +50,9 @@ def config_problems(value: Mapping[str, Any], mark: Mark, known: Registries) -> 
 def _endpoint_problems(url: Any, mark: Mark) -> Problems:
     """Check a provider's address without including it in messages, because it may contain a secret."""
     if isinstance(url, str) and url and not _is_http(url):
-        yield Problem("not an http or https address", "write for example http://localhost:3000/…", mark.place)
+        yield Problem(
+            "expected an http or https URL", "use, for example, http://localhost:3000/…", mark.place
+        )
 
 
 def _is_http(url: str) -> bool:
@@ -72,14 +74,14 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Problems:
         yield from _extra_problems(provider, spec.get("extra", {}), file, at)
     if isinstance(name, str) and is_key(name):
         # A key would be sent to the provider as the name of a model, and appear in every report.
-        remedy = "write PROVIDER/MODEL, and set the key in the environment (OPENAI_API_KEY, api_key_env)"
-        yield Problem("this is an API key, not the name of a model", remedy, mark.find(("model",)).place)
+        remedy = "use PROVIDER/MODEL, and set the key in the environment (OPENAI_API_KEY, api_key_env)"
+        yield Problem("this is an API key, not a model name", remedy, mark.find(("model",)).place)
     yield from _endpoint_problems(spec.get("base_url"), mark.find(("base_url",)))
     variable = spec.get("api_key_env")
     if isinstance(variable, str) and not _VARIABLE_NAME.fullmatch(variable):
         # Most likely the key itself, which must not be shown.
-        remedy = "write the name of the environment variable that contains the key, not the key itself"
-        yield Problem("api_key_env is not the name of a variable", remedy, mark.find(("api_key_env",)).place)
+        remedy = "use the name of the environment variable that contains the key, not the key itself"
+        yield Problem("`api_key_env` is not a variable name", remedy, mark.find(("api_key_env",)).place)
 
 
 def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Problems:

@@ -74,7 +74,7 @@ def find_config(start: Path) -> Path | None:
         found = [folder / name for name in CONFIG_NAMES if (folder / name).is_file()]
         if len(found) > 1:
             what = f"{folder} contains both {found[0].name} and {found[1].name}"
-            raise AuthorError(Problem(what, "keep one"))
+            raise AuthorError(Problem(what, "remove one of them"))
         if found:
             return found[0]
         if _has_section(folder / PYPROJECT):
@@ -293,7 +293,7 @@ def _read(path: Path, cwd: Path) -> LocatedValue:
         return LocatedValue(value, document.mark)
     what = f"expected a mapping, got {display_value(value)}"
     raise AuthorError(
-        Problem(what, "write for example agent: {target: my_agent.py:agent}", document.mark.place)
+        Problem(what, "use, for example, agent: {target: my_agent.py:agent}", document.mark.place)
     )
 
 
@@ -302,7 +302,7 @@ def _parse_document(data: bytes, shown_as: str, *, is_toml: bool) -> SourceDocum
         return parse_yaml(data, shown_as)
     document = parse_toml(data, shown_as)
     if document is None:
-        raise AuthorError(Problem("there is no [tool.agenteval] table", "add it", Place(shown_as)))
+        raise AuthorError(Problem("the file has no [tool.agenteval] table", "add it", Place(shown_as)))
     return document
 
 
@@ -328,8 +328,8 @@ def _deduplicate_problems(problems: list[Problem]) -> list[Problem]:
     inherit the mistake."""
     unique = dict.fromkeys(problems)
     for problem in problems:
-        if problem.what.startswith("compare."):
-            original = problem._replace(what=f"agent.{problem.what.removeprefix('compare.')}")
+        if "`compare." in problem.what:
+            original = problem._replace(what=problem.what.replace("`compare.", "`agent.", 1))
             if original in unique:
                 unique.pop(problem, None)
     return list(unique)

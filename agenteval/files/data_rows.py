@@ -43,7 +43,9 @@ def read_table(data: bytes, path: str) -> Table:
     table = read(data, path)
     if not table.rows:
         raise AuthorError(
-            Problem("the file contains no rows", "add one, or remove the reference to it", Place(path))
+            Problem(
+                "the file contains no rows", "add a row, or remove the reference to the file", Place(path)
+            )
         )
     return table
 
@@ -52,9 +54,7 @@ def table_from_list(values: Sequence[Any], mark: Mark) -> Table:
     """Create a table from a list of rows. Raise ``AuthorError`` for items that are not mappings."""
     invalid = [(n, value) for n, value in enumerate(values) if not isinstance(value, Mapping)]
     problems = [
-        Problem(
-            f"expected a mapping, got {display_value(value)}", "write {name: value}", mark.find((n,)).place
-        )
+        Problem(f"expected a mapping, got {display_value(value)}", "use {name: value}", mark.find((n,)).place)
         for n, value in invalid
     ]
     if problems:
@@ -74,9 +74,9 @@ def csv_problem(error: csv.Error, at: int, begins: int) -> str:
     """Describe the error in a CSV row that starts at line ``begins`` and was read up to line ``at``."""
     text = str(error)
     if "unexpected end of data" in text:
-        return f"a double quote that is opened in this row is not closed by the end of the file (line {at})"
+        return f"a double quote opened in this row is not closed by the end of the file (line {at})"
     if "field larger" in text:
-        return f"{text}: perhaps a double quote is not closed"
+        return f"{text}; a double quote may not be closed"
     return f"{text}{f' (line {at})' if at != begins else ''}"
 
 
@@ -113,10 +113,10 @@ def _row_mistake(cells: Sequence[str], columns: Sequence[str], written: str) -> 
     if len(cells) != len(columns):
         cell_count, column_count = plural(len(cells), "cell"), plural(len(columns), "column")
         what = f"the row has {cell_count}, but the first line has {column_count}"
-        return what, "put texts that contain a comma, a quote or a line break in double quotes"
+        return what, "put values that contain a comma, a quote or a line break in double quotes"
     for number, (name, cell) in enumerate(zip(columns, cells, strict=True), 1):
         if not name and cell.strip():
-            return f"column {number} has a value here, but no name", "name it in the first line"
+            return f"column {number} has a value here, but no name", "name the column in the first line"
         is_quoted = cell.replace('"', '""') in written
         if cell[:1].isspace() and cell.lstrip().startswith('"') and not is_quoted:
             return f"there is a space before the opening quote in column {number}", "remove the space"
@@ -139,8 +139,8 @@ def _read_rows(text: str, delimiter: str, path: str) -> Iterator[tuple[int, list
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            what = f"not CSV: {csv_problem(error, reader.line_num, begins)}"
-            remedy = 'close the quote; write a quote inside a quoted text twice ("")'
+            what = f"not valid CSV: {csv_problem(error, reader.line_num, begins)}"
+            remedy = 'close the quote, and double any quote inside a quoted value ("")'
             raise AuthorError(Problem(what, remedy, Place(path, begins))) from None
         if cells is None:
             return
@@ -158,7 +158,7 @@ def parse_json_at(text: str, at: Mark) -> LocatedValue:
         value = STRICT_AS_WRITTEN.decode(text.strip())
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("an escaped half of a surrogate pair is not valid text") from None
+        raise ValueError("an unpaired surrogate escape is not allowed") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     return _with_marks(value, at)
@@ -185,16 +185,16 @@ def _from_json_lines(data: bytes, path: str) -> Table:
         try:
             row = parse_json_at(line, Mark(path, number))
         except ValueError as error:
-            what = f"not JSON: {getattr(error, 'msg', error)}"
+            what = f"not valid JSON: {getattr(error, 'msg', error)}"
             place = Place(path, number, getattr(error, "colno", 0))
-            problems.append(Problem(what, "write one object per line", place))
+            problems.append(Problem(what, "use one object per line", place))
             continue
         if isinstance(row.value, dict):
             rows.append(row)
         else:
             what = f"expected an object, got {display_value(row.value)}"
             problems.append(
-                Problem(what, "write one object per line, or rename the file to .json", Place(path, number))
+                Problem(what, "use one object per line, or rename the file to .json", Place(path, number))
             )
     if problems:
         raise AuthorError(*problems)
@@ -205,7 +205,7 @@ def _from_yaml(data: bytes, path: str) -> Table:
     document = parse_yaml(data, path)
     if not isinstance(document.value, list):
         what = f"expected a list of rows, got {display_value(document.value)}"
-        remedy = "write [{…}, {…}]" if path.lower().endswith(".json") else "start each row with '- '"
+        remedy = "use [{…}, {…}]" if path.lower().endswith(".json") else "start each row with '- '"
         raise AuthorError(Problem(what, remedy, document.mark.place))
     return table_from_list(document.value, document.mark)
 

@@ -131,8 +131,10 @@ def _expand_text(
     def expand(match: re.Match[str]) -> str:
         name, default = match["name"], match["default"]
         if match["bad"] is not None:
-            remedy = "write ${NAME} or ${NAME:-default}, or $${ for the literal characters"
-            problems.append(Problem(f"'{match[0][:40]}' does not name a variable", remedy, mark.place))
+            remedy = "use ${NAME} or ${NAME:-default}, or $${ for a literal ${"
+            problems.append(
+                Problem(f"'{match[0][:40]}' is not a valid variable reference", remedy, mark.place)
+            )
         elif name is None:
             return escape("${")
         elif name in unexpanded_names and default is None:
@@ -151,10 +153,10 @@ def _expand_text(
 
 
 def _not_set_problem(name: str, unexpanded_names: frozenset[str], mark: Mark) -> Problem:
-    remedy = f"set it, or write ${{{name}:-default}}"
+    remedy = f"set it, or use ${{{name}:-default}}"
     if unexpanded_names and (near := did_you_mean(name, unexpanded_names)):
         remedy = f"{near.rstrip('?')}, which agenteval fills in? Or {remedy}" if "did" in near else remedy
-    return Problem(f"the variable {name} is not set", remedy, mark.place)
+    return Problem(f"the environment variable {name} is not set", remedy, mark.place)
 
 
 def has_unset_variable(text: Any, environ: Mapping[str, str]) -> bool:
@@ -211,8 +213,12 @@ def _parse_override(variable: str, text: str, problems: list[Problem]) -> Any:
 def _unknown_variable(variable: str) -> Problem:
     key = variable.removeprefix(PREFIX).lower()
     if key in Config.model_fields and key not in Config.INTERNAL:
-        return Problem(f"'{key}' cannot be set by a variable", "set it in the file", Place(variable))
-    return Problem("unknown variable", did_you_mean(variable, _PATH_BY_VARIABLE), Place(variable))
+        return Problem(
+            f"'{key}' cannot be set by an environment variable",
+            "set it in the configuration file",
+            Place(variable),
+        )
+    return Problem("unknown environment variable", did_you_mean(variable, _PATH_BY_VARIABLE), Place(variable))
 
 
 # ── secrets ──────────────────────────────────────────────────────────────────────────────────────

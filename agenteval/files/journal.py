@@ -225,7 +225,7 @@ def lock_run(folder: Path) -> Iterator[None]:
     try:
         file = (folder / LOCK_FILE).open("a+b")
     except OSError as error:
-        raise AuthorError(Problem(f"{folder} cannot be written to: {error.strerror}")) from None
+        raise AuthorError(Problem(f"cannot write to {folder}: {error.strerror}")) from None
     with file:
         if not _lock(file.fileno()):
             file.seek(0)
@@ -274,9 +274,9 @@ def check_journal_version(first: Mapping[str, Any], place: Place) -> None:
     version = first.get("schema_version")
     if first.get("type") != "run_started" or not isinstance(version, int) or version == SCHEMA_VERSION:
         return
-    what = f"the journal has version {version}, but this agenteval reads version {SCHEMA_VERSION}"
-    newer = "use the version of agenteval that wrote it, or a newer one"
-    older = "read it with the version of agenteval that wrote it, or repeat the run"
+    what = f"the journal has version {version}, but this agenteval supports only version {SCHEMA_VERSION}"
+    newer = "use the agenteval version that wrote it, or a newer one"
+    older = "use the agenteval version that wrote it, or repeat the run"
     raise AuthorError(Problem(what, newer if version > SCHEMA_VERSION else older, place))
 
 
@@ -294,5 +294,5 @@ def read_journal(path: Path) -> Iterator[Event]:
             if number == len(lines):
                 return
             first = error.errors()[0]
-            what = f"this is not a journal event: {first['msg']}"
+            what = f"invalid journal event: {first['msg']}"
             raise AuthorError(Problem(what, "", Place(str(path), number))) from None

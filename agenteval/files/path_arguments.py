@@ -74,7 +74,7 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
             continue
         if os.path.isdir(cwd / file):
             what = f"{path}: {file} is a folder"
-            raise AuthorError(Problem(what, f"name the file, or write {file} -s ID"))
+            raise AuthorError(Problem(what, f"specify the file, or use `{file} -s ID`"))
         for each in found:
             ids_by_path.setdefault(os.path.realpath(cwd / each), {})[name] = None
     files = find_files_under(arguments, cwd)

@@ -36,7 +36,7 @@ def parse_profiles(file: LocatedValue) -> dict[str, Mapping[str, Any]]:
         if profile is not None and not isinstance(profile, Mapping)
     ]
     problems += [
-        Problem("a profile cannot contain profiles", "remove it", at.find((name, PROFILES_KEY)).place)
+        Problem("a profile cannot contain `profiles`", "remove it", at.find((name, PROFILES_KEY)).place)
         for name, profile in profiles.items()
         if isinstance(profile, Mapping) and PROFILES_KEY in profile
     ]
@@ -48,7 +48,7 @@ def parse_profiles(file: LocatedValue) -> dict[str, Mapping[str, Any]]:
 def _not_a_mapping(value: Any, mark: Mark) -> Problem:
     return Problem(
         f"expected a mapping, got {display_value(value)}",
-        "write for example pr: {tags: [smoke]}",
+        "use, for example, pr: {tags: [smoke]}",
         mark.place,
     )
 
@@ -62,7 +62,7 @@ def layer_profile(
     if name is None:
         return ProfiledConfig(base, ProfileSelection())
     if name not in profiles:
-        hint = did_you_mean(name, profiles) if profiles else "add profiles: {…} to the configuration"
+        hint = did_you_mean(name, profiles) if profiles else "add `profiles: {…}` to the configuration"
         raise AuthorError(Problem(f"no profile is named '{name}'", hint))
     profile = LocatedValue(profiles[name], file.mark.find((PROFILES_KEY, name)))
     chosen = profile.select_keys(ProfileSelection.model_fields)

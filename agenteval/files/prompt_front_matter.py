@@ -42,13 +42,13 @@ def split_front_matter(text: str, source: str) -> PromptFile:
     lines = text.split("\n")
     end = next((n for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
     if lines[0].rstrip() != "---" or not end:
-        remedy = "begin with a line '---', then metric: and scale: or labels:, then a line '---'"
+        remedy = "begin with a line '---', then `metric` and `scale` or `labels`, then a line '---'"
         raise AuthorError(Problem("the file has no front matter", remedy, Place(source, 1)))
     # The first line becomes empty, so that the lines of the keys are those of the file.
     front_matter = "\n".join(["", *lines[1:end]])
     document = parse_yaml((front_matter if front_matter.strip() else "{}").encode(), source)
     if not isinstance(document.value, dict):
-        raise AuthorError(Problem("the front matter is not a mapping", "write key: value", Place(source, 2)))
+        raise AuthorError(Problem("the front matter is not a mapping", "use `key: value`", Place(source, 2)))
     head = LocatedValue(document.value, document.mark)
     return PromptFile(head, "\n".join(lines[end + 1 :]), Place(source, end + 2))
 
@@ -74,16 +74,14 @@ def parse_labels(value: Any) -> Labels:
     meanings = _meanings(value)
     for name, meaning in meanings.items():
         if meaning not in ("ok", "", *Severity):
-            raise ValueError(f"label '{name}': '{meaning}' is neither ok nor low, medium, high or critical")
+            raise ValueError(f"'{meaning}' (label '{name}') is not one of ok, low, medium, high or critical")
     ok = frozenset(name for name, meaning in meanings.items() if meaning == "ok")
     if len(meanings) < 2 or not all(name.strip() for name in meanings):
-        raise ValueError("a metric needs at least two labels, and none may be blank")
+        raise ValueError("a metric needs at least two labels, none of them empty")
     if not ok:
-        raise ValueError("every label is a failure; mark those that are ok")
+        raise ValueError("every label is a failure; mark at least one label as `ok`")
     if len({normalize_label(name) for name in (*meanings, NOT_ENOUGH_INFORMATION)}) <= len(meanings):
-        raise ValueError(
-            f"two labels are the same, or one is '{NOT_ENOUGH_INFORMATION}', which every judge may answer"
-        )
+        raise ValueError(f"two labels are identical, or one is '{NOT_ENOUGH_INFORMATION}', which is reserved")
     severities = {name: Severity(each) for name, each in meanings.items() if each not in ("ok", "")}
     return Labels(tuple(meanings), ok, severities)
 
@@ -95,7 +93,7 @@ def _meanings(value: Any) -> dict[str, str]:
         return {str(name): str(meaning) for name, meaning in value.items()}
     if isinstance(value, list | tuple):
         return {str(name): "ok" if str(name) == "no failure" else "" for name in value}
-    raise ValueError(f"labels cannot be {value!r}")
+    raise ValueError(f"`labels` cannot be {value!r}")
 
 
 def normalize_label(text: str) -> str:
@@ -120,39 +118,41 @@ def parse_scale(value: Any) -> tuple[float, float] | None:
 def _validate_metric(value: Any) -> str:
     if isinstance(value, str) and METRIC_NAME.fullmatch(value):
         return value
-    what = "the rubric does not name its metric" if value is None else f"metric cannot be '{value}'"
-    raise ValueError(what, "write metric: and a name that begins with a letter")
+    what = "the rubric has no `metric`" if value is None else f"`metric` cannot be '{value}'"
+    raise ValueError(what, "set `metric` to a name that begins with a letter")
 
 
 def _validate_scope(value: Any) -> str:
     if value in ("turn", "conversation"):
         return str(value)
-    raise ValueError(f"scope cannot be '{value}'", "write turn or conversation")
+    raise ValueError(f"`scope` cannot be '{value}'", "use `turn` or `conversation`")
 
 
 def _validate_whole(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise ValueError(f"whole cannot be '{value}'", "write true or false")
+    raise ValueError(f"`whole` cannot be '{value}'", "use `true` or `false`")
 
 
 def _validate_scale(value: Any) -> tuple[float, float]:
     if scale := parse_scale(value):
         return scale
-    raise ValueError(f"scale cannot be {value!r}", "write the lowest and the highest number: scale: [1, 5]")
+    raise ValueError(
+        f"`scale` cannot be {value!r}", "use the lowest and the highest score, as in scale: [1, 5]"
+    )
 
 
 def _validate_labels(value: Any) -> Labels:
     try:
         return parse_labels(value)
     except ValueError as error:
-        raise ValueError(str(error), "write labels: {on brand: ok, off brand: medium}") from None
+        raise ValueError(str(error), "use, for example, labels: {on brand: ok, off brand: medium}") from None
 
 
 def _validate_version(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise ValueError(f"version cannot be '{value}'", "write a whole number")
+    raise ValueError(f"`version` cannot be '{value}'", "use a whole number")
 
 
 Version = Annotated[int, PlainValidator(_validate_version)]

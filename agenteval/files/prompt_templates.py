@@ -55,7 +55,7 @@ def placeholder_problems(template: str, known: tuple[str, ...], at: Place) -> It
     present = find_placeholders(template)
     for name in known:
         if name not in present:
-            what = f"the prompt has no placeholder '${{{name}}}'"
+            what = f"the prompt does not contain the placeholder '${{{name}}}'"
             yield Problem(what, f"add ${{{name}}} to it", Place(at.path, at.line, 1))
 
 
@@ -70,8 +70,8 @@ def _place_in(text: str, position: int, at: Place) -> Place:
 
 
 def _unknown_placeholder(name: str, known: Iterable[str], place: Place | None) -> Problem:
-    remedy = did_you_mean(name, known) or "write $${ for the text ${"
-    return Problem(f"the prompt has a placeholder '${{{name}}}' that nothing fills", remedy, place)
+    remedy = did_you_mean(name, known) or "use $${ for a literal ${"
+    return Problem(f"the prompt contains the unknown placeholder '${{{name}}}'", remedy, place)
 
 
 def content_hash(*texts: str) -> str:

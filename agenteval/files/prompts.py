@@ -137,8 +137,8 @@ def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = No
 
 def _name_problems(file: PromptFile, name: str) -> Iterator[Problem]:
     if (written_name := file.head.value.get("name", name)) != name:
-        remedy = f"write name: {name}, or leave it out"
-        yield file.problem("name", f"the file replaces '{name}', but its name: is {written_name}", remedy)
+        remedy = f"use `name: {name}`, or remove `name`"
+        yield file.problem("name", f"the file replaces '{name}', but its `name` is '{written_name}'", remedy)
 
 
 def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iterator[Problem]:
@@ -146,7 +146,7 @@ def _part_problems(system: str, prompt: str, shipped: Prompt, at: Place) -> Iter
     no system prompt would be sent."""
     at = at._replace(column=1)
     if shipped.system and not (system and prompt):
-        remedy = "write the system text, a line '---', and the prompt"
+        remedy = "use the system text, a line '---', and the prompt"
         yield Problem("the prompt must have two parts", remedy, at)
     elif not shipped.system and (system or not prompt):
         yield Problem("the prompt must be a single, non-empty part", "remove the extra line '---'", at)
@@ -234,7 +234,7 @@ def _read_author_file(name: str, base: str | Path, what: str, place: Place | Non
     """Return the display path and the content of an author's file. ``place`` is the location at which the
     path of the file is written."""
     path = Path(base) / name
-    with wrap_read_errors(f"the {what} '{name}'", place, f"looked for {path}"):
+    with wrap_read_errors(f"the {what} '{name}'", place, f"the expected path is {path}"):
         return _shown_path(path), read_text(path, what)
 
 
@@ -271,7 +271,9 @@ def _parse_rubric(
         value = {**replaced.head.value, **value}
     metric = value.get("metric")
     if not shipped and isinstance(metric, str) and metric in RESERVED_NAMES:
-        problems.append(file.problem("metric", f"'{metric}' is a built-in name", "choose another name"))
+        problems.append(
+            file.problem("metric", f"'{metric}' is the name of a built-in metric", "choose another name")
+        )
     problems += front_matter_problems(file, value, RubricFrontMatter)
     problems += _empty_problems(file, value)
     problems += placeholder_problems(file.body, known, file.place)
@@ -308,11 +310,11 @@ def _parse_rubric(
 def _empty_problems(file: PromptFile, value: Mapping[str, Any]) -> Iterator[Problem]:
     """Find a rubric that has no question, or no answers to choose from."""
     if not value.get("outcomes") and ("scale" in value) == ("labels" in value):
-        what = "a rubric needs either scale or labels"
-        yield file.problem("labels", what, "write for example scale: [1, 5]")
+        what = "a rubric requires either `scale` or `labels`"
+        yield file.problem("labels", what, "use, for example, scale: [1, 5]")
     if not file.body.strip():
         what = "the rubric has no text after its front matter"
-        yield Problem(what, "write what the judge must assess", file.place)
+        yield Problem(what, "describe what the judge must assess", file.place)
 
 
 def _without_table_lines(text: str) -> str:
@@ -335,14 +337,14 @@ def _metric_mismatches(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator
     head = file.head.value
     for key in head:
         if key in _FIXED_KEYS and head[key] != shipped.get(key, _DEFAULT_TERMS.get(key)):
-            what = f"{key} differs from that of the built-in metric"
-            remedy = "leave it out, or make it a custom metric (custom_metrics)"
+            what = f"`{key}` of a built-in metric cannot be changed"
+            remedy = "remove it, or define a custom metric (`custom_metrics`)"
             yield file.problem(key, what, remedy)
     required = shipped.get("references", {})
     if "references" in head and not _covers_references(head["references"], required):
-        what = "references differ from those of the built-in metric"
-        remedy = f"write a text for each of {', '.join(required)}, or remove references"
-        yield file.problem("references", what, remedy if required else "leave it out")
+        what = "`references` do not match those of the built-in metric"
+        remedy = f"set a text for each of {', '.join(required)}, or remove `references`"
+        yield file.problem("references", what, remedy if required else "remove `references`")
 
 
 _FIXED_KEYS = BuiltInRubricFrontMatter.model_fields.keys() - {"version", "references"}
@@ -442,7 +444,7 @@ def load_prompts(
     for path, file in files.items():
         if path not in names:
             problems.append(
-                Problem(f"no shipped prompt is named '{path}'", did_you_mean(path, names), place_of(path))
+                Problem(f"no built-in prompt is named '{path}'", did_you_mean(path, names), place_of(path))
             )
             continue
         try:

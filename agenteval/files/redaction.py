@@ -387,8 +387,8 @@ class _Masking:
                 self._tried[around] = self._tried.get(around, 0) + 1
                 return
         name = ".".join(part for part in path if isinstance(part, str))
-        what = f"a secret is in a place where it cannot be masked: {name or 'in the value'}"
-        raise AuthorError(Problem(what, "remove the secret from there, or give the variable another value"))
+        what = f"a secret occurs where it cannot be masked: {name or 'in the value'}"
+        raise AuthorError(Problem(what, "remove the secret from there, or change the value of the variable"))
 
 
 _Path: TypeAlias = tuple[str | int, ...]

@@ -54,7 +54,9 @@ def read_text(path: Path, what: str) -> str:
     try:
         text = read_file(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise AuthorError(Problem(f"the {what} is not UTF-8", "save it as UTF-8", Place(str(path)))) from None
+        raise AuthorError(
+            Problem(f"the {what} is not valid UTF-8", "save it as UTF-8", Place(str(path)))
+        ) from None
     return text.replace("\r\n", "\n")
 
 

@@ -107,17 +107,17 @@ def _latest_or_previous(name: str, known: Sequence[Path], root: Path) -> Path:
         return known[-back]
     if not known:
         raise AuthorError(_unknown_name(name, [], root))
-    raise AuthorError(Problem(f"there is no run before {known[0].name}", "start one with agenteval run"))
+    raise AuthorError(Problem(f"there is no run before {known[0].name}", "start one with `agenteval run`"))
 
 
 def _ambiguous_name(name: str, matches: Sequence[Path]) -> Problem:
     listed = ", ".join(folder.name for folder in matches[-_MOST_LISTED:])
-    return Problem(f"'{name}' matches {len(matches)} runs: {listed}", "give a longer part of its id")
+    return Problem(f"'{name}' matches {len(matches)} runs: {listed}", "use a longer part of its id")
 
 
 def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
     if not known:
-        remedy = "start one with agenteval run, or give the folder of a run or its events.jsonl"
+        remedy = "start one with `agenteval run`, or specify the folder of a run or its events.jsonl"
         return Problem(f"there is no run '{name}': {root / '.agenteval' / 'runs'} contains no runs", remedy)
     near = did_you_mean(name, [*known, "latest", "previous"])
     latest = f"the latest are {', '.join(reversed(known[-_MOST_LISTED:]))}"
@@ -156,7 +156,9 @@ def _check_version(file: Path) -> None:
     if first.endswith(b"\n") and not (isinstance(header, dict) and "type" in header):
         raise AuthorError(
             Problem(
-                "this is not the journal of a run", f"give a folder with {JOURNAL_FILE}", Place(str(file), 1)
+                "this is not a run journal",
+                f"specify a folder with {JOURNAL_FILE}",
+                Place(str(file), 1),
             )
         )
 
@@ -165,7 +167,7 @@ def _check_samples(events: Sequence[Event], file: Path) -> None:
     """Check that each event of a sample belongs to a sample that was started, so that readers can rely on
     this even if the file was edited."""
     if not events or not isinstance(events[0], RunStarted):
-        what = "the journal does not start with run_started: nothing is known about the run"
+        what = "the journal does not start with `run_started`, so the run cannot be read"
         raise AuthorError(Problem(what, "the run may have been killed as it started", Place(str(file), 1)))
     scenarios = {scenario.id for scenario in events[0].scenarios}
     if unknown := set(events[0].plan.scenarios) - scenarios:

@@ -45,9 +45,9 @@ def tool_problems(tool: Any, mark: Mark) -> Problems:
 def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Problems:
     for key in ("error", "sequence", "python"):
         if key in step and step[key] is None:
-            remedy = "write a value, or remove the key; `returns: null` answers null"
+            remedy = "set a value, or remove the key (for a null result, use `returns: null`)"
             yield Problem(
-                f"{key}: null does not define how the tool answers", remedy, mark.find((key,)).place
+                f"`{key}: null` does not define how the tool answers", remedy, mark.find((key,)).place
             )
     for key in ("returns", "error"):
         if key in step:
@@ -75,14 +75,14 @@ def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> 
         if name is None:
             continue
         if not match["end"]:
-            remedy = "close it with '}', or write $${ for the literal characters"
+            remedy = "close it with '}', or use $${ for a literal ${"
             yield Problem(f"'${{{name[:40]}' is not closed", remedy, mark.place)
             continue
         root, *path = name.strip().split(".")
         if root != "args" or not all(path):
-            yield Problem(f"'${{{name}}}' refers to nothing", _template_remedy(root, path), mark.place)
+            yield Problem(f"'${{{name}}}' is not a valid reference", _template_remedy(root, path), mark.place)
         elif path and known is not None and path[0] not in known:
-            what = f"'${{{name}}}': the tool's parameters have no '{path[0]}'"
+            what = f"'${{{name}}}' refers to the unknown parameter '{path[0]}'"
             yield Problem(what, did_you_mean(path[0], known), mark.place)
 
 
@@ -90,18 +90,18 @@ def _template_remedy(root: str, path: list[str]) -> str:
     near = did_you_mean(root, ("args",))
     if root != "args" and near.startswith("did you"):
         return f"did you mean '${{{'.'.join(('args', *filter(None, path)))}}}'?"
-    return "write ${args.NAME} for an argument of the call, or $${ for the literal characters"
+    return "use ${args.NAME} for an argument of the call, or $${ for a literal ${"
 
 
 def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Problems:
-    remedy = "write a JSON Schema of type object"
+    remedy = "use a JSON Schema of type object"
     if schema.get("type") != "object":
         kind = display_value(schema.get("type")) if "type" in schema else "missing"
-        what = f"parameters: type must be object, but is {kind}"
+        what = f"`parameters.type` must be object, but is {kind}"
         yield Problem(what, remedy, mark.find(("type",)).place)
         return
     for what, path in schema_mistakes(schema):
-        yield Problem(f"parameters: {what}", remedy, mark.find(path).place)
+        yield Problem(f"`parameters`: {what}", remedy, mark.find(path).place)
 
 
 # ── expectations ─────────────────────────────────────────────────────────────────────────────────
@@ -114,7 +114,7 @@ def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -
         return
     yield from _empty_lists(expect, mark)
     criteria = mark.find(("criteria",))
-    yield from blank_problems(expect.get("criteria"), criteria, "criteria: an empty criterion checks nothing")
+    yield from blank_problems(expect.get("criteria"), criteria, "an empty criterion checks nothing")
     for rule in rules:
         path = rule.name.split(".")
         written = value_at(expect, path)
@@ -128,7 +128,7 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Problems:
     for index, text in enumerate(value if isinstance(value, list) else [value]):
         if isinstance(text, str) and not text.strip():
             where = mark.find((index,)) if isinstance(value, list) else mark
-            yield Problem(what, "write the text to look for, or remove it", where.place)
+            yield Problem(what, "specify the text to look for, or remove it", where.place)
 
 
 _EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
@@ -142,5 +142,7 @@ def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Pro
         if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
             yield from _empty_lists(value, mark.find((key,)), f"{key}.")
         elif value == [] and f"{within}{key}" not in _EMPTY_LISTS_OF_MODEL:
-            remedy = "write what to check, or remove the key; null removes the value of defaults"
-            yield Problem(f"{within}{key}: an empty list checks nothing", remedy, mark.find((key,)).place)
+            remedy = "specify what to check, or remove the key (null overrides `defaults`)"
+            yield Problem(
+                f"`{within}{key}` is an empty list, which checks nothing", remedy, mark.find((key,)).place
+            )

@@ -105,7 +105,7 @@ def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
             below = _scenario_files_below(path)
             found += below
             if not below:
-                empty.append(Problem("there is no scenario file in this folder", "", Place(str(argument))))
+                empty.append(Problem("this folder contains no scenario file", "", Place(str(argument))))
         elif os.path.exists(path):
             found.append(path)
         else:
@@ -140,8 +140,8 @@ def _missing_path(argument: Path, path: Path) -> Problem:
     except OSError:
         names = []
     near = did_you_mean(path.name, names)
-    remedy = near if near.startswith("did you") else "name a scenario file or a folder of them"
-    return Problem("there is no such file or folder", remedy, Place(str(argument)))
+    remedy = near if near.startswith("did you") else "specify a scenario file or a folder of scenario files"
+    return Problem("no such file or folder", remedy, Place(str(argument)))
 
 
 def _scenario_files_below(folder: Path) -> list[Path]:

@@ -205,7 +205,7 @@ def _duplicates(entries: Sequence[_LoadedScenario]) -> Iterator[Problem]:
             other, source = first[scenario.id]
             what = f"the id '{scenario.id}' is already used at {other}"
             if scenario.row and source != scenario.source:
-                what += f" (rows of {source}; these are of {scenario.source})"
+                what += f" (in the rows of {source}; these rows are of {scenario.source})"
             elif other == place:
                 what = f"two rows of this scenario have the id '{scenario.id}'"
             yield Problem(what, "give one of them a different id", place)
@@ -255,16 +255,16 @@ class _FileLoader:
     def _raw_entries(self) -> Iterator[ScenarioEntry]:
         value, mark = self._value, self._mark
         if not isinstance(value, Mapping):
-            what = f"expected a mapping with scenarios: or cases:, got {display_value(value)}"
+            what = f"expected a mapping with `scenarios` or `cases`, got {display_value(value)}"
             self._add_problem(
-                what, "write scenarios: above the list" if isinstance(value, list) else "", mark
+                what, "add `scenarios:` above the list" if isinstance(value, list) else "", mark
             )
         elif "scenarios" in value or "cases" in value:
             yield from self._grouped_entries(value, mark)
         elif set(value) == {"replies"}:
             what = "this is a scripted model, not a scenario file"
             self._add_problem(
-                what, "name it in the configuration: models: {default: scripted/FILE.yaml}", mark
+                what, "set it in the configuration: models: {default: scripted/FILE.yaml}", mark
             )
         elif _SCENARIO_KEYS & set(value) or "input" in value:
             scenario = {key: item for key, item in value.items() if key != "defaults"}
@@ -274,7 +274,7 @@ class _FileLoader:
         else:
             self._unknown_top_level(value, mark)
             if set(value) <= {"defaults"}:
-                self._add_problem("the file contains no scenario", "add scenarios: or cases:", mark)
+                self._add_problem("the file contains no scenario", "add `scenarios` or `cases`", mark)
 
     def _grouped_entries(self, value: Mapping[str, Any], mark: Mark) -> Iterator[ScenarioEntry]:
         self._unknown_top_level(value, mark)
@@ -290,7 +290,7 @@ class _FileLoader:
                 yield from self._merge_defaults(value[group], where, is_case=group == "cases")
             else:
                 self._add_problem(
-                    f"{group}: expected a list, got {display_value(value[group])}",
+                    f"`{group}`: expected a list, got {display_value(value[group])}",
                     "start each entry with '- '",
                     where,
                 )
@@ -304,7 +304,7 @@ class _FileLoader:
                 self._add_problem(f"'{key}' is not supported yet", later, mark.find((key,)))
                 continue
             if key in _SCENARIO_KEYS or key in _CASE_KEYS:
-                remedy = "it is a key of an entry; move it into one, or into defaults:"
+                remedy = "move it into a scenario or case, or into `defaults`"
             self._add_problem(f"unknown key '{key}'", remedy, mark.find((key,)))
 
     def _merge_defaults(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[ScenarioEntry]:
@@ -313,7 +313,7 @@ class _FileLoader:
             where = mark.find((index,))
             if not isinstance(item, Mapping):
                 self._add_problem(
-                    f"expected a mapping, got {display_value(item)}", "write at least name: or id:", where
+                    f"expected a mapping, got {display_value(item)}", "set at least `name` or `id`", where
                 )
                 continue
             base = defaults._replace(value=_without_other_answers(defaults.value, item))
@@ -351,7 +351,7 @@ class _FileLoader:
         full_path = Path(self._base, path)
         if full_path not in self._tables:
             if not path.strip() or not full_path.exists():
-                what = f"there is no file '{path}' in the folder of this file"
+                what = f"the file '{path}' does not exist (paths are relative to this file)"
                 raise AuthorError(Problem(what, near_file(full_path), mark.place))
             shown_as = display_path(full_path, self._cwd)
             self._tables[full_path] = read_table(_read(full_path, shown_as), shown_as)
@@ -363,7 +363,7 @@ class _FileLoader:
         found = LocatedValue(self._value, self._mark).at("defaults")
         if not isinstance(found.value, Mapping):
             self._add_problem(
-                f"defaults: expected a mapping, got {display_value(found.value)}", "", found.mark
+                f"`defaults`: expected a mapping, got {display_value(found.value)}", "", found.mark
             )
             return empty_mapping()
         return found
@@ -377,9 +377,7 @@ class _FileLoader:
         self._check_expectations(value, mark)
         case = self._extract_case(value, mark) if entry.is_case else None
         if not entry.is_case:
-            self._refuse_keys(
-                value, mark, _CASE_KEYS, "it is a key of test cases; move the entry under cases:"
-            )
+            self._refuse_keys(value, mark, _CASE_KEYS, "it is a key of test cases; move the entry to `cases`")
         also, skip = (_CASE_KEYS, ("turns",)) if entry.is_case else ((), ())
         also = (*also, *ROW_KEYS)
         made, problems = validate(Scenario, value, mark, kind="scenario", also=also, skip=skip)
@@ -429,7 +427,7 @@ class _FileLoader:
             where = mark.find((name,))
             self.problems += tool_problems(tool, where)
             if not name.strip():
-                self._add_problem("a tool needs a name", "", where)
+                self._add_problem("a tool must have a name", "", where)
             # The validation of the whole scenario reports its mistakes, at their places.
             with suppress(TypeError, ValidationError):
                 made[name] = Tool.model_validate({**tool, "base": self._base})
@@ -448,7 +446,9 @@ class _FileLoader:
 
     def _extract_case(self, value: dict[str, Any], mark: Mark) -> CaseKeys | None:
         """Remove the keys of the short form (case) from ``value`` and return them."""
-        self._refuse_keys(value, mark, ("turns",), "a case has one input; write a scenario for several turns")
+        self._refuse_keys(
+            value, mark, ("turns",), "a case has a single input; use a scenario for several turns"
+        )
         spec = {key: value.pop(key) for key in _CASE_KEYS if key in value}
         case, problems = validate(CaseKeys, spec, mark, kind="case")
         self.problems += problems
@@ -469,30 +469,32 @@ class _FileLoader:
 def _incomplete_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
     """Find required parts that are missing from a scenario whose keys are all valid."""
     if not scenario.name.strip() and not scenario.id.strip():
-        yield Problem("a scenario needs a name or an id", "add name:", mark.place)
+        yield Problem("a scenario needs a name or an id", "add `name`", mark.place)
     elif not scenario.id.strip():
         where = mark.find(("name",)).place
-        yield Problem("the name has no letter or digit to make an id from", "add id:", where)
+        yield Problem("the name contains no letter or digit to derive an id from", "add `id`", where)
     elif not scenario.id.isprintable():
         where = mark.find(("id",)).place
-        yield Problem("an id must be one line of printable characters", "remove all others", where)
+        yield Problem(
+            "an id must be a single line of printable characters", "remove all other characters", where
+        )
     if scenario.turns == ():
-        remedy = "write what the user says, or remove turns: and write goal: for a simulated user"
-        yield Problem("turns is empty", remedy, mark.find(("turns",)).place)
+        remedy = "add the user's messages, or use `goal` instead of `turns` for a simulated user"
+        yield Problem("`turns` is empty", remedy, mark.find(("turns",)).place)
     elif not scenario.is_scripted and not scenario.goal.strip():
         yield _no_goal(scenario, mark)
     if scenario.goal_outcome == "refused" and not scenario.goal.strip():
-        what = "goal_outcome: refused, but there is no goal to refuse"
-        yield Problem(what, "add goal:, or remove goal_outcome:", mark.find(("goal_outcome",)).place)
+        what = "`goal_outcome: refused` requires a goal"
+        yield Problem(what, "add `goal`, or remove `goal_outcome`", mark.find(("goal_outcome",)).place)
 
 
 def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
     if scenario.turns is None:
-        remedy = "add goal: (and profile:) for a simulated user, or turns: with what the user says"
-        return Problem("the scenario has neither turns nor a goal", remedy, mark.place)
+        remedy = "add `goal` (and `profile`) for a simulated user, or `turns` with the user's messages"
+        return Problem("the scenario has neither `turns` nor `goal`", remedy, mark.place)
     index = next(i for i, turn in enumerate(scenario.turns) if isinstance(turn, SimulatedTurns))
-    what = "a simulated part needs a goal"
-    return Problem(what, "add goal: to the scenario", mark.find(("turns", index)).place)
+    what = "simulated turns require a goal"
+    return Problem(what, "add `goal` to the scenario", mark.find(("turns", index)).place)
 
 
 def _lines(mark: Mark, file: str) -> dict[str, int | str]:
@@ -525,5 +527,5 @@ def is_vacuous_scenario(scenario: Scenario, *, thresholds_apply: bool, judges_ga
 def vacuous_problem(scenario: Scenario, why: str = "") -> Problem:
     """Return the problem to report for a vacuous scenario."""
     path, _, line = scenario.source.rpartition(":")
-    what = f"scenario '{scenario.id}': nothing is checked{why}"
-    return Problem(what, "add expect:, or set checks: none", Place(path, int(line)) if path else None)
+    what = f"scenario '{scenario.id}' checks nothing{why}"
+    return Problem(what, "add `expect`, or set `checks: none`", Place(path, int(line)) if path else None)

@@ -35,7 +35,7 @@ _REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
 _ANSWERS = frozenset({"returns", "error", "sequence"})
 _NEVER_BLANK = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
 """Keys below which inserting a blank value would change the meaning of a string."""
-_LITERAL = "or $${ for the literal characters"
+_LITERAL = "or $${ for a literal ${"
 
 
 class ScenarioEntry(NamedTuple):
@@ -99,7 +99,9 @@ def _read_rows(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
         table = read(spec.rows, where)
     elif spec.rows is not None:
         if not spec.rows:
-            raise AuthorError(Problem("rows: an empty list makes no scenario", "add a row", where.place))
+            raise AuthorError(
+                Problem("`rows` is an empty list, which produces no scenario", "add a row", where.place)
+            )
         table = table_from_list(spec.rows, where)
     else:
         table = None
@@ -110,11 +112,11 @@ def _read_rows(spec: RowsSpec, mark: Mark, read: ReadTable) -> Table | None:
 
 def _apply_types(table: Table | None, types: Mapping[str, str], mark: Mark) -> Table:
     if table is None or not table.is_text:
-        what = "types: is only for the columns of a CSV file; other values already have types"
-        raise AuthorError(Problem(what, "remove types:", mark.place))
+        what = "`types` applies only to CSV files, because other formats already have typed values"
+        raise AuthorError(Problem(what, "remove `types`", mark.place))
     problems = []
     for name in (name for name in types if name not in table.columns):
-        what = f"types: the rows have no column '{name}'"
+        what = f"`types`: the rows have no column '{name}'"
         problems.append(Problem(what, did_you_mean(name, table.columns), mark.find((name,)).place))
     rows = []
     for row in table.rows:
@@ -125,8 +127,10 @@ def _apply_types(table: Table | None, types: Mapping[str, str], mark: Mark) -> T
             except ValueError as error:
                 why = f" ({getattr(error, 'msg', error)})" if str(error) else ""
                 got = display_value(cells[name].value)
-                what = f"{name}: expected {_TYPE_NAMES[types[name]]} (types:), got {got}{why}"
-                problems.append(Problem(what, "correct the cell, or remove its type", row.mark.place))
+                what = f"'{name}': expected {_TYPE_NAMES[types[name]]} (see `types`), got {got}{why}"
+                problems.append(
+                    Problem(what, "fix the cell, or remove the column from `types`", row.mark.place)
+                )
         rows.append(LocatedValue.from_mapping(cells, row.mark))
     if problems:
         raise AuthorError(*problems)
@@ -167,8 +171,10 @@ def _combine_rows(table: Table | None, spec: RowsSpec, mark: Mark) -> list[Locat
     problems = [*_matrix_problems(spec.matrix, columns, where)]
     count = len(rows) * prod(map(len, spec.matrix.values()))
     if count > MAX_ROW_SCENARIOS:
-        what = f"rows and matrix make {count:,} scenarios, more than {MAX_ROW_SCENARIOS:,}"
-        problems.append(Problem(what, "leave some out", (where if spec.matrix else mark).place))
+        what = (
+            f"`rows` and `matrix` produce {count:,} scenarios, but at most {MAX_ROW_SCENARIOS:,} are allowed"
+        )
+        problems.append(Problem(what, "remove some of them", (where if spec.matrix else mark).place))
     if not (table or spec.matrix):
         problems.append(_no_rows_problem(mark))
     if problems:
@@ -182,16 +188,16 @@ def _matrix_problems(
     matrix: Mapping[str, Sequence[Any]], columns: Sequence[str], mark: Mark
 ) -> Iterator[Problem]:
     for name in (name for name, values in matrix.items() if not values):
-        yield Problem(f"matrix: '{name}' has no value", "write a list", mark.find((name,)).place)
+        yield Problem(f"`matrix`: '{name}' has no values", "use a list of values", mark.find((name,)).place)
     for name in (name for name in columns if name in matrix):
-        what = f"matrix: '{name}' is also a column of the rows"
-        yield Problem(what, "rename one", mark.find((name,)).place)
+        what = f"'{name}' in `matrix` is also a column of the rows"
+        yield Problem(what, "rename one of them", mark.find((name,)).place)
 
 
 def _no_rows_problem(mark: Mark) -> Problem:
     if at := mark.child("matrix"):
-        return Problem("matrix: it has no value", "write {name: [values]}", at.place)
-    return Problem("rows: it has no value", "write a list, or name a file", mark.find(("rows",)).place)
+        return Problem("`matrix` has no value", "use {name: [values]}", at.place)
+    return Problem("`rows` has no value", "use a list or a file name", mark.find(("rows",)).place)
 
 
 def _combination(row: LocatedValue, chosen: Sequence[tuple[str, int]], matrix: LocatedValue) -> LocatedValue:
@@ -233,7 +239,9 @@ class _RowFiller:
             at = mark.find((key,))
             name = self._fill_references(key, at, (*path, key)) if "${" in key else key
             if name in items:
-                problem = Problem(f"the key '{name}' is written twice", "keep one", self._row.mark.place)
+                problem = Problem(
+                    f"the key '{name}' appears twice", "remove one of them", self._row.mark.place
+                )
                 self._found.setdefault(problem)
             items[name], marks[name] = self.fill(item, at, (*path, name))
         if items.keys() == value.keys() and all(items[key] is item for key, item in value.items()):
@@ -262,8 +270,8 @@ class _RowFiller:
                 value = self._text_to_insert(match, mark, path)
                 return value.replace("${", "$${") if is_template else value
             if path[:1] != ("tools",):  # references in tools are checked later
-                what = f"'{match[0][:40]}' refers to nothing here"
-                self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
+                what = f"'{match[0][:40]}' is not a valid reference here"
+                self._found.setdefault(Problem(what, f"use ${{row.NAME}}, {_LITERAL}", mark.place))
             return match[0]
 
         return _REFERENCE.sub(replacement, text)
@@ -273,16 +281,16 @@ class _RowFiller:
         text = as_text(value, at)
         if value is None or (not text.strip() and _is_never_blank(path)):
             empty = "null" if value is None else "empty"
-            what = f"'{match[0]}' is {empty} in this row, but is part of a text"
-            self._found.setdefault(Problem(what, "give it a value", at.place))
+            what = f"'{match[0]}' is {empty} in this row, but is part of a longer text"
+            self._found.setdefault(Problem(what, "set a value", at.place))
         return text
 
     def _resolve(self, match: re.Match[str], mark: Mark) -> LocatedValue:
         """Return the value that a reference refers to, and the location of that value."""
         path = unicodedata.normalize("NFC", match["name"].strip().removeprefix("row").removeprefix("."))
         if not match["end"] or not path:
-            what = f"'{match[0][:40]}' does not name a value of a row"
-            self._found.setdefault(Problem(what, f"write ${{row.NAME}}, {_LITERAL}", mark.place))
+            what = f"'{match[0][:40]}' is not a valid row reference"
+            self._found.setdefault(Problem(what, f"use ${{row.NAME}}, {_LITERAL}", mark.place))
             return LocatedValue("?", mark)
         found = _look_up(self._row, path)
         if found is None:
@@ -294,7 +302,7 @@ class _RowFiller:
         if any(_look_up(row, path) for row in self._rows):
             what = f"this row has no '{path}', which '{reference}' at {mark.place} refers to"
             return Problem(what, "add it", self._row.mark.place)
-        what = f"'{reference}': no row has this value"
+        what = f"'{reference}' refers to a value that no row has"
         first = path.partition(".")[0]
         if first in self._row.value and first != path:
             value = self._row.value[first]
@@ -351,8 +359,10 @@ def _refuse_references(value: Any, mark: Mark) -> None:
     for loc, text in texts:
         for match in _REFERENCE.finditer(text):
             if not match["escape"] and match["name"].strip().startswith("row."):
-                what = f"'{match[0][:40]}' refers to a row, but there is no rows: or matrix:"
-                raise AuthorError(Problem(what, f"add rows:, {_LITERAL}", mark.find(loc).place))
+                what = f"'{match[0][:40]}' refers to a row, but there is no `rows` or `matrix`"
+                raise AuthorError(
+                    Problem(what, "add `rows`, or use $${ for a literal ${", mark.find(loc).place)
+                )
 
 
 def merge_row_problems(
@@ -369,7 +379,11 @@ def merge_row_problems(
         groups.setdefault((entry.written_at, key), []).append((problem, row))
     for (at, key), ((first, row), *others) in groups.items():
         lines = list(dict.fromkeys(str(mark.line) for _, mark in others if mark.line != row.line))
-        also = f"also in line {join_first(lines, _MOST_LINES)}" if lines else ""
+        also = (
+            f"also on {'line' if len(lines) == 1 else 'lines'} {join_first(lines, _MOST_LINES)}"
+            if lines
+            else ""
+        )
         if key.place is not None:  # the place is in the scenario, not in the row
             of_row = f"in the row at {row.path}:{row.line}"
             is_in_all = 1 + len(others) == entries[at] > 1
@@ -398,8 +412,8 @@ class _IdBuilder:
         self._added = [axis for axis in axes if axis not in used]
         if template_text and used <= axes.keys() and len(rows) > 1:
             column = next((name for name in rows[0].value if _is_unique_column(name, rows)), "NAME")
-            what = f"{key}: '{template_text}' is the same for every row"
-            remedy = f"write id: {slug(template_text) or 'row'}-${{row.{column}}}"
+            what = f"`{key}` '{template_text}' is the same for every row"
+            remedy = f"use id: {slug(template_text) or 'row'}-${{row.{column}}}"
             raise AuthorError(Problem(what, remedy, mark.find((key,)).place))
         self.pattern = "-".join((_REFERENCE.sub("*", template_text), *("*" for _ in self._added)))
 
@@ -442,8 +456,10 @@ def case_from_row(
             cells[name] = _parse_cell(cell, fields.get(name))
         except ValueError as error:
             reason = getattr(error, "msg", error)
-            what = f"{name}: {display_value(cell.value)} begins like JSON, but is not valid JSON: {reason}"
-            remedy = 'write a list as ["one", "two"], even a list of a single text that begins with a bracket'
+            what = f"'{name}': {display_value(cell.value)} looks like JSON, but is not valid JSON: {reason}"
+            remedy = (
+                'use a JSON list such as ["one", "two"], even for a single string that begins with a bracket'
+            )
             problems.append(Problem(what, remedy, row.mark.place))
     if problems:
         raise AuthorError(*problems)

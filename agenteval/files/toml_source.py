@@ -32,7 +32,7 @@ def parse_toml(data: bytes, path: str) -> SourceDocument | None:
         section: Any = tomllib.loads(text)
     except UnicodeDecodeError as error:
         place = Place(path, data.count(b"\n", 0, error.start) + 1)
-        raise AuthorError(Problem("the file is not UTF-8", "save it as UTF-8", place)) from None
+        raise AuthorError(Problem("the file is not valid UTF-8", "save it as UTF-8", place)) from None
     except (ValueError, RecursionError) as error:
         raise AuthorError(_syntax_problem(error, path)) from None
     for name in SECTION:

@@ -84,8 +84,8 @@ def not_finite(value: Any, mark: Mark) -> Iterator[Problem]:
     schemas, results and request bodies; NaN equals nothing, and JSON cannot contain these values."""
     for loc, item in leaves(value):
         if isinstance(item, float) and not isfinite(item):
-            what = f"{_dotted(loc)}: expected a finite number, got {display_value(item)}"
-            yield Problem(what, "write a number, or put it in quotes if it is text", mark.find(loc).place)
+            what = f"{_prefix(loc)}expected a finite number, got {display_value(item)}"
+            yield Problem(what, "use a number, or quote it if it is a string", mark.find(loc).place)
 
 
 def part_problems(
@@ -146,8 +146,8 @@ def find_unsupported_keys(value: Any, kind: str) -> Iterator[UnsupportedKey]:
 def _empty_value_problems(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
     for pattern in NEVER_EMPTY.get(kind, ()):
         for loc in _matches(value, [*pattern.split("."), "?"]):
-            what = f"{_dotted(loc)}: it has no value"
-            yield loc, Problem(what, "write a value, or remove the key", mark.find(loc).place)
+            what = f"`{_dotted(loc)}` has no value"
+            yield loc, Problem(what, "set a value, or remove the key", mark.find(loc).place)
 
 
 def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
@@ -234,9 +234,7 @@ def _misplaced_key(loc: Loc, expected: Any, mark: Mark) -> Problem | None:
     for model in _models_in(expected):
         if remedy := getattr(model, "NOT_HERE", {}).get(name):
             around = [part for part in loc[:-1] if isinstance(part, str)]
-            what = (
-                f"{around[-1]}: '{name}' is not allowed here" if around else f"'{name}' is not allowed here"
-            )
+            what = f"'{name}' is not allowed {f'in `{around[-1]}`' if around else 'here'}"
             return Problem(what, remedy, mark.place)
     return None
 
@@ -289,17 +287,19 @@ def _type_at(annotation: Any, part: str | int) -> Any:
 def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
     """Describe a mistake and its correction."""
     prefix, value, context = _prefix(loc), detail["input"], detail.get("ctx", {})
+    subject = prefix.replace("`: ", "` ")
     match detail["type"]:
         case "missing":
-            return f"{_prefix(loc[:-1])}'{loc[-1]}' is missing", ""
+            parent = _dotted(loc[:-1])
+            return f"`{loc[-1]}` is missing{f' in `{parent}`' if parent else ''}", ""
         case "value_error" | "assertion_error":
             what, _, remedy = str(context["error"]).partition("; ")
             return prefix + what, remedy
         case "too_short" | "string_too_short":
-            return f"{prefix}must not be empty", ""
+            return f"{subject}must not be empty", ""
         case kind if kind in _BOUNDS:
             bound, name = _BOUNDS[kind]
-            return f"{prefix}must be {bound} {context[name]}, got {display_value(value)}", ""
+            return f"{subject}must be {bound} {context[name]}, got {display_value(value)}", ""
         case kind if kind.startswith(_PYDANTIC_MESSAGES):
             message = str(detail["msg"])
             return f"{prefix}{message[:1].lower()}{message[1:]}, got {display_value(value)}", ""
@@ -310,7 +310,7 @@ def _explain(detail: Any, loc: Loc, expected: Any) -> tuple[str, str]:
 
 def _prefix(loc: Loc) -> str:
     """Return the dotted keys of a location as the beginning of a message, or an empty string for the root."""
-    return f"{name}: " if (name := _dotted(loc)) else ""
+    return f"`{name}`: " if (name := _dotted(loc)) else ""
 
 
 def _dotted(loc: Loc) -> str:
@@ -325,7 +325,7 @@ _PYDANTIC_MESSAGES = (
 )
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
-    "greater_than": ("more than", "gt"),
+    "greater_than": ("greater than", "gt"),
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
@@ -341,14 +341,14 @@ def _remedy(value: Any, expected: Any) -> str:
         near = did_you_mean(value, choices)
         return near if near.startswith("did you") else ""
     if value is None:
-        return "write a value, or remove the key"
+        return "set a value, or remove the key"
     if isinstance(value, dict) and str in members_of(expected):
-        return "put the text in quotes if ': ' is part of it"
+        return "quote the string if it contains ': '"
     for model in _models_in(expected):
         if isinstance(value, str) and (key := _intended_key(value, model)):
-            return f"write {{{key}: {value[:40]}}}"
+            return f"use {{{key}: {value[:40]}}}"
         if hasattr(model, "EXAMPLE"):
-            return f"write for example {model.EXAMPLE}"
+            return f"use, for example, {model.EXAMPLE}"
     return ""
 
 
@@ -365,7 +365,7 @@ def _intended_key(text: str, model: type[BaseModel]) -> str:
     return next((key for part, key in meant.items() if part in text), "")
 
 
-_PLAIN_TYPES = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+_PLAIN_TYPES = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def describe_expected_type(annotation: Any) -> str:

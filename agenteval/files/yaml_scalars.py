@@ -44,7 +44,7 @@ def _number(text: str) -> Any:
     for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_HEX, 16)):
         if pattern.fullmatch(text):
             if len(text) > MAX_DIGITS:
-                raise ValueError(f"a number of {len(text):,} digits is too long")
+                raise ValueError(f"a number with {len(text):,} digits is too long")
             return int(text, base)
     if _FLOAT.fullmatch(text):
         return float(text)

@@ -147,7 +147,7 @@ def _too_deep_before(error: yaml.YAMLError, text: str, path: str) -> Problem | N
 
 
 def _too_deep(place: Place) -> Problem:
-    return Problem(f"nested deeper than {MAX_DEPTH} levels", "nest it less deeply", place)
+    return Problem(f"nested more than {MAX_DEPTH} levels deep", "reduce the nesting", place)
 
 
 def _place_of(event: Any, path: str) -> Place:
@@ -162,7 +162,7 @@ def decode(data: bytes, path: str) -> str:
             Problem(f"the file is larger than {MAX_BYTES // 1_000_000} MB", "split it", Place(path))
         )
     if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
-        raise AuthorError(Problem("the file is UTF-32", "save it as UTF-8", Place(path)))
+        raise AuthorError(Problem("the file is encoded as UTF-32", "save it as UTF-8", Place(path)))
     is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     try:
         text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
@@ -172,7 +172,7 @@ def decode(data: bytes, path: str) -> str:
         what = f"the control character U+{ord(bad[0]):04X} is not allowed"
         line_start = text.rfind("\n", 0, bad.start()) + 1
         place = Place(path, text.count("\n", 0, bad.start()) + 1, bad.start() - line_start + 1)
-        raise AuthorError(Problem(what, "remove it; is the file saved as UTF-8?", place))
+        raise AuthorError(Problem(what, "remove it, and check that the file is saved as UTF-8", place))
     return text
 
 
@@ -183,7 +183,7 @@ def _undecodable(data: bytes, error: UnicodeDecodeError, path: str, *, is_utf16:
     line = data.count(b"\n", 0, at) + 1
     before = data[data.rfind(b"\n", 0, at) + 1 : at]
     place = Place(path, line, len(before.decode("utf-8", "replace")) + 1)
-    return Problem(f"byte 0x{data[at]:02X} is not UTF-8", "save the file as UTF-8", place)
+    return Problem(f"byte 0x{data[at]:02X} is not valid UTF-8", "save the file as UTF-8", place)
 
 
 class _YamlNode:
@@ -251,7 +251,7 @@ class _Builder:
     def _document_start(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            self._stop(event, "a second YAML document starts here", "write one document per file")
+            self._stop(event, "a second YAML document starts here", "use one document per file")
 
     def _scalar(self, event: Any) -> None:
         text = event.value
@@ -264,7 +264,7 @@ class _Builder:
             try:
                 node.value = parse_scalar(text)
             except ValueError as error:
-                self._note(event, str(error), "put it in quotes if it is meant as text")
+                self._note(event, str(error), "quote it if it is meant as a string")
         self._deliver(node, event, event.anchor)
 
     def _read_tagged(self, node: _YamlNode, event: Any) -> None:
@@ -274,7 +274,7 @@ class _Builder:
             try:
                 node.value = parse_tagged_scalar(event.tag, event.value)
             except ValueError as error:
-                self._note(event, str(error), "remove the tag, or write a value that matches it")
+                self._note(event, str(error), "remove the tag, or use a value that matches it")
 
     def _is_known_tag(self, event: Any) -> bool:
         if event.tag in STANDARD_TAGS:
@@ -313,12 +313,12 @@ class _Builder:
         node = self._anchors.get(name)
         if node is None:
             if name in self._anchors:
-                self._stop(event, f"'*{name}' is inside the value it refers to", "write the value out")
-            self._stop(event, f"'*{name}' refers to nothing", f"mark the value with &{name} before this line")
+                self._stop(event, f"'*{name}' refers to a value that contains it", "write out the value")
+            self._stop(event, f"'*{name}' refers to an undefined anchor", f"define &{name} before this line")
         self._aliased += node.size
         if self._aliased > MAX_ALIASED:
             what = f"the aliases expand to more than {MAX_ALIASED:,} values"
-            self._stop(event, what, "use fewer aliases of aliases")
+            self._stop(event, what, "use fewer nested aliases")
         if len(self._stack) + node.height > MAX_DEPTH:
             raise AuthorError(*self.problems, _too_deep(self._place(event)))
         if node.text is None:
@@ -355,11 +355,11 @@ class _Builder:
         frame.key = mark
         if node.is_merge:
             if frame.merges is not None:
-                self._note(mark, "'<<' is written twice", "write <<: [*one, *two]")
+                self._note(mark, "'<<' appears twice", "use <<: [*one, *two]")
             frame.merges = []
         elif key in frame.value:
             line = frame.marks[key].line
-            self._note(mark, f"the key '{key}' is written twice, first on line {line}", "keep one")
+            self._note(mark, f"the key '{key}' appears twice, first on line {line}", "remove one of them")
         else:
             # Set at once, so that a repeated key is found whatever its values are.
             frame.marks[key] = mark
@@ -381,15 +381,15 @@ class _Builder:
         values = node.value if isinstance(node.value, list) else [node.value]
         children = node.children if isinstance(node.children, list) else [mark]
         if not all(isinstance(value, dict) for value in values):
-            self._note(mark, "'<<' takes a mapping or a list of mappings", "write <<: *name")
+            self._note(mark, "'<<' requires a mapping or a list of mappings", "use <<: *name")
             return []
         return [_YamlNode(v, m.children, 0, 0) for v, m in zip(values, children, strict=True)]
 
     def _refuse_as_key(self, event: Any) -> None:
         frame = self._stack[-1] if self._stack else None
         if frame and isinstance(frame.value, dict) and frame.key is None:
-            remedy = "put a text that starts with '{', '[' or '*' in quotes"
-            self._stop(event, "a key must be a text", remedy)
+            remedy = "put a string that starts with '{', '[' or '*' in quotes"
+            self._stop(event, "a key must be a string", remedy)
 
     def _note(self, where: Any, what: str, remedy: str) -> None:
         """Record a mistake after which parsing can continue, so that a single run reports all mistakes."""

@@ -23,30 +23,31 @@ class _Advice(NamedTuple):
 
 _ADVICE = (
     _Advice("mapping values are not allowed", "a ':' is not expected here",
-            "check the indentation, or put the text in quotes if ': ' is part of it"),
+            "check the indentation, or quote the string if it contains ': '"),
     _Advice("block sequence entries are not allowed", "a list cannot begin here",
             "start it on its own line"),
-    _Advice("could not find expected ':'", "the line has no ': '",
-            "write key: value, or check the indentation", at_start=True),
+    _Advice("could not find expected ':'", "the line does not contain ': '",
+            "use `key: value`, or check the indentation", at_start=True),
     _Advice("expected node content", "a value is missing, or a '[' or '{' is not closed",
-            "write the value, and close what is open"),
+            "add the value, or close the bracket"),
     _Advice("unexpected end of stream", "a quote is not closed", "close it", at_start=True),
     _Advice("expected ',' or ']'", "a '[' is not closed, or a comma is missing",
             "close it with ']', and separate its items with commas", at_start=True),
     _Advice("expected ',' or '}'", "a '{' is not closed, or a comma is missing",
             "close it with '}', and separate its pairs with commas", at_start=True),
     _Advice("unknown escape character", "a double-quoted string contains an unknown escape sequence",
-            r"write \\ for a backslash, or use single quotes"),
-    _Advice("escape code", "the escape does not stand for a character", r"write \\ for a backslash"),
+            r"use \\ for a backslash, or use single quotes"),
+    _Advice("escape code", "invalid escape sequence", r"use \\ for a backslash"),
     _Advice("did not find expected key", "a key is expected here",
-            "align it with the keys above it, or put the text in quotes"),
+            "align it with the keys above it, or put the string in quotes"),
     _Advice("expected '-' indicator", "a list item is expected here",
             "align it with the items above it, or check the indentation"),
-    _Advice("expected <block end>", "the indentation matches nothing above", "align it with the lines above"),
+    _Advice("expected <block end>", "the indentation does not match any line above",
+            "align it with the lines above"),
     _Advice("alphabetic or numeric character", "a '*' or '&' has no name",
-            "put a text that starts with it in quotes"),
+            "put a string that starts with it in quotes"),
     _Advice("incompatible YAML document", "the %YAML version is not supported", "remove the line"),
-    _Advice("undefined tag handle", "the tag is unknown", "remove it, or put the text in quotes"),
+    _Advice("undefined tag handle", "the tag is unknown", "remove it, or put the string in quotes"),
 )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ def _tab_in_indentation(text: str, line: int) -> int | None:
 def _bad_start(text: str, mark: Any, path: str) -> Problem:
     character = _line(text, mark.line)[mark.column : mark.column + 1]
     if character == "\t":
-        return Problem(
-            "there is a tab where only spaces are allowed", "write spaces", _place(mark, text, path)
-        )
-    return Problem(f"a text cannot start with '{character}'", "put it in quotes", _place(mark, text, path))
+        return Problem("a tab is not allowed here", "use spaces", _place(mark, text, path))
+    return Problem(
+        f"an unquoted string cannot start with '{character}'", "put it in quotes", _place(mark, text, path)
+    )

@@ -457,18 +457,18 @@ def _notes(
     uses_cache: bool,
 ) -> Iterator[str]:
     if any(row.role == "agent" and row.calls.most is None for row in rows):
-        yield "an agent that leaves its tool calls to agenteval is asked once more after each round of calls"
+        yield "an agent that leaves its tool calls to agenteval is called again after each round of calls"
     if not plan.suite.no_judge:
         yield from _judge_notes(scenarios, chosen)
     if any(row.role == "user" for row in rows):
-        yield "a refused message of the simulated user is requested once more"
+        yield "a rejected message of the simulated user is requested again"
     if any(row.role == AGAIN for row in rows):
         yield (
-            f"{AGAIN} is an estimate: one in {SAMPLING_INTERVAL} verdicts of labels and goals, drawn by lot,"
-            f" and one in {GATING} of those that may fail something, assumed to do so"
+            f"{AGAIN} is an estimate: one in {SAMPLING_INTERVAL} label and goal verdicts, chosen at random,"
+            f" and one in {GATING} of those that can cause a failure, assuming that they do"
         )
     if uses_cache:
-        yield "answers from the cache are not asked again"
+        yield "cached answers are not requested again"
     yield from _budget_notes(rows, plan)
 
 
@@ -480,15 +480,18 @@ def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str
         return
     for spec in chosen.selected:
         if spec.needs == "tools":
-            yield f"the judge's upper number: {spec.name} is judged if agents call tools no scenario declares"
+            yield (
+                f"the judge's upper bound includes {spec.name}, which is judged only if agents call tools"
+                " that no scenario declares"
+            )
 
 
 def _budget_notes(rows: Sequence[ForecastRow], plan: Plan) -> Iterator[str]:
-    yield from _over_budget(rows, plan.suite.budget, "budget", "this run takes", "it would be stopped")
+    yield from _over_budget(rows, plan.suite.budget, "budget", "this run needs", "it would be stopped")
     for role, allowance in plan.suite.budget.roles.items():
         asked = [row for row in rows if row.role == role]
         yield from _over_budget(
-            asked, allowance, f"budget.by_role.{role}", "this role takes", "its calls would end"
+            asked, allowance, f"budget.by_role.{role}", "this role needs", "its calls would stop"
         )
 
 
@@ -504,4 +507,4 @@ def _over_budget(
     for name, limit in allowed.limits.items():
         if (needed := least[name]) > limit:
             about = f"{needed:,.4f}" if name == "max_cost" else f"{needed:,}"
-            yield f"{key}.{name} is {limit:,}, and {who} {about} or more: {then}"
+            yield f"`{key}.{name}` is {limit:,}, but {who} at least {about}, so {then}"

@@ -105,7 +105,7 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
     open_ended = any(spec.is_label and not spec.labels for spec in known.values())
     return [
         Problem(
-            f"severities: there is no label '{label}'",
+            f"`severities`: unknown label '{label}'",
             did_you_mean(label, labels),
             config.place(f"severities.{label}"),
         )
@@ -136,12 +136,12 @@ def _explain_unusable_threshold(
     threshold has an effect. If a metric was deselected on the command line, its threshold is not reported as
     a mistake in the file."""
     if not metrics.may_apply_to_scenario(spec, scenario, policy=has_policy(scenario, suite)):
-        what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
-        missing = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
-        return what, f"give {missing}, or remove the threshold"
+        what = f"the '{spec.name}' threshold does not apply to scenario '{scenario.id}'"
+        missing = "a `goal` to the scenario" if spec.needs == "goal" else "a `policy` to an agent"
+        return what, f"add {missing}, or remove the threshold"
     if spec.name not in suite.judged and not suite.by_flag:
-        what = f"scenario '{scenario.id}' has a threshold of '{spec.name}', which is not among the metrics"
-        return what, f"add '{spec.name}' to metrics: in the configuration, or remove the threshold"
+        what = f"scenario '{scenario.id}' has a threshold for '{spec.name}', which is not a selected metric"
+        return what, f"add '{spec.name}' to `metrics` in the configuration, or remove the threshold"
     return None
 
 

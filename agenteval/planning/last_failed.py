@@ -35,7 +35,7 @@ class FailedScenarios(NamedTuple):
             names = list_first_names(gone)
             what = f"the scenarios that failed in the run {self.run_id} no longer exist: {names}"
             return NothingSelectedError(Problem(what, f"they were renamed or deleted; {_REMEDY}"))
-        missing = f"; no longer existing: {list_first_names(gone)}" if gone else ""
+        missing = f"; these no longer exist: {list_first_names(gone)}" if gone else ""
         return NothingSelectedError(
             Problem(f"no selected scenario failed in the run {self.run_id}{missing}", _REMEDY)
         )
@@ -67,7 +67,10 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     what = f"nothing failed {which}"
     if decision.verdict is not Verdict.PASSED:
         rule = next(gate.name for gate in decision.gates if gate.verdict is decision.verdict)
-        what = f"no single scenario failed {which}; '{rule}' did not pass, which counts all scenarios"
+        what = (
+            f"no individual scenario failed {which}; the gate '{rule}', which covers all scenarios, did not"
+            " pass"
+        )
     raise NothingSelectedError(Problem(what, _REMEDY))
 
 
@@ -78,7 +81,7 @@ def _find_latest_run(root: Path) -> Path:
         if _is_run_journal(folder / runs.JOURNAL_FILE):
             return folder
     what = f"--last-failed: there is no earlier run in {root / '.agenteval' / 'runs'}"
-    raise AuthorError(Problem(what, "start with agenteval run"))
+    raise AuthorError(Problem(what, "start one with `agenteval run`"))
 
 
 def _is_run_journal(journal: Path) -> bool:

@@ -38,7 +38,7 @@ def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Proble
     labels = any(spec.is_label and (policy or spec.needs != "policy") for spec in judged)
     judges = (labels and has_fail_on) or _goal_gates(scenario, suite)
     if is_vacuous_scenario(scenario, thresholds_apply=has_thresholds, judges_gate=judges):
-        why = "" if has_fail_on or not labels else "; with fail_on_severity: none, no label fails anything"
+        why = "" if has_fail_on or not labels else ", because no label can fail with `fail_on_severity: none`"
         yield vacuous_problem(scenario, why)
     yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
@@ -81,8 +81,8 @@ def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
 def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
     for name, tool in scenario.tools.items():
         if not tool.is_mocked and suite.unmocked_tools == "error":
-            what = f"tool '{name}' has no answer"
-            remedy = "add returns:, error:, sequence: or python:"
+            what = f"tool '{name}' has no mocked answer"
+            remedy = "add `returns`, `error`, `sequence` or `python`"
             yield Problem(what, remedy, parse_place(scenario.where(f"tools.{name}")))
 
 
@@ -95,8 +95,12 @@ def checks_of_unseen_calls(
     for scenario, agents in agents_by_scenario(samples):
         for agent in unseen.intersection(agents):
             for path in _checks_of_calls(scenario):
-                what = f"agent '{agent}' has calls: unseen, so {path.rpartition('.')[2]} cannot be checked"
-                remedy = "remove the check, or write calls: all if the agent has all its tools from agenteval"
+                what = (
+                    f"agent '{agent}' has `calls: unseen`, so `{path.rpartition('.')[2]}` cannot be checked"
+                )
+                remedy = (
+                    "remove the check, or set `calls: all` if the agent gets all its tools from agenteval"
+                )
                 yield Problem(what, remedy, parse_place(scenario.where(path)))
 
 
@@ -125,8 +129,8 @@ def foreign_tools(
         for name in scenario.tools:
             place = parse_place(scenario.where(f"tools.{name}"))
             if name in hosted:
-                what = f"{name} runs at the provider and cannot be mocked"
-                yield Problem(what, "remove it from tools:", place)
+                what = f"tool '{name}' runs at the provider and cannot be mocked"
+                yield Problem(what, "remove it from `tools`", place)
             elif is_all and name not in names:
                 what = f"agent '{agents[0]}' has no tool '{name}'"
                 yield Problem(what, did_you_mean(name, names) or "it has no tools", place)
@@ -171,7 +175,7 @@ def unmocked_tools(
 
 
 _UNMOCKED = {
-    "error": "a call ends its sample as a mistake in the scenario",
+    "error": "a call ends its sample with a scenario error",
     "empty": "a call returns {} (unmocked_tools: empty)",
     "passthrough": "a call runs the real tool (unmocked_tools: passthrough)",
 }
@@ -217,7 +221,7 @@ def impossible_expectations(
         others = None if may_have_any or "" in names else names
         for path, tool, why in find_impossible_calls(scenario, others):
             where = scenario.where(path)
-            yield f"scenario '{scenario.id}' expects a call of '{tool}', but {why} ({where})"
+            yield f"scenario '{scenario.id}' expects a call to '{tool}', but {why} ({where})"
 
 
 def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
@@ -225,10 +229,12 @@ def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
     may intend to forbid all tool calls."""
     for scenario in scenarios:
         for name in scenario.case.empty_lists if scenario.case else ():
-            remedy = f"remove it, or write {name}: {NO_CALL} if no tool may be called"
-            remedy = remedy if name == "expected_tools" else "remove it, or write what to look for"
+            remedy = f"remove it, or use `{name}: {NO_CALL}` if no tool may be called"
+            remedy = remedy if name == "expected_tools" else "remove it, or specify what to look for"
             where = scenario.where(name)
-            yield f"{name} of case '{scenario.id}' is an empty list and checks nothing ({where}): {remedy}"
+            yield (
+                f"`{name}` of case '{scenario.id}' is an empty list, which checks nothing ({where}): {remedy}"
+            )
 
 
 def missing_twins(scenarios: Iterable[Scenario]) -> Iterable[str]:
@@ -241,8 +247,8 @@ def missing_twins(scenarios: Iterable[Scenario]) -> Iterable[str]:
         names = ", ".join(f"'{scenario.id}'" for scenario in refused[:_MOST_NAMED])
         more = f" and {len(refused) - _MOST_NAMED:,} more" if len(refused) > _MOST_NAMED else ""
         yield (
-            f"the goal of {names}{more} must be refused, but no scenario has a goal to reach: an"
-            " agent that refuses everything would pass; add a twin whose goal the policy allows"
+            f"the goal of {names}{more} must be refused, but no scenario has a goal to reach, so an"
+            " agent that refuses everything would pass; add a scenario whose goal the policy allows"
             f" ({refused[0].where('goal_outcome')})"
         )
 
@@ -267,8 +273,8 @@ def attackers_without_outcome(scenarios: Iterable[Scenario]) -> Iterable[str]:
         if word is not None:
             yield (
                 f"the user of scenario '{scenario.id}' ({scenario.where('goal')}) is an attacker"
-                f" ('{word.rstrip('*')}'), and an agent that gives in reaches the goal: set goal_outcome:"
-                " refused, or goal_outcome: reached if the goal is harmless"
+                f" ('{word.rstrip('*')}'), so an agent that gives in reaches the goal: set `goal_outcome:"
+                " refused`, or `goal_outcome: reached` if the goal is harmless"
             )
 
 
@@ -280,11 +286,12 @@ def detector_problems(config: Config) -> Iterable[Problem]:
         place = config.place(f"detectors.{at}")
         if name in REMOVED_DETECTORS:
             what = (
-                f"the detector '{name}' was removed: judges check what answers say about amounts and statuses"
+                f"the detector '{name}' no longer exists: judges check amounts and statuses in answers"
+                " instead"
             )
-            yield Problem(what, "remove it from detectors, and judge faithfulness", place)
+            yield Problem(what, "remove it from `detectors`, and use the metric `faithfulness`", place)
         elif name not in DETECTORS:
-            yield Problem(f"there is no detector '{name}'", did_you_mean(name, DETECTORS), place)
+            yield Problem(f"unknown detector '{name}'", did_you_mean(name, DETECTORS), place)
 
 
 def model_problems(
@@ -294,20 +301,20 @@ def model_problems(
     if config.models.model_for("user") is None:
         for scenario in scenarios:
             if not scenario.is_scripted:
-                what = f"scenario '{scenario.id}' needs a model for its simulated user, and none is set"
+                what = f"scenario '{scenario.id}' needs a model for its simulated user, but none is set"
                 yield Problem(what, f"{_REMEDY}; or script its turns", parse_place(scenario.source))
     if no_judge or config.models.model_for("judge") is not None:
         return
     judged = [spec.name for spec in chosen.selected if chosen.is_rubric(spec.name)]
     if judged:
         names = ", ".join(judged[:3]) + (f" and {len(judged) - 3} more" if len(judged) > 3 else "")
-        what = f"{_scenarios_need(len(scenarios))} a model to be judged ({names}), and none is set"
+        what = f"{_scenarios_need(len(scenarios))} a judge model ({names}), but none is set"
         remedy = f"{_REMEDY}; or run with --no-judge (code checks only), or set metrics: []"
         yield Problem(what, remedy, parse_place(config.source) if config.source else None)
         return
     for scenario in scenarios:
         if scenario.all_criteria:
-            what = f"scenario '{scenario.id}' needs a model for its criteria, and none is set"
+            what = f"scenario '{scenario.id}' needs a model for its criteria, but none is set"
             place = parse_place(scenario.where("expect.criteria"))
             yield Problem(what, f"{_REMEDY}; or run with --no-judge (code checks only)", place)
 
@@ -329,7 +336,7 @@ def price_problems(
             keys_by_model.setdefault(model.model, key)
     for name, key in keys_by_model.items():
         if price_of(name, config.prices) is None:
-            what = f"{key} needs the price of {name}, which is unknown"
+            what = f"`{key}` requires the price of {name}, which is unknown"
             yield Problem(what, how_to_price(name), config.place(key))
 
 

@@ -112,8 +112,8 @@ def _find_scenarios_needing_model(scenarios: Sequence[Scenario], config: Config)
         return ()
     ids = tuple(scenario.id for scenario in scenarios if not preflight.is_decided_by_code(scenario))
     if len(ids) == len(scenarios):
-        what = "code_only: every selected scenario needs a model, for its user or for its verdict"
-        remedy = "script turns and expect something that code can check, or remove code_only"
+        what = "`code_only`: every selected scenario needs a model, for its user or its verdict"
+        remedy = "script the turns and add checks that run without a model, or remove `code_only`"
         raise NothingSelectedError(Problem(what, remedy, config.place("code_only")))
     return ids
 

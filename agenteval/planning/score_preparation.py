@@ -164,7 +164,7 @@ def _make_judges(settings: Settings, resources: Resources, *, has_criteria: bool
     model = resources.model("judge")
     needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.selected)
     if model is None and needed:
-        remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set models: {judge: …}"
+        remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set `models: {judge: …}`"
         raise AuthorError(Problem("judges were requested, but no model is set", remedy))
     # A journal may have criteria of its own.
     return judge_setup.make_judges(
@@ -201,7 +201,7 @@ def find_score_sources(
             run = _find_journal_of_run(name, root)
             found += find_sources([str(run)] if run else [name], Path.cwd(), warn=warn)
         elif (real := name if name == "-" else os.path.realpath(name)) in streams:
-            warn(f"{name} is given twice and was read once")  # the first read left nothing
+            warn(f"{name} is specified twice, but was read only once")  # the first read left nothing
         else:
             streams.add(real)
             found.append(_spool(name, stack, warn_waiting))
@@ -234,7 +234,7 @@ _WARN_AFTER_S = 2.0
 def _warn_while_waiting(stream: str, warn: Callable[[str], None]) -> Iterator[None]:
     """Warn if no data is written to a pipe for a while. Like any program that reads from a pipe, agenteval
     waits indefinitely."""
-    what = f"waiting for {stream}: it is scored once its writer closes it"
+    what = f"waiting for {stream}: it is scored once the writer closes it"
     timer = threading.Timer(_WARN_AFTER_S, warn, [what])
     timer.daemon = True
     timer.start()
@@ -323,9 +323,10 @@ def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
     file = policy_file(agent, run.config.root)
     if file and not is_unchanged_file(file, run.config.root, run.sources):
         what = (
-            f"{run.run_id}: the policy of agent '{name}', {agent.policy}, is not the file that the run read"
+            f"{run.run_id}: the policy of agent '{name}', {agent.policy}, differs from the file that the run"
+            " used"
         )
-        raise AuthorError(Problem(what, "score it with the configuration that names it (-c)"))
+        raise AuthorError(Problem(what, "score it with the configuration of that run (-c)"))
     return policy_of(agent, run.config.root)
 
 
@@ -355,10 +356,10 @@ def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Reco
         raise AuthorError(*problems)
     if request.texts:
         asked = " ".join(f"-s {text}" for text in request.texts)
-        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s accepts part of an id"))
+        raise NothingSelectedError(Problem(f"{asked} matches no conversation", "use an id or part of an id"))
     names = ", ".join(request.files)
     raise NothingSelectedError(
-        Problem(f"{names}: no conversation was found", "each line must contain a conversation")
+        Problem(f"{names}: no conversation found", "each line must contain a conversation")
     )
 
 

@@ -159,11 +159,11 @@ def _no_scenario_problem(config: Config) -> Problem:
     patterns = ", ".join(f"'{pattern}'" for pattern in config.include)
     left = " not excluded by `exclude`" if config.exclude else ""
     why = f"{patterns} matches no file in {config.root}{left}" if patterns else "`include` is empty"
-    remedy = "name files or folders, or set include: in the configuration"
+    remedy = "specify files or folders, or set `include` in the configuration"
     if not config.source:
-        remedy = "agenteval init writes a first one; agenteval score FILE checks recorded conversations"
+        remedy = "`agenteval init` creates one; `agenteval score FILE` checks recorded conversations"
     place = config.place("include") if config.where("include") != "default" else None
-    return Problem(f"no scenario was found: {why}", remedy, place)
+    return Problem(f"no scenario found: {why}", remedy, place)
 
 
 def empty_patterns(config: Config) -> Iterator[str]:
@@ -171,7 +171,7 @@ def empty_patterns(config: Config) -> Iterator[str]:
     where = config.where("include")
     if where != "default":
         for pattern in scenario_loader.unmatched_files(Path(config.root), config.include, config.exclude):
-            yield f"include: '{pattern}' ({where}) matches no scenario file"
+            yield f"`include`: '{pattern}' ({where}) matches no scenario file"
 
 
 def load_included_scenarios(config: Config) -> Sequence[Scenario] | None:

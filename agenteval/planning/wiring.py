@@ -137,7 +137,7 @@ class Resources:
         self.traffic.ledger.on_stop = stop
         for name in self.unpriced_agents:
             key = preflight.cost_limit_key(self.config, "agent")
-            why = f"{key} does not bound agent '{name}', whose price is unknown"
+            why = f"`{key}` does not limit agent '{name}', whose price is unknown"
             emit(Notice(level="warning", text=f"{why}; {how_to_price(name)}"))
 
     def notify(self, text: str, key: SampleKey | None = None) -> None:
@@ -397,8 +397,8 @@ def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory
         except Exception as error:
             if agent.kind in AGENTS.built_in:
                 raise
-            what = f"agent '{agent.name}' cannot be made: {type(error).__name__}: {error}"
-            raise AuthorError(Problem(what, f"the adapter '{agent.kind}' raised it")) from error
+            what = f"agent '{agent.name}' cannot be created: {type(error).__name__}: {error}"
+            raise AuthorError(Problem(what, f"the error comes from the adapter '{agent.kind}'")) from error
 
 
 def _make_factory(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> AgentFactory:
@@ -557,7 +557,7 @@ def policy_file(agent: AgentConfig, root: str) -> Path | None:
         if path.exists() or (Path(policy).suffix in _TEXT_FILES and not any(map(str.isspace, policy))):
             what = f"the policy of agent '{agent.name}' is not a file: {policy}"
             raise AuthorError(
-                Problem(what, "name a file from the configuration's folder, or write the text itself")
+                Problem(what, "use a path relative to the configuration file, or the text itself")
             )
     return None
 

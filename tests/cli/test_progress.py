@@ -168,13 +168,13 @@ def test_a_sample_that_is_still_being_judged_counts_as_running() -> None:
     told.count_event(SampleStarted(key=key("a")))
     told.count_event(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
     told.count_event(Scored(key=key("a"), turn=0, items=(score,)))
-    assert told.with_longest().endswith(f"longest: a, turn 2, waits for {judge}, 0 s")
+    assert told.with_longest().endswith(f"longest: a, turn 2, waiting for {judge}, 0 s")
     told.count_event(Scored(key=key("a"), turn=None, items=(score,)))
     clock.now += 3
-    assert told.with_longest() == f"[0/2] 0 passed, 0:03; longest: a, judging, waits for {judge}, 3 s"
+    assert told.with_longest() == f"[0/2] 0 passed, 0:03; longest: a, judging, waiting for {judge}, 3 s"
     told.count_event(SampleFinished(key=key("a"), stop=DONE))
     told.count_event(SampleStarted(key=key("a")))
-    assert told.with_longest().endswith(f"longest: a, turn 1, waits for {judge}, 0 s")
+    assert told.with_longest().endswith(f"longest: a, turn 1, waiting for {judge}, 0 s")
 
 
 def test_the_longest_running_come_first() -> None:
@@ -479,7 +479,7 @@ def test_what_is_pending_is_told_once_in_each_period_without_events() -> None:
         for passed in ("30 s", "1:00", "1:30", "2:00")
         for line in (
             f"nothing has happened for {passed}; 0 of 1 are done",
-            f"  a: turn 1, waits for the agent, {passed}",
+            f"  a: turn 1, waiting for the agent, {passed}",
         )
     ]
 
@@ -496,8 +496,8 @@ def test_stalled_lines_say_who_is_waited_for() -> None:
     lines = told.stalled_lines()
     assert lines[:3] == [
         "nothing has happened for 1:05; 0 of 14 are done",
-        "  a: turn 2, waits for the agent, the tool 'lookup', 1:05",
-        "  b: turn 1, waits for the simulated user, waiting for a limit or a retry, 1:05",
+        "  a: turn 2, waiting for the agent, the tool 'lookup', 1:05",
+        "  b: turn 1, waiting for the simulated user, waiting for a limit or a retry, 1:05",
     ]
     assert lines[3] == "  s0: turn 1, 1:05"  # nothing is known
     assert len(lines) == 12
@@ -513,7 +513,7 @@ def test_it_is_shown_that_nothing_moves(screen: ScreenMaker) -> None:
         assert eventually(lambda: "running 1" in out.getvalue() or "turn 1" in out.getvalue())
         clock.now += 30
         assert eventually(lambda: "nothing has happened for 30 s" in out.getvalue())
-        assert f"waits for {judge}" in out.getvalue()
+        assert f"waiting for {judge}" in out.getvalue()
 
 
 def test_a_run_that_goes_on_counts_what_was_done() -> None:

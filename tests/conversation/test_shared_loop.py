@@ -259,7 +259,11 @@ def test_code_that_blocks_the_loop_for_ever_is_nobody_elses_fault(
     assert project.run().code == 1
     assert project.sample("blocks")["stop"] == "agent_timeout"
     assert project.sample("stranded")["verdict"] == "passed"  # when it was played once more
-    (lost,) = [n for n in project.results()["summary"]["notices"] if "the conversation errored" in n["text"]]
+    (lost,) = [
+        n
+        for n in project.results()["summary"]["notices"]
+        if "the conversation failed with an error" in n["text"]
+    ]
     assert "the event loop of Python agents is blocked" in lost["text"]
     assert project.sample("next")["verdict"] == "passed"
 

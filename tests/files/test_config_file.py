@@ -96,7 +96,10 @@ def test_two_side_by_side_are_refused(folder: Folder) -> None:
     folder.write(AGENT, "agenteval.yml")
     with pytest.raises(AuthorError) as caught:
         find_config(folder.root)
-    assert str(caught.value) == f"{folder.root} contains both agenteval.yaml and agenteval.yml — keep one"
+    assert (
+        str(caught.value)
+        == f"{folder.root} contains both agenteval.yaml and agenteval.yml — remove one of them"
+    )
 
 
 def test_none_at_all(tmp_path: Path) -> None:
@@ -209,17 +212,18 @@ def test_variables_are_typed_like_yaml(folder: Folder) -> None:
     ("env", "message"),
     [
         ({"AGENTEVAL_EPOCHS": "many"},
-         "AGENTEVAL_EPOCHS: epochs: expected a whole number or a mapping, got 'many'"),
-        ({"AGENTEVAL_EPOCHS": "0"}, "AGENTEVAL_EPOCHS: epochs: must be at least 1, got 0"),
-        ({"AGENTEVAL_EPOCHZ": "1"}, "AGENTEVAL_EPOCHZ: unknown variable — did you mean 'AGENTEVAL_EPOCHS'?"),
-        ({"AGENTEVAL_METRICS": "x"}, "AGENTEVAL_METRICS: 'metrics' cannot be set by a variable — set it in"
-         " the file"),
-        ({"AGENTEVAL_SEED": "9" * 5000}, "AGENTEVAL_SEED: a number of 5,000 digits is too long"),
+         "AGENTEVAL_EPOCHS: `epochs`: expected a whole number or a mapping, got 'many'"),
+        ({"AGENTEVAL_EPOCHS": "0"}, "AGENTEVAL_EPOCHS: `epochs` must be at least 1, got 0"),
+        ({"AGENTEVAL_EPOCHZ": "1"}, "AGENTEVAL_EPOCHZ: unknown environment variable — did you mean"
+                                    " 'AGENTEVAL_EPOCHS'?"),
+        ({"AGENTEVAL_METRICS": "x"}, "AGENTEVAL_METRICS: 'metrics' cannot be set by an environment"
+                                     " variable — set it in the configuration file"),
+        ({"AGENTEVAL_SEED": "9" * 5000}, "AGENTEVAL_SEED: a number with 5,000 digits is too long"),
         ({"AGENTEVAL_MODEL": "opnai/x"}, "AGENTEVAL_MODEL: no provider is named 'opnai' — did you mean"
         " 'openai'?"),
-        ({"AGENTEVAL_FAIL_ON_SEVERITY": "hihg"}, "AGENTEVAL_FAIL_ON_SEVERITY: fail_on_severity: expected"
-        " one of"
-         " low, medium, high, critical, none, got 'hihg' — did you mean 'high'?"),
+        ({"AGENTEVAL_FAIL_ON_SEVERITY": "hihg"}, "AGENTEVAL_FAIL_ON_SEVERITY: `fail_on_severity`:"
+                                                 " expected one of low, medium, high, critical, none,"
+                                                 " got 'hihg' — did you mean 'high'?"),
     ],
 )  # fmt: skip
 def test_errors_name_the_variable(folder: Folder, env: Env, message: str) -> None:
@@ -229,7 +233,7 @@ def test_errors_name_the_variable(folder: Folder, env: Env, message: str) -> Non
 
 def test_errors_name_the_flag(folder: Folder) -> None:
     assert folder.complaints(AGENT, flags={"agent_concurrency": 0}) == [
-        "--agent-concurrency: agent_concurrency: must be at least 1, got 0"
+        "--agent-concurrency: `agent_concurrency` must be at least 1, got 0"
     ]
 
 
@@ -274,15 +278,15 @@ def test_numbers_and_lists_may_come_from_variables(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("${UNSET}", "2:1: the variable UNSET is not set — set it, or write ${UNSET:-default}"),
-        ("x ${", "2:1: '${' does not name a variable — write ${NAME} or ${NAME:-default}, or $${ for the"
-         " literal characters"),
+        ("${UNSET}", "2:1: the environment variable UNSET is not set — set it, or use ${UNSET:-default}"),
+        ("x ${", "2:1: '${' is not a valid variable reference — use ${NAME} or ${NAME:-default}, or $${"
+                 " for a literal ${"),
         ("${1X}",
-         "2:1: '${1X}' does not name a variable — write ${NAME} or ${NAME:-default}, or $${ for the"
-         " literal characters"),
+         "2:1: '${1X}' is not a valid variable reference — use ${NAME} or ${NAME:-default}, or $${ for"
+         " a literal ${"),
         ("${X-y}",
-         "2:1: '${X-y}' does not name a variable — write ${NAME} or ${NAME:-default}, or $${ for the"
-         " literal characters"),
+         "2:1: '${X-y}' is not a valid variable reference — use ${NAME} or ${NAME:-default}, or $${ for"
+         " a literal ${"),
     ],
 )  # fmt: skip
 def test_references_that_are_wrong(folder: Folder, text: str, message: str) -> None:
@@ -356,14 +360,14 @@ def test_messages_hide_secrets(folder: Folder) -> None:
     text = "agent: {endpoint: '${KEY}', headers: {X: '${KEY}', Y: {a: b}}, body: '${KEY}'}"
     found = "\n".join(folder.complaints(text, env={"KEY": "sk-12345678"}))
     assert "sk-1234" not in found
-    assert "body: expected a mapping, got '***'" in found
+    assert "`agent.body`: expected a mapping, got '***'" in found
 
 
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 NEITHER = (
-    "the agent has neither a target nor an endpoint — write target: my_agent.py:agent (Python) or endpoint:"
-    " http://localhost:3000/v1/chat/completions, or command: [node, bot.js]"
+    "the agent has no target, endpoint or command — set target: my_agent.py:agent (Python), endpoint:"
+    " http://localhost:3000/v1/chat/completions or command: [node, bot.js]"
 )
 
 
@@ -372,43 +376,48 @@ NEITHER = (
     [
         ("{name: x}", f"1:1: {NEITHER}"),
         ("{target: 'a:b', endpoint: 'http://x'}",
-         "1:9: the agent has both an endpoint and a target — keep one, or write type: http or type: python"),
+         "1:9: the agent has both an endpoint and a target — keep one, or set `type: http` or `type:"
+         " python`"),
         ("{type: http, target: 'a:b', endpoint: 'http://x'}",
-         "1:21: an agent of type http has no 'target' — remove it, or change type"),
+         "1:21: an agent of type http does not support 'target' — remove it, or change `type`"),
         ("{type: python, target: 'a:b', streaming: true}",
-         "1:38: an agent of type python has no 'streaming' — remove it, or change type"),
-        ("{type: http}", "1:1: an agent of type http needs endpoint — write endpoint:"
-         " http://localhost:3000/v1/chat/completions"),
-        ("{type: python}", "1:1: an agent of type python needs target — write target: my_agent.py:agent"),
+         "1:38: an agent of type python does not support 'streaming' — remove it, or change `type`"),
+        ("{type: http}", "1:1: an agent of type http requires `endpoint` — set endpoint:"
+                         " http://localhost:3000/v1/chat/completions"),
+        ("{type: python}", "1:1: an agent of type python requires `target` — set target:"
+                           " my_agent.py:agent"),
         ("{type: htp, endpoint: 'http://x'}", "1:9: no agent type is named 'htp' — did you mean 'http'?"),
         ("{target: agent.py}",
-         "1:9: the target does not name an attribute — write file.py:name or package.module:name"),
+         "1:9: the target does not name an attribute — use file.py:name or package.module:name"),
         ("{endpoint: 'localhost:3000'}",
-         "1:9: not an http or https address — write for example http://localhost:3000/…"),
+         "1:9: expected an http or https URL — use, for example, http://localhost:3000/…"),
         ("{endpoint: 'ftp://x'}",
-         "1:9: not an http or https address — write for example http://localhost:3000/…"),
+         "1:9: expected an http or https URL — use, for example, http://localhost:3000/…"),
         ("{endpoint: 'http://[x'}",
-         "1:9: not an http or https address — write for example http://localhost:3000/…"),
+         "1:9: expected an http or https URL — use, for example, http://localhost:3000/…"),
         ("{endpoint: 'http://x:99999'}",
-         "1:9: not an http or https address — write for example http://localhost:3000/…"),
+         "1:9: expected an http or https URL — use, for example, http://localhost:3000/…"),
         ("{endpoint: 'http://x', headers: {'a b': 1}}",
          "1:41: 'a b' is not a valid header name — use letters, digits and dashes"),
         ('{endpoint: "http://x", headers: {A: "b\\r\\nX: y"}}', "1:41: the header 'A' contains a line break"
          " or control character — remove it; a variable read from a file may end in one"),
         ("{endpoint: 'http://x', headers: {A: null}}",
-         "1:41: agent.headers.A: expected a text, got null — write a value, or remove the key"),
+         "1:41: `agent.headers.A`: expected a string, got null — set a value, or remove the key"),
         ("{endpoint: 'http://x', heders: {}}", "1:31: unknown key 'heders' — did you mean 'headers'?"),
-        ("{target: 'a:b', timeout_s: 0}", "1:24: agent.timeout_s: must be more than 0, got 0"),
-        ("{target: 'a:b', timeout_s: true}", "1:24: agent.timeout_s: expected a number, got true"),
-        ("bot", "1:1: agent: expected a mapping, got 'bot' — write {name: bot}"),
-        ("bot.py:agent", "1:1: agent: expected a mapping, got 'bot.py:agent' — write {target: bot.py:agent}"),
-        ("http://x/v1", "1:1: agent: expected a mapping, got 'http://x/v1' — write {endpoint: http://x/v1}"),
+        ("{target: 'a:b', timeout_s: 0}", "1:24: `agent.timeout_s` must be greater than 0, got 0"),
+        ("{target: 'a:b', timeout_s: true}", "1:24: `agent.timeout_s`: expected a number, got true"),
+        ("bot", "1:1: `agent`: expected a mapping, got 'bot' — use {name: bot}"),
+        ("bot.py:agent", "1:1: `agent`: expected a mapping, got 'bot.py:agent' — use {target:"
+                         " bot.py:agent}"),
+        ("http://x/v1", "1:1: `agent`: expected a mapping, got 'http://x/v1' — use {endpoint:"
+                        " http://x/v1}"),
         ("{endpoint: '${NOWHERE}'}",
-         "1:9: the variable NOWHERE is not set — set it, or write ${NOWHERE:-default}"),
+         "1:9: the environment variable NOWHERE is not set — set it, or use ${NOWHERE:-default}"),
         ("{endpoint: '${NOWHERE:-}'}",
-         "1:9: the agent's endpoint is empty — write endpoint: http://localhost:3000/v1/chat/completions"),
+         "1:9: the agent's `endpoint` is empty — set endpoint:"
+         " http://localhost:3000/v1/chat/completions"),
         ("{type: python, target: ''}",
-         "1:23: the agent's target is empty — write target: my_agent.py:agent"),
+         "1:23: the agent's `target` is empty — set target: my_agent.py:agent"),
     ],
 )  # fmt: skip
 def test_agents_that_are_wrong(folder: Folder, agent: str, message: str) -> None:
@@ -486,19 +495,19 @@ def test_compare_without_a_primary_agent(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        ("compare:\n  - {timeout_s: 3}", ["3:5: an agent in compare needs a name — add name:"]),
+        ("compare:\n  - {timeout_s: 3}", ["3:5: an agent in `compare` needs a name — add `name`"]),
         ("compare:\n  - {name: b}\n  - {name: b}",
          ["4:6: the agent name 'b' is already used at agenteval.yaml:3:6 — give each agent a different"
           " name"]),
-        ("compare: [3]", ["2:11: compare: expected a mapping, got 3"]),
-        ("compare: {name: b}", ["2:1: compare: expected a list of mappings, got a mapping"]),
+        ("compare: [3]", ["2:11: `compare`: expected a mapping, got 3"]),
+        ("compare: {name: b}", ["2:1: `compare`: expected a list of mappings, got a mapping"]),
         ("agents: {bot: {target: 'a:b'}}",
          ["2:10: the agent name 'bot' is already used at agenteval.yaml:1:9 — give each agent a different"
           " name"]),
         ("agents: {x: {name: y, target: 'a:b'}}",
-         ["2:14: the agent's key is 'x', but its name: is 'y' — remove name:"]),
+         ["2:14: the agent's key is 'x', but its `name` is 'y' — remove `name`"]),
         ("agents: {x: {}}", [f"2:10: {NEITHER}"]),
-        ("agents: {x: 3}", ["2:10: agents.x: expected a mapping, got 3"]),
+        ("agents: {x: 3}", ["2:10: `agents.x`: expected a mapping, got 3"]),
     ],
 )  # fmt: skip
 def test_further_agents_that_are_wrong(folder: Folder, text: str, messages: list[str]) -> None:
@@ -508,7 +517,7 @@ def test_further_agents_that_are_wrong(folder: Folder, text: str, messages: list
 def test_what_compare_inherits_wrong_is_told_once(folder: Folder) -> None:
     text = "agent: {target: 'a:b', timeout_s: -1, zz: 1}\ncompare: [{name: b}, {name: c}]\n"
     assert folder.complaints(text) == [
-        "1:24: agent.timeout_s: must be more than 0, got -1",
+        "1:24: `agent.timeout_s` must be greater than 0, got -1",
         "1:39: unknown key 'zz' — known: calls, intercept, interpreter, keep, mcp, name, observe, policy,"
         " requests_per_minute, secrets, target, timeout_s, type",
     ]
@@ -529,55 +538,60 @@ KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
          " exclude, fail_on_severity, fault_tolerance, gates, include, judge, max_turns, metrics, models,"
          " now, on_undecided, prices, profiles, prompts, reporters, seed, severities, severity_from,"
          " thresholds, unmocked_tools"),
-        ("epochs: {min: 3}", "1: epochs: 'max' is missing"),
+        ("epochs: {min: 3}", "1: `max` is missing in `epochs`"),
         *(
             (f"judge: {{{key}: 3}}", f"9: '{key}' is not supported yet — remove it")
             for key in ("votes", "votes_near", "models", "cascade")
         ),
         ("gates: {pass_rate: 1}",
-         "9: gates.pass_rate: expected a mapping, got 1 —"
-         " write for example {at_least: 0.9, reject_below: 0.7}"),
-        ("gates: {pass_rate: {at_least: 1}}", "9: gates.pass_rate: 'reject_below' is missing"),
+         "9: `gates.pass_rate`: expected a mapping, got 1 — use, for example, {at_least: 0.9,"
+         " reject_below: 0.7}"),
+        ("gates: {pass_rate: {at_least: 1}}", "9: `reject_below` is missing in `gates.pass_rate`"),
         ("gates: {no_regression: }",
-         "9: gates.no_regression: it has no value — write a value, or remove the key"),
+         "9: `gates.no_regression` has no value — set a value, or remove the key"),
         *((f"gates: {{{name}: {{p95: 4000}}}}",
-           f"9: '{name}' is not supported yet — use thresholds, or pass_rate") for name in LATER_GATES),
-        ("judge: openai/x", "1: judge: expected a mapping, got 'openai/x'"),
-        ("judge: {corroborate: maybe}", "9: judge.corroborate: expected true or false, got 'maybe'"),
-        ("thresholds: {a: {share_below: 1}}", "18: thresholds.a.share_below: expected a mapping, got 1"),
+           f"9: '{name}' is not supported yet — use `thresholds` or `pass_rate`") for name in LATER_GATES),
+        ("judge: openai/x", "1: `judge`: expected a mapping, got 'openai/x'"),
+        ("judge: {corroborate: maybe}", "9: `judge.corroborate`: expected true or false, got 'maybe'"),
+        ("thresholds: {a: {share_below: 1}}", "18: `thresholds.a.share_below`: expected a mapping, got"
+                                              " 1"),
         ("thresholds: {a: {at_least: 1, votes: 1}}",
-         "31: 'votes' is not supported yet — write at_least alone"),
+         "31: 'votes' is not supported yet — use only `at_least`"),
         ("reporters: [html]", "13: 'html' is not supported yet — use markdown"),
         ("reporters: [jsn=x]", "13: no reporter is named 'jsn' — did you mean 'json'?"),
-        ("reporters: [3]", "13: reporters: expected a name or a mapping, got 3"),
-        ("reporters: {a: 1}", "1: reporters: expected a list, got a mapping"),
-        ("metrics: {a: 1}", "1: metrics: expected 'all' or a list of texts, got a mapping"),
+        ("reporters: [3]", "13: `reporters`: expected a name or a mapping, got 3"),
+        ("reporters: {a: 1}", "1: `reporters`: expected a list, got a mapping"),
+        ("metrics: {a: 1}", "1: `metrics`: expected 'all' or a list of strings, got a mapping"),
         ("fail_on_severity: sever",
-         "1: fail_on_severity: expected one of low, medium, high, critical, none, got 'sever'"),
+         "1: `fail_on_severity`: expected one of low, medium, high, critical, none, got 'sever'"),
         ("severities: {a: hihg}",
-         "14: severities.a: expected one of low, medium, high, critical, got 'hihg' — did you mean 'high'?"),
-        ("severity_from: modl", "1: severity_from: expected one of table, model, got 'modl' — did you mean"
-         " 'model'?"),
-        ("fault_tolerance: 1.5", "1: fault_tolerance: must be at most 1, got 1.5"),
-        ("concurrency: no", "1: concurrency: expected a whole number, got 'no'"),
+         "14: `severities.a`: expected one of low, medium, high, critical, got 'hihg' — did you mean"
+         " 'high'?"),
+        ("severity_from: modl", "1: `severity_from`: expected one of table, model, got 'modl' — did you"
+                                " mean 'model'?"),
+        ("fault_tolerance: 1.5", "1: `fault_tolerance` must be at most 1, got 1.5"),
+        ("concurrency: no", "1: `concurrency`: expected a whole number, got 'no'"),
         ("unmocked_tools: passthru",
-         "1: unmocked_tools: expected one of error, passthrough, empty, got 'passthru'"
-         " — did you mean 'passthrough'?"),
+         "1: `unmocked_tools`: expected one of error, passthrough, empty, got 'passthru' — did you mean"
+         " 'passthrough'?"),
         ("models: openai/x",
-         "1: models: expected a mapping, got 'openai/x' — write {default: openai/x}"),
+         "1: `models`: expected a mapping, got 'openai/x' — use {default: openai/x}"),
         ("models: {usr: openai/x}", "10: unknown key 'usr' — did you mean 'user'?"),
         ("models: {default: opnai/x}", "10: no provider is named 'opnai' — did you mean 'openai'?"),
         ("models: {default: zz/x}", f"10: no provider is named 'zz' — {KNOWN_PROVIDERS}"),
         ("models: {default: gpt-5}",
-         "10: models.default.model: 'gpt-5' is not PROVIDER/MODEL — write for example openai/gpt-5-mini"),
-        ("models: {default: [a]}", "10: models.default: expected PROVIDER/MODEL or a mapping, got a list"),
+         "10: `models.default.model`: 'gpt-5' is not in the form PROVIDER/MODEL — use, for example,"
+         " openai/gpt-5-mini"),
+        ("models: {default: [a]}", "10: `models.default`: expected PROVIDER/MODEL or a mapping, got a"
+                                   " list"),
         ("models: {default: {model: openai-compatible/x}}",
-         "10: models.default: openai-compatible needs base_url — write {model: …, base_url: https://…/v1}"),
+         "10: `models.default`: openai-compatible requires `base_url` — use {model: …, base_url:"
+         " https://…/v1}"),
         ("models: {default: {model: openai/x, base_url: host}}",
-         "37: not an http or https address — write for example http://localhost:3000/…"),
+         "37: expected an http or https URL — use, for example, http://localhost:3000/…"),
         ("models: {default: {model: openai/x, api_key_env: sk-abc-123}}",
-         "37: api_key_env is not the name of a variable —"
-         " write the name of the environment variable that contains the key, not the key itself"),
+         "37: `api_key_env` is not a variable name — use the name of the environment variable that"
+         " contains the key, not the key itself"),
         ("models: {default: {model: openai/x, api_key: k}}",
          "37: unknown key 'api_key' — did you mean 'api_key_env'?"),
     ],
@@ -588,16 +602,16 @@ def test_a_mistake_in_the_configuration(folder: Folder, line: str, message: str)
 
 def test_a_command_is_missing(folder: Folder) -> None:
     (complaint,) = folder.complaints("agent: {type: command}")
-    assert "an agent of type command needs command — write command: [node, bot.js]" in complaint
+    assert "an agent of type command requires `command` — set command: [node, bot.js]" in complaint
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- a", "1:1: expected a mapping, got a list — write for example agent: {target: my_agent.py:agent}"),
+        ("- a", "1:1: expected a mapping, got a list — use, for example, agent: {target: my_agent.py:agent}"),
         ("# all commented\n", " the file is empty"),
         ("agent: {\n", "1:9: "),
-        ("epochs: 1\nepochs: 2\n", "2:1: the key 'epochs' is written twice, first on line 1 — keep one"),
+        ("epochs: 1\nepochs: 2\n", "2:1: the key 'epochs' appears twice, first on line 1 —"),
     ],
 )
 def test_a_file_that_is_no_configuration(folder: Folder, text: str, message: str) -> None:
@@ -608,12 +622,12 @@ def test_a_file_that_is_no_configuration(folder: Folder, text: str, message: str
 def test_all_mistakes_at_once_in_their_order(folder: Folder) -> None:
     text = "agnt: {}\nagent:\n  targt: x\n  headers: {A: [1]}\nepochs: 0\nnow: ${UNSET}\n"
     assert folder.complaints(text, env={"AGENTEVAL_SEDE": "1"}) == [
-        "AGENTEVAL_SEDE: unknown variable — did you mean 'AGENTEVAL_SEED'?",
+        "AGENTEVAL_SEDE: unknown environment variable — did you mean 'AGENTEVAL_SEED'?",
         "1:1: unknown key 'agnt' — did you mean 'agent'?",
         "3:3: unknown key 'targt' — did you mean 'target'?",
-        "4:13: agent.headers.A: expected a text, got a list",
-        "5:1: epochs: must be at least 1, got 0",
-        "6:1: the variable UNSET is not set — set it, or write ${UNSET:-default}",
+        "4:13: `agent.headers.A`: expected a string, got a list",
+        "5:1: `epochs` must be at least 1, got 0",
+        "6:1: the environment variable UNSET is not set — set it, or use ${UNSET:-default}",
     ]
 
 
@@ -661,7 +675,7 @@ def test_a_pyproject(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("epochs = 3", "epochs = 0", "6:1: epochs: must be at least 1, got 0"),
+        ("epochs = 3", "epochs = 0", "6:1: `epochs` must be at least 1, got 0"),
         ("timeout_s = 3", "timout_s = 3", "20:1: unknown key 'timout_s' — did you mean 'timeout_s'?"),
         (
             '"X-A" = 1.5',
@@ -681,7 +695,7 @@ def test_mistakes_in_a_pyproject(folder: Folder, old: str, new: str, message: st
 
 def test_a_pyproject_without_the_table(folder: Folder) -> None:
     found = folder.complaints("[project]\nname = 'x'\n", name="pyproject.toml")
-    assert found == ["pyproject.toml: there is no [tool.agenteval] table — add it"]
+    assert found == ["pyproject.toml: the file has no [tool.agenteval] table — add it"]
 
 
 @pytest.mark.parametrize(

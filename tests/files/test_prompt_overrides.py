@@ -141,7 +141,7 @@ SHORT = "---\n---\nHow good?\n"
 @pytest.mark.parametrize(
     ("written", "text", "wrong"),
     [
-        ("{judges/helpfullness.md: my/x.md}", SHORT, "agenteval.yaml:3:11: no shipped prompt is named"),
+        ("{judges/helpfullness.md: my/x.md}", SHORT, "agenteval.yaml:3:11: no built-in prompt is named"),
         ("{judges/helpfullness.md: my/x.md}", SHORT, "did you mean 'judges/helpfulness.md'?"),
         ("{judges/helpfulness.md: my/none.md}", SHORT, "agenteval.yaml:3:11: the prompt 'my/none.md' cannot"),
         ("{judges/helpfulness.md: my}", SHORT, "agenteval.yaml:3:11: the prompt 'my' cannot be read"),
@@ -150,22 +150,22 @@ SHORT = "---\n---\nHow good?\n"
         (
             "{judges/helpfulness.md: my/x.md}",
             "---\nmetric: helpfulness\n---\nHow good?\n\nIs  ${transcript} it?\n",
-            "my/x.md:6:5: the prompt has a placeholder '${transcript}' that nothing fills",
+            "my/x.md:6:5: the prompt contains the unknown placeholder '${transcript}'",
         ),
         (
             "{judges/helpfulness.md: my/x.md}",
             "---\nmetric: helpfulness\nscale: [1, 10]\n---\nHow good?\n",
-            "my/x.md:3:1: scale differs from that of the built-in metric — leave it out",
+            "my/x.md:3:1: `scale` of a built-in metric cannot be changed — remove it",
         ),
         (
             "{judges/helpfulness.md: my/x.md}",
             "---\nreferences: {call: 5}\n---\nHow good?\n",
-            "my/x.md:2:1: references differ from those of the built-in metric — leave it out",
+            "my/x.md:2:1: `references` do not match those of the built-in metric — remove `references`",
         ),
         (
             "{judges/helpfulness.md: my/x.md}",
             "---\nmetric: coherence\n---\nHow good?\n",
-            "my/x.md:2:1: metric differs from that of the built-in metric",
+            "my/x.md:2:1: `metric` of a built-in metric cannot be changed",
         ),
         (
             "{judges/helpfulness.md: my/x.md}",
@@ -175,22 +175,23 @@ SHORT = "---\n---\nHow good?\n"
         (
             "{judges/criteria.md: my/x.md}",
             "---\n---\nIs it met ${span}?\n",
-            "my/x.md:3:1: the prompt has no placeholder '${criterion}' — add ${criterion} to it",
+            "my/x.md:3:1: the prompt does not contain the placeholder '${criterion}' — add ${criterion}"
+            " to it",
         ),
         (
             "{judges/rules.md: my/x.md}",
             "---\n---\nJudge.\n---\n${transcript} ${criterion} ${anwser}\n",
-            "my/x.md:5:28: the prompt has a placeholder '${anwser}' that nothing fills — did you mean",
+            "my/x.md:5:28: the prompt contains the unknown placeholder '${anwser}' — did you mean",
         ),
         (
             "{judges/rules.md: my/x.md}",
             "---\n---\nJudge ${transcript} ${criterion} ${answer}\n",
-            "my/x.md:3:1: the prompt must have two parts — write the system text, a line '---'",
+            "my/x.md:3:1: the prompt must have two parts — use the system text, a line '---'",
         ),
         (
             "{judges/rules.md: my/x.md}",
             "---\nname: rules\n---\nJ\n---\n${transcript} ${criterion} ${answer}\n",
-            "my/x.md:2:1: the file replaces 'judge_rules', but its name: is rules",
+            "my/x.md:2:1: the file replaces 'judge_rules', but its `name` is 'rules'",
         ),
         (
             "{judges/answer_score.md: my/x.md}",
@@ -234,7 +235,7 @@ def test_a_broken_configuration_does_not_hide_what_is_shipped(project: Project) 
     project_with(project, "metricks: all\n")
     done: Done = project.call("show-prompts", "--metric", "coherence")
     assert done.code == 0
-    assert "only shipped prompts are shown" in done.err
+    assert "only built-in prompts are shown" in done.err
     assert "agenteval.yaml:3:1: unknown key 'metricks'" in done.err
     assert project.call("show-prompts", "--metric", "brand").code == 2
     named: Any = project.call("show-prompts", "-c", "agenteval.yaml")

@@ -121,7 +121,7 @@ def test_a_newer_version_is_refused_before_it_is_misread(tmp_path: Path) -> None
     "text", ["hello\n", "[1]\n", '{"a": 1}\n', b"\x00\xff\n", "[" * 100_000 + "\n", "\n"]
 )
 def test_what_is_no_journal_is_told(tmp_path: Path, text: str | bytes) -> None:
-    assert "this is not the journal of a run" in loaded(tmp_path, text)
+    assert "this is not a run journal" in loaded(tmp_path, text)
 
 
 @pytest.mark.parametrize("text", ["", FIRST[:50], SECOND + "\n"])

@@ -265,7 +265,7 @@ KNOWN = (
     "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, id, knowledge,"
     " matrix, max_turns, name, profile, rows, tags, thresholds, tools, turns, types"
 )
-QUOTE = "put the text in quotes if ': ' is part of it"
+QUOTE = "quote the string if it contains ': '"
 
 
 @pytest.mark.parametrize(
@@ -277,58 +277,66 @@ QUOTE = "put the text in quotes if ': ' is part of it"
         ("case: {}", f"4:1: unknown key 'case' — {KNOWN}"),
         ("lines: {}", "4:1: unknown key 'lines' — did you mean 'beliefs'?"),
         ("expected_tools: [a]",
-         "4:1: unknown key 'expected_tools' — it is a key of test cases; move the entry under cases:"),
-        ("category: capabilty", "4:1: category: expected one of capability, efficiency, robustness, got"
-         " 'capabilty' — did you mean 'capability'?"),
-        ("knowledge: {a: 1}", "4:1: knowledge: expected a list of texts, got a mapping"),
-        ("knowledge: [{content: x}]", f"4:13: knowledge: expected a text, got a mapping — {QUOTE}"),
-        ("tags: [null]", "4:8: tags: expected a text, got null — write a value, or remove the key"),
-        ("profile:", "4:1: profile: expected a text, got null — write a value, or remove the key"),
-        ("profile: [a]", "4:1: profile: expected a text, got a list"),
-        ("epochs: 0", "4:1: epochs: must be at least 1, got 0"),
-        ("epochs: true", "4:1: epochs: expected a whole number or a mapping, got true"),
-        ("epochs: 2.5", "4:1: epochs: expected a whole number or a mapping, got 2.5"),
-        ("epochs: many", "4:1: epochs: expected a whole number or a mapping, got 'many'"),
-        ("epochs: .inf", "4:1: epochs: expected a whole number or a mapping, got inf"),
-        ("checks: all", "4:1: checks: expected 'none', got 'all'"),
-        ("tools: [a]", "4:1: tools: expected a mapping, got a list"),
-        ("tools: {t: null}", "4:9: tools.t: expected a mapping, got null — write a value, or remove the key"),
+         "4:1: unknown key 'expected_tools' — it is a key of test cases; move the entry to `cases`"),
+        ("category: capabilty", "4:1: `category`: expected one of capability, efficiency, robustness,"
+                                " got 'capabilty' — did you mean 'capability'?"),
+        ("knowledge: {a: 1}", "4:1: `knowledge`: expected a list of strings, got a mapping"),
+        ("knowledge: [{content: x}]", f"4:13: `knowledge`: expected a string, got a mapping — {QUOTE}"),
+        ("tags: [null]", "4:8: `tags`: expected a string, got null — set a value, or remove the key"),
+        ("profile:", "4:1: `profile`: expected a string, got null — set a value, or remove the key"),
+        ("profile: [a]", "4:1: `profile`: expected a string, got a list"),
+        ("epochs: 0", "4:1: `epochs` must be at least 1, got 0"),
+        ("epochs: true", "4:1: `epochs`: expected a whole number or a mapping, got true"),
+        ("epochs: 2.5", "4:1: `epochs`: expected a whole number or a mapping, got 2.5"),
+        ("epochs: many", "4:1: `epochs`: expected a whole number or a mapping, got 'many'"),
+        ("epochs: .inf", "4:1: `epochs`: expected a whole number or a mapping, got inf"),
+        ("checks: all", "4:1: `checks`: expected 'none', got 'all'"),
+        ("tools: [a]", "4:1: `tools`: expected a mapping, got a list"),
+        ("tools: {t: null}", "4:9: `tools.t`: expected a mapping, got null — set a value, or remove the"
+                             " key"),
         ("tools: {t: {retruns: 1}}", "4:13: unknown key 'retruns' — did you mean 'returns'?"),
         ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error,"
          " parameters, python, reads, returns, sequence, writes"),
         ("tools: {t: {returns: 1, error: x}}",
-         "4:9: tools.t: defines its answer more than once: returns and error — keep one"),
-        ("tools: {t: {sequence: []}}", "4:13: tools.t.sequence: must not be empty"),
-        ("tools: {t: {sequence: [{}]}}", "4:24: tools.t.sequence: needs either returns or error"),
-        ("tools: {' ': {returns: 1}}", "4:9: a tool needs a name"),
-        ("thresholds: {a: high}", "4:14: thresholds.a: expected a number or a mapping, got 'high'"),
-        ("thresholds: {a: true}", "4:14: thresholds.a: expected a number or a mapping, got true"),
-        ("thresholds: {a: .nan}", "4:14: thresholds.a: expected a number or a mapping, got nan"),
+         "4:9: `tools.t`: the answer is defined more than once, by returns and error — keep one"),
+        ("tools: {t: {sequence: []}}", "4:13: `tools.t.sequence` must not be empty"),
+        ("tools: {t: {sequence: [{}]}}", "4:24: `tools.t.sequence`: exactly one of `returns` and"
+                                         " `error` must be set"),
+        ("tools: {' ': {returns: 1}}", "4:9: a tool must have a name"),
+        ("thresholds: {a: high}", "4:14: `thresholds.a`: expected a number or a mapping, got 'high'"),
+        ("thresholds: {a: true}", "4:14: `thresholds.a`: expected a number or a mapping, got true"),
+        ("thresholds: {a: .nan}", "4:14: `thresholds.a`: expected a number or a mapping, got nan"),
         ("thresholds: {a: {}}",
-         "4:14: thresholds.a: is empty — write at_least, min or share_below"),
+         "4:14: `thresholds.a`: no bound is set — set `at_least`, `min` or `share_below`"),
         ("thresholds: {a: {atleast: 1}}",
          "4:18: unknown key 'atleast' — did you mean 'at_least'?"),
-        ("expect: []", "4:1: expect: expected a mapping, got a list"),
-        ("expect: {limits: {steps: -1}}", "4:19: expect.limits.steps: must be at least 0, got -1"),
+        ("expect: []", "4:1: `expect`: expected a mapping, got a list"),
+        ("expect: {limits: {steps: -1}}", "4:19: `expect.limits.steps` must be at least 0, got -1"),
         ("expect: {limits: {step: 1}}", "4:19: unknown key 'step' — did you mean 'steps'?"),
         ("expect: {output: {contains: [a: b]}}",
-         f"4:30: expect.output.contains: expected a text, got a mapping — {QUOTE}"),
+         f"4:30: `expect.output.contains`: expected a string, got a mapping — {QUOTE}"),
         ("expect: {output: {contains: ['']}}",
-         "4:30: expect.output.contains: an empty text is in every answer — write the text to look for"),
+         "4:30: `expect.output.contains`: an empty string is in every answer — specify the text to look"
+         " for"),
         ("expect: {output: {matches: '('}}",
-         "4:19: expect.output.matches: not a regular expression: missing ),"
-         " unterminated subpattern at position 0"),
+         "4:19: `expect.output.matches`: not a valid regular expression: missing ), unterminated"
+         " subpattern at position 0"),
         ("expect: {tool_calls: {}}",
-         "4:10: expect.tool_calls: checks nothing: no call is expected and none is forbidden — add calls or"
-         " forbidden (if no tool may be called, write tool_calls: none)"),
+         "4:10: `expect.tool_calls`: no call is expected or forbidden, so nothing is checked — add"
+         " `calls` or `forbidden` (if no tool may be called, use `tool_calls: none`)"),
         ("expect: {tool_calls: {match: stric, calls: []}}",
-         "4:23: expect.tool_calls.match: expected one of strict,"
-         " unordered, in_order, contains, within, got 'stric' — did you mean 'strict'?"),
+         "4:23: `expect.tool_calls.match`: expected one of strict, unordered, in_order, contains,"
+         " within, got 'stric' — did you mean 'strict'?"),
         ("expect: {tool_calls: {calls: [get_x]}}",
-         "4:31: expect.tool_calls.calls: expected a mapping, got 'get_x' — write {name: get_x}"),
-        ("expect: {tool_calls: {calls: [{name: a, args_match: partial}]}}", "4:31: expect.tool_calls.calls:"
-         " args_match: partial without args — add args or remove args_match"),
-        ("id: \"a\\nb\"", "4:1: an id must be one line of printable characters — remove all others"),
+         "4:31: `expect.tool_calls.calls`: expected a mapping, got 'get_x' — use {name: get_x}"),
+        ("expect: {tool_calls: {calls: [{name: a, args_match: partial}]}}", "4:31:"
+                                                                            " `expect.tool_calls.calls`:"
+                                                                            " `args_match: partial`"
+                                                                            " requires `args` — add"
+                                                                            " `args` or remove"
+                                                                            " `args_match`"),
+        ("id: \"a\\nb\"", "4:1: an id must be a single line of printable characters — remove all other"
+                          " characters"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_scenario(suite: Suite, line: str, message: str) -> None:
@@ -340,17 +348,19 @@ def test_a_mistake_in_a_scenario(suite: Suite, line: str, message: str) -> None:
     ("turns", "message"),
     [
         ("[]",
-         "2:1: turns is empty — write what the user says, or remove turns: and write goal: for a simulated"
-               " user"),
-        ("hello", "2:1: turns: expected a list, got 'hello'"),
-        ("[null]", "2:9: turns: expected a text or a mapping, got null — write a value, or remove the key"),
-        ("[[a]]", "2:9: turns: expected a text or a mapping, got a list"),
-        ("[{usr: a}]", "2:9: turns: 'user' is missing\n2:10: unknown key 'usr' — did you mean 'user'?"),
+         "2:1: `turns` is empty — add the user's messages, or use `goal` instead of `turns` for a"
+         " simulated user"),
+        ("hello", "2:1: `turns`: expected a list, got 'hello'"),
+        ("[null]", "2:9: `turns`: expected a string or a mapping, got null — set a value, or remove the"
+                   " key"),
+        ("[[a]]", "2:9: `turns`: expected a string or a mapping, got a list"),
+        ("[{usr: a}]", "2:9: `user` is missing in `turns`\n2:10: unknown key 'usr' — did you mean"
+                       " 'user'?"),
         ("[{user: a, expct: {}}]", "2:19: unknown key 'expct' — did you mean 'expect'?"),
-        ("[{user: [a]}]", "2:10: turns.user: expected a text, got a list"),
-        ("[{simulate: 0}]", "2:10: turns.simulate: must be at least 1, got 0"),
+        ("[{user: [a]}]", "2:10: `turns.user`: expected a string, got a list"),
+        ("[{simulate: 0}]", "2:10: `turns.simulate` must be at least 1, got 0"),
         ("[{simulate: 1, user: a}]", "2:23: unknown key 'user' — known: simulate"),
-        ("[a, {simulate: 2}]", "2:12: a simulated part needs a goal — add goal: to the scenario"),
+        ("[a, {simulate: 2}]", "2:12: simulated turns require a goal — add `goal` to the scenario"),
         ("[{user: a, expect: {output: {contain: b}}}]",
          "2:37: unknown key 'contain' — did you mean 'contains'?"),
     ],
@@ -363,18 +373,20 @@ def test_a_mistake_in_the_turns(suite: Suite, turns: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("id: a", "1:9: 'input' is missing"),
-        ("id: a, input: null", "1:17: input: expected a text, got null — write a value, or remove the key"),
-        ("id: a, input: [x]", "1:17: input: expected a text, got a list"),
+        ("id: a", "1:9: `input` is missing"),
+        ("id: a, input: null", "1:17: `input`: expected a string, got null — set a value, or remove the"
+                               " key"),
+        ("id: a, input: [x]", "1:17: `input`: expected a string, got a list"),
         ("id: a, input: x, expected_tool: y", "1:27: unknown key 'expected_tool' — did you mean"
          " 'expected_tools'?"),
         ("id: a, input: x, expected_tools: {a: 1}",
-         "1:27: expected_tools: expected 'none' or a list of texts, got a mapping"),
+         "1:27: `expected_tools`: expected 'none' or a list of strings, got a mapping"),
         ("id: a, input: x, expected_output_contains: [' ']",
-         "1:54: expected_output_contains: an empty text is in every answer — write the text to look for"),
+         "1:54: `expected_output_contains`: an empty string is in every answer — specify the text to"
+         " look for"),
         ("id: a, input: x, turns: [y]",
-         "1:27: unknown key 'turns' — a case has one input; write a scenario for several turns"),
-        ("input: x", "1:9: a scenario needs a name or an id — add name:"),
+         "1:27: unknown key 'turns' — a case has a single input; use a scenario for several turns"),
+        ("input: x", "1:9: a scenario needs a name or an id — add `name`"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_case(suite: Suite, line: str, message: str) -> None:
@@ -384,28 +396,28 @@ def test_a_mistake_in_a_case(suite: Suite, line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        ("- name: a", ["1:1: expected a mapping with scenarios: or cases:, got a list — write scenarios:"
-        " above"
-         " the list"]),
-        ("hello", ["1:1: expected a mapping with scenarios: or cases:, got 'hello'"]),
-        ("{}", ["1:1: the file contains no scenario — add scenarios: or cases:"]),
-        ("defaults: {}", ["1:1: the file contains no scenario — add scenarios: or cases:"]),
+        ("- name: a", ["1:1: expected a mapping with `scenarios` or `cases`, got a list — add"
+                       " `scenarios:` above the list"]),
+        ("hello", ["1:1: expected a mapping with `scenarios` or `cases`, got 'hello'"]),
+        ("{}", ["1:1: the file contains no scenario — add `scenarios` or `cases`"]),
+        ("defaults: {}", ["1:1: the file contains no scenario — add `scenarios` or `cases`"]),
         ("scenarios: []", ["1:1: the file contains no scenario — add one to the list"]),
-        ("scenarios:", ["1:1: scenarios: expected a list, got null — start each entry with '- '"]),
-        ("cases: {a: 1}", ["1:1: cases: expected a list, got a mapping — start each entry with '- '"]),
+        ("scenarios:", ["1:1: `scenarios`: expected a list, got null — start each entry with '- '"]),
+        ("cases: {a: 1}", ["1:1: `cases`: expected a list, got a mapping — start each entry with '- '"]),
         ("scenaros: [{name: a}]", ["1:1: unknown key 'scenaros' — did you mean 'scenarios'?"]),
         ("cases: [{id: a, input: b}]\ntags: [x]",
-         ["2:1: unknown key 'tags' — it is a key of an entry; move it into one, or into defaults:"]),
-        ("cases: [a, {id: b, input: c}]", ["1:9: expected a mapping, got 'a' — write at least name: or id:"]),
-        ("defaults: 3\ncases: [{id: b, input: c}]", ["1:1: defaults: expected a mapping, got 3"]),
-        ("replies: []", ["1:1: this is a scripted model, not a scenario file — name it in the configuration:"
-         " models: {default: scripted/FILE.yaml}"]),
-        ("scenarios: [{tags: [a], goal: x}]", ["1:13: a scenario needs a name or an id — add name:"]),
-        ("name: '!!!'\ngoal: x", ["1:1: the name has no letter or digit to make an id from — add id:"]),
-        ("name: x", ["1:1: the scenario has neither turns nor a goal — add goal: (and profile:) for a"
-        " simulated"
-         " user, or turns: with what the user says"]),
-        ("a: 1\na: 2", ["2:1: the key 'a' is written twice, first on line 1 — keep one"]),
+         ["2:1: unknown key 'tags' — move it into a scenario or case, or into `defaults`"]),
+        ("cases: [a, {id: b, input: c}]", ["1:9: expected a mapping, got 'a' — set at least `name` or"
+                                           " `id`"]),
+        ("defaults: 3\ncases: [{id: b, input: c}]", ["1:1: `defaults`: expected a mapping, got 3"]),
+        ("replies: []", ["1:1: this is a scripted model, not a scenario file — set it in the"
+                         " configuration: models: {default: scripted/FILE.yaml}"]),
+        ("scenarios: [{tags: [a], goal: x}]", ["1:13: a scenario needs a name or an id — add `name`"]),
+        ("name: '!!!'\ngoal: x", ["1:1: the name contains no letter or digit to derive an id from — add"
+                                  " `id`"]),
+        ("name: x", ["1:1: the scenario has neither `turns` nor `goal` — add `goal` (and `profile`) for"
+                     " a simulated user, or `turns` with the user's messages"]),
+        ("a: 1\na: 2", ["2:1: the key 'a' appears twice, first on line 1 — remove one of them"]),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_file(suite: Suite, text: str, messages: list[str]) -> None:
@@ -418,8 +430,8 @@ def test_a_mistake_in_defaults_is_told_once_where_it_is(suite: Suite) -> None:
         cases: [{id: a, input: b}, {id: c, input: d}]
     """)
     assert found == [
-        "s.yaml:1:30: expect.limits.steps: expected a whole number, got 'x'",
-        "s.yaml:1:54: '${args' is not closed — close it with '}', or write $${ for the literal characters",
+        "s.yaml:1:30: `expect.limits.steps`: expected a whole number, got 'x'",
+        "s.yaml:1:54: '${args' is not closed — close it with '}', or use $${ for a literal ${",
     ]
 
 
@@ -432,9 +444,9 @@ def test_all_mistakes_of_all_files_in_their_order(suite: Suite) -> None:
     assert found.pop(3).startswith("t.yaml:1:5: ")  # in words for the parser's
     assert found == [
         "s.yaml:2:24: unknown key 'agnt' — did you mean 'agent'?",
-        "s.yaml:3:15: epochs: expected a whole number or a mapping, got 'x'",
-        "s.yaml:3:26: max_turns: must be at least 1, got 0",
-        "u.yaml:2:5: 'input' is missing",
+        "s.yaml:3:15: `epochs`: expected a whole number or a mapping, got 'x'",
+        "s.yaml:3:26: `max_turns` must be at least 1, got 0",
+        "u.yaml:2:5: `input` is missing",
         "u.yaml:3:23: unknown key 'tgas' — did you mean 'tags'?",
     ]
 
@@ -498,7 +510,7 @@ def test_a_tool_that_only_reads_changes_nothing(suite: Suite, mark: str) -> None
         f"name: x\nturns: [a]\ntools: {{t: {{returns: 1, reads: true, {mark}: true}}}}\n"
     )
     assert complaint.startswith("s.yaml:3:")
-    assert "is marked both as reading and as changing something — keep one" in complaint
+    assert "`reads` cannot be combined with `writes` or `destructive`" in complaint
 
 
 @pytest.mark.parametrize("mark", ["reads", "writes", "destructive"])
@@ -513,35 +525,37 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("tools: {t: {rules: []}}", "3:13: 'rules' is not supported yet — use returns, sequence or python"),
+        ("tools: {t: {rules: []}}", "3:13: 'rules' is not supported yet — use `returns`, `sequence` or"
+                                    " `python`"),
         ("tools: {t: {returns: 1, faults: []}}",
-         "3:25: 'faults' is not supported yet — use error, or a sequence with errors"),
+         "3:25: 'faults' is not supported yet — use `error`, or a `sequence` with errors"),
         *((f"tools: {{t: {{{key}: x}}}}",
-           f"3:13: '{key}' is not supported yet — use returns, sequence or python")
+           f"3:13: '{key}' is not supported yet — use `returns`, `sequence` or `python`")
           for key in ("sql", "one", "none")),
         ("tools: {t: {sequence: [{sql: x}]}}",
-         "3:25: 'sql' is not supported yet — use returns, sequence or python"),
+         "3:25: 'sql' is not supported yet — use `returns`, `sequence` or `python`"),
         ("history: []",
-         "3:1: 'history' is not supported yet — write the earlier messages as turns of their own"),
-        ("note: x", "3:1: 'note' is not supported yet — write it as a comment, # …"),
-        ("user_prompt: x.md", "3:1: 'user_prompt' is not supported yet — write what the user is like into"
-         " profile, and what it wants into goal"),
-        ("user_tools: {}", "3:1: 'user_tools' is not supported yet — let the user describe in a turn what"
-         " happened"),
-        ("min_turns: 2", "3:1: 'min_turns' is not supported yet — write the first messages as turns"),
-        ("skip: x", "3:1: 'skip' is not supported yet — leave it out by a tag (--tag), or with exclude"),
+         "3:1: 'history' is not supported yet — add the earlier messages as turns"),
+        ("note: x", "3:1: 'note' is not supported yet — use a comment (# …)"),
+        ("user_prompt: x.md", "3:1: 'user_prompt' is not supported yet — describe the user in"
+                              " `profile`, and what the user wants in `goal`"),
+        ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
+                           " message"),
+        ("min_turns: 2", "3:1: 'min_turns' is not supported yet — add the first messages as `turns`"),
+        ("skip: x", "3:1: 'skip' is not supported yet — exclude it with a tag (--tag) or with `exclude`"),
         *((f"{key}: a.py:b",
-           f"3:1: '{key}' is not supported yet — do it where the agent's module is imported")
+           f"3:1: '{key}' is not supported yet — run that code when the agent's module is imported")
           for key in ("setup", "teardown")),
         ("world: a.py:B",
-         "3:1: 'world' is not supported yet — use returns, sequence or python for the tools"),
-        ("state: {}", "3:1: 'state' is not supported yet — use returns, sequence or python for the tools"),
-        ("expect: {state: {}}", "3:10: 'state' is not supported yet — expect the tool calls instead"),
+         "3:1: 'world' is not supported yet — mock the tools with `returns`, `sequence` or `python`"),
+        ("state: {}", "3:1: 'state' is not supported yet — mock the tools with `returns`, `sequence` or"
+                      " `python`"),
+        ("expect: {state: {}}", "3:10: 'state' is not supported yet — use `expect.tool_calls` instead"),
         ("turns: [{user: a, expect: {state: 1}}]",
-         "3:28: 'state' is not supported yet — expect the tool calls instead"),
+         "3:28: 'state' is not supported yet — use `expect.tool_calls` instead"),
         ("thresholds: {h: {at_least: 1, votes: 2}}",
-         "3:31: 'votes' is not supported yet — write at_least alone"),
-        ("include: x.yaml", "3:1: 'include' is not supported yet — write it under defaults: of this file"),
+         "3:31: 'votes' is not supported yet — use only `at_least`"),
+        ("include: x.yaml", "3:1: 'include' is not supported yet — put it under `defaults` in this file"),
     ],
 )  # fmt: skip
 def test_a_key_that_is_not_built_yet(suite: Suite, line: str, message: str) -> None:
@@ -556,7 +570,7 @@ def test_nor_beside_the_entries(suite: Suite) -> None:
 # ── templates, schemas, matchers ─────────────────────────────────────────────────────────────────
 
 CITY = "parameters: {type: object, properties: {city: {type: string}, items: {}}}"
-OWN = "or $${ for the literal characters"
+FOR_CALL = "for an argument of the call, or $${ for a literal ${"
 
 
 @pytest.mark.parametrize(
@@ -581,32 +595,32 @@ def test_templates_that_are_right(suite: Suite, tool: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "message"),
     [
-        ('returns: "${arg.city}"', "4:7: '${arg.city}' refers to nothing — did you mean '${args.city}'?"),
+        ('returns: "${arg.city}"', "4:7: '${arg.city}' is not a valid reference — did you mean"
+                                   " '${args.city}'?"),
         ('returns: {a: [1, "${state.x}"]}',
-         f"4:24: '${{state.x}}' refers to nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:24: '${{state.x}}' is not a valid reference — use ${{args.NAME}} {FOR_CALL}"),
         ('returns: "${}"',
-         f"4:7: '${{}}' refers to nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:7: '${{}}' is not a valid reference — use ${{args.NAME}} {FOR_CALL}"),
         ('returns: "${args.}"',
-         f"4:7: '${{args.}}' refers to nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
+         f"4:7: '${{args.}}' is not a valid reference — use ${{args.NAME}} {FOR_CALL}"),
         ('returns: "x ${args.city"',
-         "4:7: '${args.city' is not closed — close it with '}', or write $${ for the"
-         " literal characters"),
+         "4:7: '${args.city' is not closed — close it with '}', or use $${ for a literal ${"),
         ('sequence: [{returns: 1}, {returns: {a: "${x}"}}]',
-         f"4:43: '${{x}}' refers to nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
-        ('error: "${arsg.x}"', "4:7: '${arsg.x}' refers to nothing — did you mean '${args.x}'?"),
+         f"4:43: '${{x}}' is not a valid reference — use ${{args.NAME}} {FOR_CALL}"),
+        ('error: "${arsg.x}"', "4:7: '${arsg.x}' is not a valid reference — did you mean '${args.x}'?"),
         (f'{CITY}, returns: "${{args.cty}}"',
-         "4:82: '${args.cty}': the tool's parameters have no 'cty' — did you mean 'city'?"),
+         "4:82: '${args.cty}' refers to the unknown parameter 'cty' — did you mean 'city'?"),
         ("parameters: {type: array}",
-         "4:20: parameters: type must be object, but is 'array' — write a JSON Schema of type object"),
+         "4:20: `parameters.type` must be object, but is 'array' — use a JSON Schema of type object"),
         ("parameters: {properties: {}}",
-         "4:7: parameters: type must be object, but is missing — write a JSON Schema of type object"),
+         "4:7: `parameters.type` must be object, but is missing — use a JSON Schema of type object"),
         ("parameters: {type: object, properties: {a: {type: strin}}}",
-         "4:51: parameters: not a JSON Schema: 'strin' is not valid under any of the given schemas — write"
-         " a JSON Schema of type object"),
+         "4:51: `parameters`: not a valid JSON Schema: 'strin' is not valid under any of the given schemas"
+         " — use a JSON Schema of type object"),
         ("parameters: {type: object, required: city}",
-         "4:34: parameters: not a JSON Schema: 'city' is not of type"
-         " 'array' — write a JSON Schema of type object"),
-        ("parameters: [a]", "4:7: tools.t.parameters: expected a mapping, got a list"),
+         "4:34: `parameters`: not a valid JSON Schema: 'city' is not of type 'array'"
+         " — use a JSON Schema of type object"),
+        ("parameters: [a]", "4:7: `tools.t.parameters`: expected a mapping, got a list"),
     ],
 )  # fmt: skip
 def test_templates_and_schemas_that_are_wrong(suite: Suite, tool: str, message: str) -> None:
@@ -646,7 +660,7 @@ EXAMPLE = "use `{$approx: 3.5}` or `{$approx: {value: 3.5, abs: 0.1}}`"
         ("{a: {$in: [{$foo: 1}]}}",
          "12: unknown matcher '$foo' — known: $any, $approx, $in, $optional, $regex"),
         ("{a: {$regex: '('}}",
-         "5: $regex: not a regular expression: missing ), unterminated subpattern at position 0"),
+         "5: $regex: not a valid regular expression: missing ), unterminated subpattern at position 0"),
         ("{a: {$regex: 3}}", "5: $regex: expected a string, got 3 — put it in quotes"),
         ("{a: {$approx: x}}", f"5: $approx: expected a number or a mapping, got 'x' — {EXAMPLE}"),
         ("{a: {$approx: true}}", f"5: $approx: expected a number or a mapping, got true — {EXAMPLE}"),
@@ -700,7 +714,7 @@ def test_vacuous(suite: Suite, text: str, *, expected: bool) -> None:
 
 def test_what_is_said_of_a_vacuous_scenario(suite: Suite) -> None:
     problem = vacuous_problem(suite.one("name: x\ngoal: y"))
-    assert str(problem) == "s.yaml:1: scenario 'x': nothing is checked — add expect:, or set checks: none"
+    assert str(problem) == "s.yaml:1: scenario 'x' checks nothing — add `expect`, or set `checks: none`"
 
 
 # ── finding files ────────────────────────────────────────────────────────────────────────────────
@@ -761,13 +775,13 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tree: Suite) -> None:
 @pytest.mark.parametrize(
     ("given_path", "message"),
     [
-        ("b.yml", "b.yml: there is no such file or folder — did you mean 'b.yaml'?"),
-        ("sbu/deep/d.yaml", "sbu/deep/d.yaml: there is no such file or folder — did you mean 'sub'?"),
-        ("zzzzzz", "zzzzzz: there is no such file or folder — name a scenario file or a folder of them"),
-        ("b.yaml/x", "b.yaml/x: there is no such file or folder — did you mean 'b.yaml'?"),
+        ("b.yml", "b.yml: no such file or folder — did you mean 'b.yaml'?"),
+        ("sbu/deep/d.yaml", "sbu/deep/d.yaml: no such file or folder — did you mean 'sub'?"),
+        ("zzzzzz", "zzzzzz: no such file or folder — specify a scenario file or a folder of scenario files"),
+        ("b.yaml/x", "b.yaml/x: no such file or folder — did you mean 'b.yaml'?"),
         (
             "x" * 300,
-            "x" * 300 + ": there is no such file or folder — name a scenario file or a folder of them",
+            "x" * 300 + ": no such file or folder — specify a scenario file or a folder of scenario files",
         ),
     ],
 )

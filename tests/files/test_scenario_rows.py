@@ -337,115 +337,121 @@ ENTRY = 'scenarios:\n- id: "s-${row.id}"\n  rows: %s\n  turns: [hi]\n  checks: n
     ("text", "data", "message"),
     [
         (ENTRY % "order.csv", {"orders_csv": ORDERS},
-         "s.yaml:3:3: there is no file 'order.csv' in the folder of this file — did you mean 'orders.csv'?"),
+         "s.yaml:3:3: the file 'order.csv' does not exist (paths are relative to this file) — did you"
+         " mean 'orders.csv'?"),
         (ENTRY % "orders.txt", {"orders_txt": ORDERS},
          "orders.txt: rows can only be read from .csv, .tsv, .jsonl, .ndjson, .yaml, .yml, .json"
          " — save the file in one of these formats"),
         (ENTRY % "orders.csv", {"orders_csv": ""},
-         "orders.csv: the file contains no rows — add one, or remove the reference to it"),
+         "orders.csv: the file contains no rows — add a row, or remove the reference to the file"),
         (ENTRY % "orders.csv", {"orders_csv": "id,status\n"},
-         "orders.csv: the file contains no rows — add one, or remove the reference to it"),
+         "orders.csv: the file contains no rows — add a row, or remove the reference to the file"),
         (ENTRY % "orders.csv", {"orders_csv": "id,a\n1,2\n3\n"},
-         "orders.csv:3: the row has 1 cell, but the first line has 2 columns — put texts that contain a"
-         " comma, a quote or a line break in double quotes"),
+         "orders.csv:3: the row has 1 cell, but the first line has 2 columns — put values that contain"
+         " a comma, a quote or a line break in double quotes"),
         (ENTRY % "orders.csv", {"orders_csv": 'id,a\n"1\n2",3\n4,"5\n'},
-         "orders.csv:4: not CSV: a double quote that is opened in this row is not closed by the end of the"
-         " file (line 4) — close the quote"),
+         "orders.csv:4: not valid CSV: a double quote opened in this row is not closed by the end of"
+         ' the file (line 4) — close the quote, and double any quote inside a quoted value ("")'),
         (ENTRY % "orders.csv", {"orders_csv": "id,id\n1,2\n"},
          "orders.csv:1: two columns are named 'id' — rename one"),
         (ENTRY % "orders.csv", {"orders_csv": b"id\nM\xfcller\n"},
-         "orders.csv:2:2: byte 0xFC is not UTF-8 — save the file as UTF-8"),
+         "orders.csv:2:2: byte 0xFC is not valid UTF-8 — save the file as UTF-8"),
         (ENTRY % "orders.csv", {"orders_csv": "id\n1\n2\n1\n"},
          "orders.csv:4: the id 's-1' is already used at orders.csv:2 — give one of them a different id"),
         (ENTRY % "o.jsonl", {"o_jsonl": '{"id": 1}\n{"id" 2}\n'},
-         "o.jsonl:2:7: not JSON: Expecting ':' delimiter — write one object per line"),
+         "o.jsonl:2:7: not valid JSON: Expecting ':' delimiter — use one object per line"),
         (ENTRY % "o.jsonl", {"o_jsonl": '{"id": 1, "id": 2}\n'},
-         'o.jsonl:1: not JSON: the key "id" occurs twice — write one object per line'),
+         'o.jsonl:1: not valid JSON: the key "id" appears twice — use one object per line'),
         (ENTRY % "o.jsonl", {"o_jsonl": '{"id": NaN}\n'},
-         "o.jsonl:1: not JSON: NaN is not JSON — write one object per line"),
+         "o.jsonl:1: not valid JSON: NaN is not allowed in JSON — use one object per line"),
         (ENTRY % "o.jsonl", {"o_jsonl": "[1]\n"}, "o.jsonl:1: expected an object, got a list"),
         (ENTRY % "o.jsonl", {"o_jsonl": '{"id": 1}\n{"n": 2}\n'},
          "o.jsonl:2: this row has no 'id', which '${row.id}' at s.yaml:2:3 refers to — add it"),
         (ENTRY % "o.yaml", {"o_yaml": "id: 1\n"},
          "o.yaml:1:1: expected a list of rows, got a mapping — start each row with '- '"),
-        (ENTRY % "[1]", {}, "s.yaml:3:10: expected a mapping, got 1 — write {name: value}"),
-        (ENTRY % "[]", {}, "s.yaml:3:3: rows: an empty list makes no scenario — add a row"),
-        (ENTRY % "", {}, "s.yaml:3:3: rows: it has no value — write a list, or name a file"),
+        (ENTRY % "[1]", {}, "s.yaml:3:10: expected a mapping, got 1 — use {name: value}"),
+        (ENTRY % "[]", {}, "s.yaml:3:3: `rows` is an empty list, which produces no scenario — add a row"),
+        (ENTRY % "", {}, "s.yaml:3:3: `rows` has no value — use a list or a file name"),
         (ENTRY % "{id: 1}", {},
-         "s.yaml:3:3: rows: expected a list of rows, or a file — write [{id: A-1}], or orders.csv"),
+         "s.yaml:3:3: `rows`: expected a list of rows or a file name — use, for example, [{id: A-1}] or"
+         " orders.csv"),
         (ENTRY.replace("${row.id}", "${row.idd}") % "[{id: 1}, {id: 2}]", {},
-         "s.yaml:2:3: '${row.idd}': no row has this value — did you mean 'id'?"),
+         "s.yaml:2:3: '${row.idd}' refers to a value that no row has — did you mean 'id'?"),
         (ENTRY.replace("hi", '"${row}"') % "[{id: 1}]", {},
-         "s.yaml:4:11: '${row}' does not name a value of a row — write ${row.NAME}, or $${ for the literal"
-         " characters"),
+         "s.yaml:4:11: '${row}' is not a valid row reference — use ${row.NAME}, or $${ for a literal ${"),
         (ENTRY.replace("hi", '"a ${row.n}"') % "[{id: 1, n: null}]", {},
-         "s.yaml:3:18: '${row.n}' is null in this row, but is part of a text — give it a value"),
+         "s.yaml:3:18: '${row.n}' is null in this row, but is part of a longer text — set a value"),
         (ENTRY.replace('"s-${row.id}"', "same") % "orders.csv", {"orders_csv": ORDERS},
-         "s.yaml:2:3: id: 'same' is the same for every row — write id: same-${row.id}"),
+         "s.yaml:2:3: `id` 'same' is the same for every row — use id: same-${row.id}"),
         (ENTRY.replace("checks: none", "category: '${row.c}'") % "o.csv",
          {"o_csv": "id,c\n1,capability\n2,capablity\n"},
-         "o.csv:3: category: expected one of capability, efficiency, robustness, got 'capablity' — did you"
-         " mean 'capability'?"),
+         "o.csv:3: `category`: expected one of capability, efficiency, robustness, got 'capablity' —"
+         " did you mean 'capability'?"),
         (ENTRY.replace("checks: none", "types: {id: integer}") % "[{id: 1}]", {},
-         "s.yaml:5:3: types: is only for the columns of a CSV file; other values already have types —"
-         " remove types:"),
+         "s.yaml:5:3: `types` applies only to CSV files, because other formats already have typed"
+         " values — remove `types`"),
         (ENTRY.replace("checks: none", "types: {qti: integer}") % "orders.csv", {"orders_csv": ORDERS},
-         "s.yaml:5:11: types: the rows have no column 'qti' — did you mean 'qty'?"),
+         "s.yaml:5:11: `types`: the rows have no column 'qti' — did you mean 'qty'?"),
         (ENTRY.replace("checks: none", "types: {qty: integer}") % "orders.csv", {"orders_csv": ORDERS},
-         "orders.csv:3: qty: expected a whole number (types:), got '1.50' — correct the cell, or remove its"
-         " type"),
+         "orders.csv:3: 'qty': expected a whole number (see `types`), got '1.50' — fix the cell, or"
+         " remove the column from `types`"),
         (ENTRY.replace("checks: none", "types: {qty: int}") % "orders.csv", {"orders_csv": ORDERS},
-         "s.yaml:5:11: types.qty: expected one of string, integer, number, boolean, json, got 'int' — did"
-         " you mean 'integer'?"),
+         "s.yaml:5:11: `types.qty`: expected one of string, integer, number, boolean, json, got 'int' —"
+         " did you mean 'integer'?"),
         (ENTRY.replace("checks: none", "matrix: {id: [1]}") % "orders.csv", {"orders_csv": ORDERS},
-         "s.yaml:5:12: matrix: 'id' is also a column of the rows — rename one"),
+         "s.yaml:5:12: 'id' in `matrix` is also a column of the rows — rename one of them"),
         (ENTRY.replace("checks: none", "matrix: {n: []}") % "orders.csv", {"orders_csv": ORDERS},
-         "s.yaml:5:12: matrix: 'n' has no value — write a list"),
+         "s.yaml:5:12: `matrix`: 'n' has no values — use a list of values"),
         ('scenarios: [{id: a, turns: ["${row.id}"], checks: none}]', {},
-         "s.yaml:1:29: '${row.id}' refers to a row, but there is no rows: or matrix: — add rows:,"
-         " or $${ for the literal characters"),
+         "s.yaml:1:29: '${row.id}' refers to a row, but there is no `rows` or `matrix` — add `rows`, or"
+         " use $${ for a literal ${"),
         *((ENTRY.replace("turns: [hi]", f"turns: ['{text}']") % "[{id: 1}]", {},
-           f"s.yaml:4:11: '{text}' refers to nothing here — write ${{row.NAME}}, or $${{ for the literal"
-           " characters") for text in ("${rows.id}", "${Row.id}", "${id}", "${args.id}")),
+           f"s.yaml:4:11: '{text}' is not a valid reference here — use ${{row.NAME}}, or $${{ for a literal"
+           " ${") for text in ("${rows.id}", "${Row.id}", "${id}", "${args.id}")),
         (ENTRY.replace("hi", '"${row.o.c}"') % "[{id: 1, o: {a: 1, b: 2}}]", {},
-         "s.yaml:4:11: '${row.o.c}': no row has this value — 'o' contains a, b"),
+         "s.yaml:4:11: '${row.o.c}' refers to a value that no row has — 'o' contains a, b"),
         (ENTRY.replace("checks: none", 'expect: {output: {contains: "${row.d} days"}}') % "o.csv",
          {"o_csv": "id,d\n1,5\n2,\n"},
-         "o.csv:3: '${row.d}' is empty in this row, but is part of a text — give it a value"),
+         "o.csv:3: '${row.d}' is empty in this row, but is part of a longer text — set a value"),
         (ENTRY.replace("checks: none", 'expect: {output: {contains: ["${row.d}"]}}') % "o.csv",
          {"o_csv": "id,d\n1,5\n2,\n"},
-         "o.csv:3: expect.output.contains: an empty text is in every answer — write the text to look for"),
+         "o.csv:3: `expect.output.contains`: an empty string is in every answer — specify the text to"
+         " look for"),
         (ENTRY % "o.csv", {"o_csv": 'id,d\n1, "x"\n'},
          "o.csv:2: there is a space before the opening quote in column 2 — remove the space"),
         (ENTRY % "o.csv", {"o_csv": "id,d,\n1,x,\n2,x,y\n"},
-         "o.csv:3: column 3 has a value here, but no name — name it in the first line"),
+         "o.csv:3: column 3 has a value here, but no name — name the column in the first line"),
         (ENTRY % "o.csv", {"o_csv": 'id,d\n1,"a\\"b"\n'},
-         "o.csv:2: not CSV: ',' expected after '\"' — close the quote; write a quote inside a"
-         ' quoted text twice ("")'),
-        (ENTRY % "o.jsonl", {"o_jsonl": "[" * 5000}, "o.jsonl:1: not JSON: it is nested too deeply"),
+         "o.csv:2: not valid CSV: ',' expected after '\"' — close the quote, and double any quote"
+         ' inside a quoted value ("")'),
+        (ENTRY % "o.jsonl", {"o_jsonl": "[" * 5000}, "o.jsonl:1: not valid JSON: it is nested too"
+                                                     " deeply"),
         (ENTRY.replace("checks: none", "types: {d: json}") % "o.csv",
          {"o_csv": 'id,d\n1,"{""a"":1,""a"":2}"\n'},
-         "o.csv:2: d: expected JSON (types:), got '{\"a\":1,\"a\":2}' (the key \"a\" occurs twice)"),
+         "o.csv:2: 'd': expected JSON (see `types`), got '{\"a\":1,\"a\":2}' (the key \"a\" appears"
+         " twice)"),
         ("scenarios: [{id: m, matrix: {}, turns: [a], checks: none}]", {},
-         "s.yaml:1:21: matrix: it has no value — write {name: [values]}"),
+         "s.yaml:1:21: `matrix` has no value — use {name: [values]}"),
         ("scenarios: [{id: m, matrix: {c: a}, turns: [a], checks: none}]", {},
-         "s.yaml:1:30: matrix.c: expected a list, got 'a'"),
+         "s.yaml:1:30: `matrix.c`: expected a list, got 'a'"),
         ("scenarios: [{id: m, matrix: {a: [1, '1']}, turns: [a], checks: none}]", {},
          "s.yaml:1:14: two rows of this scenario have the id 'm-1' — give one of them a different id"),
         (ENTRY.replace("checks: none", "goal: '${row.g}'").replace("turns: [hi]", "max_turns: 2") % "o.csv",
          {"o_csv": "id,g\n1,win\n2,\n"},
-         "s.yaml:2:3: the scenario has neither turns nor a goal (in the row at o.csv:3) — add goal:"),
+         "s.yaml:2:3: the scenario has neither `turns` nor `goal` (in the row at o.csv:3) — add `goal`"
+         " (and `profile`) for a simulated user, or `turns` with the user's messages"),
         ("cases: c.csv", {"c_csv": "id,inptu\n1,x\n"},
          "c.csv:1: unknown key 'inptu' — did you mean 'input'?"),
         ("cases: c.csv", {"c_csv": "id,input,turns\n1,x,y\n"},
          "c.csv:1: unknown key 'turns' — did you mean 'turn"),
         ("cases: c.csv", {"c_csv": 'id,input,expected_tools\n1,x,"[get"\n'},
-         "c.csv:2: expected_tools: '[get' begins like JSON, but is not valid JSON: Expecting value — write"
-         ' a list as ["one", "two"], even a list of a single text that begins with a bracket'),
-        ("cases: c.csv", {"c_csv": "id,input\n1,\n"}, "c.csv:2: 'input' is missing"),
+         "c.csv:2: 'expected_tools': '[get' looks like JSON, but is not valid JSON: Expecting value —"
+         ' use a JSON list such as ["one", "two"], even for a single string that begins with a bracket'),
+        ("cases: c.csv", {"c_csv": "id,input\n1,\n"}, "c.csv:2: `input` is missing"),
         ("cases: c.csv", {"c_csv": "id,input,epochs\n1,x,0\n"},
-         "c.csv:2: epochs: must be at least 1, got 0"),
-        ("cases: c.csv", {}, "s.yaml:1:1: there is no file 'c.csv' in the folder of this file"),
+         "c.csv:2: `epochs` must be at least 1, got 0"),
+        ("cases: c.csv", {}, "s.yaml:1:1: the file 'c.csv' does not exist (paths are relative to this"
+                             " file)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_at_its_row(suite: Suite, text: str, data: dict[str, Any], message: str) -> None:
@@ -460,8 +466,8 @@ def test_each_row_with_a_mistake_is_named(suite: Suite) -> None:
         ENTRY.replace("checks: none", "category: '${row.c}'") % "o.csv", o_csv=f"id,c\n{rows}"
     )
     assert found == [
-        "o.csv:2: category: expected one of capability, efficiency, robustness, got 'x'"
-        " (also in line 3, 5, 6, 8)"
+        "o.csv:2: `category`: expected one of capability, efficiency, robustness, got 'x' (also on"
+        " lines 3, 5, 6, 8)"
     ]
 
 
@@ -470,7 +476,7 @@ def test_a_slip_in_a_matrix_is_no_flood(suite: Suite) -> None:
     (found,) = suite.complaints(
         f"scenarios: [{{id: a, matrix: {{a: {many}, b: {many}}}, turns: [x], checks: none}}]"
     )
-    assert "rows and matrix make 160,000 scenarios, more than 100,000 — leave some out" in found
+    assert "produce 160,000 scenarios, but at most 100,000" in found
 
 
 # ── properties ───────────────────────────────────────────────────────────────────────────────────

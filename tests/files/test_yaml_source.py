@@ -154,8 +154,8 @@ def test_a_quoted_merge_sign_is_a_key() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\nb: 2\na: 3\n", "3:1: the key 'a' is written twice, first on line 1 — keep one"),
-        ('1: a\n"1": b', "2:1: the key '1' is written twice, first on line 1 — keep one"),
+        ("a: 1\nb: 2\na: 3\n", "3:1: the key 'a' appears twice, first on line 1 — remove one of them"),
+        ('1: a\n"1": b', "2:1: the key '1' appears twice, first on line 1 — remove one of them"),
         (
             "a: !!python/object:os.system x",
             "1:4: the tag '!!python/object:os.system' is not allowed — remove it; only plain YAML"
@@ -164,30 +164,30 @@ def test_a_quoted_merge_sign_is_a_key() -> None:
         ("a: !foo [1]", "1:4: the tag '!foo' is not allowed — remove it; only plain YAML values are allowed"),
         ("a: !!binary aGk=", "1:4: the tag '!!binary' is not allowed — remove it; only plain YAML values"
          " are allowed"),
-        ("a: !!int abc", "1:4: 'abc' does not match the tag '!!int' — remove the tag, or write a value that"
-         " matches it"),
-        ("a: !!bool yes", "1:4: 'yes' does not match the tag '!!bool' — remove the tag, or write a value"
-         " that matches it"),
-        ("a: !!map 1", "1:4: '1' does not match the tag '!!map' — remove the tag, or write a value that"
-         " matches it"),
+        ("a: !!int abc", "1:4: 'abc' does not match the tag '!!int' — remove the tag, or use a value"
+                         " that matches it"),
+        ("a: !!bool yes", "1:4: 'yes' does not match the tag '!!bool' — remove the tag, or use a value"
+                          " that matches it"),
+        ("a: !!map 1", "1:4: '1' does not match the tag '!!map' — remove the tag, or use a value that"
+                       " matches it"),
         ("a: !!seq {}", "1:4: a mapping cannot have the tag '!!seq' — remove it"),
-        ("? [a]\n: 1", "1:3: a key must be a text — put a text that starts with '{', '[' or '*' in"
-         " quotes"),
-        ("a: {{ name }}", "1:5: a key must be a text — put a text that starts with '{', '[' or '*' in"
-         " quotes"),
-        ("a: &x [1]\n*x : 2", "2:1: a key must be a text — put a text that starts with '{', '[' or '*'"
-         " in quotes"),
-        ("a: *b", "1:4: '*b' refers to nothing — mark the value with &b before this line"),
-        ("a: &a [*a]", "1:8: '*a' is inside the value it refers to — write the value out"),
-        ("<<: 3", "1:5: '<<' takes a mapping or a list of mappings — write <<: *name"),
-        ("a: &a {x: 1}\nb:\n  <<: *a\n  <<: *a\n", "4:3: '<<' is written twice — write <<: [*one, *two]"),
-        ("a: 1\n---\nb: 2\n", "2:1: a second YAML document starts here — write one document per file"),
+        ("? [a]\n: 1", "1:3: a key must be a string — put a string that starts with '{', '[' or '*' in"
+                       " quotes"),
+        ("a: {{ name }}", "1:5: a key must be a string — put a string that starts with '{', '[' or '*'"
+                          " in quotes"),
+        ("a: &x [1]\n*x : 2", "2:1: a key must be a string — put a string that starts with '{', '[' or"
+                              " '*' in quotes"),
+        ("a: *b", "1:4: '*b' refers to an undefined anchor — define &b before this line"),
+        ("a: &a [*a]", "1:8: '*a' refers to a value that contains it — write out the value"),
+        ("<<: 3", "1:5: '<<' requires a mapping or a list of mappings — use <<: *name"),
+        ("a: &a {x: 1}\nb:\n  <<: *a\n  <<: *a\n", "4:3: '<<' appears twice — use <<: [*one, *two]"),
+        ("a: 1\n---\nb: 2\n", "2:1: a second YAML document starts here — use one document per file"),
         ("", " the file is empty"),
         ("# only a comment\n", " the file is empty"),
-        ("a: " + "9" * 10_000, "1:4: a number of 10,000 digits is too long — put it in quotes if it is"
-         " meant as text"),
-        ("[" * 100_000, "1:101: nested deeper than 100 levels — nest it less deeply"),
-        ("- " * 300 + "a", "1:201: nested deeper than 100 levels — nest it less deeply"),
+        ("a: " + "9" * 10_000, "1:4: a number with 10,000 digits is too long — quote it if it is meant"
+                               " as a string"),
+        ("[" * 100_000, "1:101: nested more than 100 levels deep — reduce the nesting"),
+        ("- " * 300 + "a", "1:201: nested more than 100 levels deep — reduce the nesting"),
     ],
 )  # fmt: skip
 def test_what_is_not_plain_data_is_refused(text: str, message: str) -> None:
@@ -195,36 +195,36 @@ def test_what_is_not_plain_data_is_refused(text: str, message: str) -> None:
 
 
 TAB = "the indentation contains a tab — indent with spaces"
-COLON = "a ':' is not expected here — check the indentation, or put the text in quotes if ': ' is part of it"
+COLON = "a ':' is not expected here — check the indentation, or quote the string if it contains ': '"
 
 
 BROKEN = [
     ("a:\n\tb: 1", f"2:1: {TAB}"),
     ("a: 1\n \tb: 2", f"2:2: {TAB}"),
     ("a:\n  - x\n\t- y", f"3:1: {TAB}"),
-    ("- \t- x", "1:3: there is a tab where only spaces are allowed — write spaces"),
+    ("- \t- x", "1:3: a tab is not allowed here — use spaces"),
     ("a: b: c", f"1:5: {COLON}"),
     ("a: 1\n b: 2", f"2:3: {COLON}"),
-    ("a: 1\nbcd", "2:1: the line has no ': ' — write key: value, or check the indentation"),
+    ("a: 1\nbcd", "2:1: the line does not contain ': ' — use `key: value`, or check the indentation"),
     ("a:\n  - 'x\nb: 1", "2:5: a quote is not closed — close it"),
     ("a: [1, 2\nb: 3", "1:4: a '[' is not closed, or a comma is missing — close it with"
      " ']', and separate its items with commas"),
     ("a: {b: 1", "1:4: a '{' is not closed, or a comma is missing — close it with '}', and"
      " separate its pairs with commas"),
-    (r'a: "\d"', r"1:5: a double-quoted string contains an unknown escape sequence — write \\ for a"
-     " backslash, or use single quotes"),
-    (r'a: "\uD800"', r"1:7: the escape does not stand for a character — write \\ for a backslash"),
+    (r'a: "\d"', "1:5: a double-quoted string contains an unknown escape sequence — use \\\\ for a"
+                 " backslash, or use single quotes"),
+    (r'a: "\uD800"', "1:7: invalid escape sequence — use \\\\ for a backslash"),
     ("a: - x", "1:4: a list cannot begin here — start it on its own line"),
-    ("a: 1\nb: {c: ,\n\n", "2:9: a value is missing, or a '[' or '{' is not closed — write the value, and"
-     " close what is open"),
-    ("a: @x", "1:4: a text cannot start with '@' — put it in quotes"),
-    ("a: `x`", "1:4: a text cannot start with '`' — put it in quotes"),
-    ("a: %x", "1:4: a text cannot start with '%' — put it in quotes"),
-    ("a: *", "1:5: a '*' or '&' has no name — put a text that starts with it in quotes"),
+    ("a: 1\nb: {c: ,\n\n", "2:9: a value is missing, or a '[' or '{' is not closed — add the value, or"
+                           " close the bracket"),
+    ("a: @x", "1:4: an unquoted string cannot start with '@' — put it in quotes"),
+    ("a: `x`", "1:4: an unquoted string cannot start with '`' — put it in quotes"),
+    ("a: %x", "1:4: an unquoted string cannot start with '%' — put it in quotes"),
+    ("a: *", "1:5: a '*' or '&' has no name — put a string that starts with it in quotes"),
     ("- a\nb: 1", "2:1: a list item is expected here — align it with the items above it, or check"
      " the indentation"),
-    ("a:\n    b: 1\n  c: 2", "3:3: a key is expected here — align it with the keys above it, or put"
-     " the text in quotes"),
+    ("a:\n    b: 1\n  c: 2", "3:3: a key is expected here — align it with the keys above it, or put the"
+                             " string in quotes"),
     ("%YAML 3.0\n---\na: 1", "1:1: the %YAML version is not supported — remove the line"),
 ]  # fmt: skip
 
@@ -248,7 +248,7 @@ def test_several_mistakes_are_told_at_once() -> None:
     first, second, third = complaint("a: !x 1\na: 2\nb: [").splitlines()
     assert [first, second] == [
         "f.yaml:1:4: the tag '!x' is not allowed — remove it; only plain YAML values are allowed",
-        "f.yaml:2:1: the key 'a' is written twice, first on line 1 — keep one",
+        "f.yaml:2:1: the key 'a' appears twice, first on line 1 — remove one of them",
     ]
     assert third.startswith("f.yaml:3:5: ")
 
@@ -265,8 +265,8 @@ def test_an_alias_bomb_is_refused_where_it_grows_too_large() -> None:
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 20)
     )
     assert complaint(bomb).startswith("f.yaml:7:")
-    assert complaint(bomb).endswith("the aliases expand to more than 1,000,000 values — use fewer aliases of"
-         " aliases")  # fmt: skip
+    assert complaint(bomb).endswith("the aliases expand to more than 1,000,000 values — use fewer"
+                                    " nested aliases")  # fmt: skip
 
 
 def test_a_bomb_of_merges_is_refused() -> None:
@@ -277,12 +277,12 @@ def test_a_bomb_of_merges_is_refused() -> None:
 
 def test_aliases_cannot_nest_deeper_than_the_limit() -> None:
     chain = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 150))
-    assert complaint(chain) == "f.yaml:100:12: nested deeper than 100 levels — nest it less deeply"
+    assert complaint(chain) == "f.yaml:100:12: nested more than 100 levels deep — reduce the nesting"
 
 
 def test_the_limit_of_depth_is_not_below_it() -> None:
     assert value_of("[" * 100 + "]" * 100) is not None
-    assert "deeper" in complaint("[" * 101 + "]" * 101)
+    assert "levels deep" in complaint("[" * 101 + "]" * 101)
 
 
 DEEP = {
@@ -312,15 +312,15 @@ def test_our_limit_answers_first_whatever_the_parser_has(
     if loader is None:
         pytest.skip("this PyYAML has no parser in C")
     monkeypatch.setattr(yaml_source, "_LOADER", loader)
-    assert complaint(DEEP[place]) == f"f.yaml:{place}: nested deeper than 100 levels — nest it less deeply"
+    assert complaint(DEEP[place]) == f"f.yaml:{place}: nested more than 100 levels deep — reduce the nesting"
 
 
 def test_a_mistake_after_brackets_that_are_closed_is_not_one_of_depth(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert complaint("[" + "[], " * 500 + "@]").startswith("f.yaml:1:2002: ")
-    assert "deeper" not in complaint("[" + "[], " * 500 + "@]")
-    assert "deeper" not in complaint("[" * 100 + "]" * 100 + "@")
+    assert "levels deep" not in complaint("[" + "[], " * 500 + "@]")
+    assert "levels deep" not in complaint("[" * 100 + "]" * 100 + "@")
 
 
 def test_a_file_of_100000_lines_loads() -> None:
@@ -344,16 +344,17 @@ def test_encodings_with_their_marks(encoding: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("a: 1\nb: café".encode("latin-1"), "2:7: byte 0xE9 is not UTF-8 — save the file as UTF-8"),
-        (b"\xef\xbb\xbfa: \xff", "1:5: byte 0xFF is not UTF-8 — save the file as UTF-8"),
-        ("a: 1".encode("utf-32"), " the file is UTF-32 — save it as UTF-8"),
+        ("a: 1\nb: café".encode("latin-1"), "2:7: byte 0xE9 is not valid UTF-8 — save the file as"
+                                             " UTF-8"),
+        (b"\xef\xbb\xbfa: \xff", "1:5: byte 0xFF is not valid UTF-8 — save the file as UTF-8"),
+        ("a: 1".encode("utf-32"), " the file is encoded as UTF-32 — save it as UTF-8"),
         (b"\xff\xfea", " the file is not valid UTF-16 — save it as UTF-8"),
-        (b"a: 1\nb: x\x00", "2:5: the control character U+0000 is not allowed — remove it; is the file"
-         " saved as UTF-8?"),
-        (b"a: \x1b[31m", "1:4: the control character U+001B is not allowed — remove it; is the file saved"
-         " as UTF-8?"),
-        ("a: 1".encode("utf-16-le"), "1:2: the control character U+0000 is not allowed — remove it; is the"
-         " file saved as UTF-8?"),
+        (b"a: 1\nb: x\x00", "2:5: the control character U+0000 is not allowed — remove it, and check"
+                            " that the file is saved as UTF-8"),
+        (b"a: \x1b[31m", "1:4: the control character U+001B is not allowed — remove it, and check that"
+                         " the file is saved as UTF-8"),
+        ("a: 1".encode("utf-16-le"), "1:2: the control character U+0000 is not allowed — remove it, and"
+                                     " check that the file is saved as UTF-8"),
     ],
 )  # fmt: skip
 def test_other_bytes_are_refused_with_their_place(data: bytes, message: str) -> None:

@@ -74,7 +74,7 @@ def test_a_pipe_is_read_once_and_whole(project: Project, pipe: Path, packed: boo
         f"pipe:{len(records) + 1}"
     ]
     assert len(found) == len(records) + 1
-    assert "./pipe is given twice and was read once" in told(done)
+    assert "./pipe is specified twice, but was read only once" in told(done)
 
 
 def test_it_is_told_which_pipe_is_waited_for(
@@ -97,7 +97,7 @@ def test_it_is_told_which_pipe_is_waited_for(
         )
         assert source.path.read_bytes() == lines(conversation("a"))
 
-    assert told == ["waiting for pipe: it is scored once its writer closes it"]
+    assert told == ["waiting for pipe: it is scored once the writer closes it"]
 
 
 def test_what_no_log_is_written_in_is_told_of_a_pipe_too(project: Project, pipe: Path) -> None:

@@ -44,8 +44,8 @@ _ANSWER = ("text", "tool_calls", "messages")
 _PARTS = (*_ANSWER, "usage", "error", "latency_ms", "agent")
 _MESSAGE = frozenset(("role", "content", "choices", "function_call", "refusal"))
 _PRINTS = (
-    "the answers of a text program show no calls — write mcp: true if it finds its tools at an MCP server,"
-    " observe: otlp if it exports spans, calls: all if agenteval is its only way to tools"
+    "the output of a text program shows no calls — set `mcp: true` if it gets its tools from an MCP server,"
+    " `observe: otlp` if it exports spans, or `calls: all` if it gets all its tools from agenteval"
 )
 
 
@@ -77,25 +77,29 @@ def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
     if isinstance(command, Mapping) and command:
         yield from _run_mistakes(command.get("run"), options.get("keep"))
     elif isinstance(command, str):
-        yield Mistake(_IS_TEXT, f"write a list, such as {_as_list(command)}", ("command",))
+        yield Mistake(_IS_TEXT, f"use a list, such as {_as_list(command)}", ("command",))
     elif not command:
-        what = "an agent of type command needs command" if command is None else "the command is empty"
-        yield Mistake(what, f"write {_EXAMPLE}", ("command",))
+        what = "an agent of type command requires `command`" if command is None else "the command is empty"
+        yield Mistake(what, f"set {_EXAMPLE}", ("command",))
 
 
-_IS_TEXT = "the command is a string, and its split into words is ambiguous"
+_IS_TEXT = "the command is a string, which cannot be split into arguments unambiguously"
 
 
 def _run_mistakes(run: Any, keep: Any) -> Iterator[Mistake]:
     at = ("command", "run")
     if isinstance(run, str):
-        yield Mistake(_IS_TEXT, f"write a list, such as run: {_as_list(run)}", at)
+        yield Mistake(_IS_TEXT, f"use a list, such as run: {_as_list(run)}", at)
     elif run in ([], ()):
-        yield Mistake("run is empty", f"write {TextProgramOptions.EXAMPLE}", at)
+        yield Mistake("`run` is empty", f"use {TextProgramOptions.EXAMPLE}", at)
     elif isinstance(run, list | tuple) and any(names_in(run[0])):
-        yield Mistake("the program itself is the same in each turn", "name it first, then ${…}", (*at, 0))
+        yield Mistake(
+            "the program name cannot contain ${…}",
+            "put the program first, then arguments with ${…}",
+            (*at, 0),
+        )
     if keep is not None:
-        what = "keep applies only to programs that answer in JSON lines; a text program runs once per turn"
+        what = "`keep` applies only to programs that answer in JSON lines; a text program runs once per turn"
         yield Mistake(what, "remove it", ("keep",))
 
 
@@ -164,7 +168,7 @@ def _start_agents(
         timeout_s=agent.timeout_s,
         rate=rate,
     )
-    kind = "kept to play one conversation after another" if keep else "a process for each conversation"
+    kind = "kept running for several conversations" if keep else "one process per conversation"
     agents.does = (
         f"{_short_command(options.command)}, {kind}, gets the latest user message and the messages so far"
     )
@@ -176,10 +180,14 @@ def _require_program(agent: str, name: str, root: str, env: Mapping[str, str], p
     found = find_program(name, root, env)
     if found is None:
         what = f"agent '{agent}': no such program: '{name}'"
-        remedy = f"looked in {root}" if os.path.dirname(name) else "is it installed, and on the PATH?"
+        remedy = (
+            f"paths are relative to {root}"
+            if os.path.dirname(name)
+            else "check that it is installed and on the PATH"
+        )
     elif not is_executable(found):
         what = f"agent '{agent}': '{name}' cannot be executed"
-        remedy = f"chmod +x it, or name what runs it, such as [sh, {name}]"
+        remedy = f"make it executable (chmod +x), or specify its interpreter, such as [sh, {name}]"
     else:
         return found
     raise AuthorError(Problem(what, remedy, place))
@@ -200,8 +208,10 @@ def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
         return parse_reply(answer)
     unknown = sorted(answer.keys() - set(_PARTS))
     if unknown or answer.keys().isdisjoint(_ANSWER):
-        what = f"the answer has {', '.join(unknown) or 'neither text nor calls nor messages'}"
-        remedy = did_you_mean(unknown[0], _PARTS) if unknown else 'write {"text": …}'
+        keys = "an unknown key" if len(unknown) == 1 else "unknown keys"
+        has = f"{keys}: {', '.join(unknown)}" if unknown else "no text, calls or messages"
+        what = f"the answer has {has}"
+        remedy = did_you_mean(unknown[0], _PARTS) if unknown else 'use {"text": …}'
         raise AgentError(f"{what} — {remedy}", kind="protocol")
     return parse_reply(
         AgentReply(
@@ -221,7 +231,7 @@ def _part(answer: Mapping[str, Any], name: str, kind: type, shown: str) -> Any:
     value = answer.get(name)
     if value is None or isinstance(value, kind):
         return value
-    what = f"the answer's {name} is {type(value).__name__}, expected {shown}"
+    what = f"the answer's `{name}` must be {shown}, but is {type(value).__name__}"
     raise AgentError(what, kind="protocol")
 
 

@@ -53,10 +53,10 @@ QUIET_S = 0.1
 be distinguished from the output of the next conversation."""
 _SHOWN = 200
 _RULE = (
-    "standard output is for one JSON object per line, one per request; log to standard error. A program"
-    ' that prints its answer as text is named by command: {run: [PROGRAM, "${message}"]}'
+    "print one JSON object per line and per request to standard output, and log to standard error; for a"
+    ' program that prints its answer as text, use command: {run: [PROGRAM, "${message}"]}'
 )
-_WHOLE_CONVERSATION = "a process plays its whole conversation; let it read requests until its input ends"
+_WHOLE_CONVERSATION = "one process handles a whole conversation; it must read requests until its input ends"
 _KEPT_NOTE = " (the process is kept: the line may belong to an earlier conversation)"
 _ANSWER_KEYS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
@@ -195,7 +195,7 @@ class Dialogue:
         with pause_deadlines(), anyio.move_on_after(GRACE_S):
             await self._acceptance
             return
-        what = f"did not read another request within {GRACE_S:g} s of it, and was terminated"
+        what = f"did not read the next request within {GRACE_S:g} s, and was terminated"
         self._conclude(remark=f"{self._program.who} {what}; it was kept for several conversations")
         self.kill()
         raise RequestNotAcceptedError
@@ -259,10 +259,10 @@ class Dialogue:
             raise fault
         if self._end is None and not self.is_over:
             self.kill()
-            what = f"did not end within {GRACE_S:g} s of the end of its input, and was terminated"
+            what = f"did not exit within {GRACE_S:g} s after the end of its input, and was terminated"
             if self._has_exited:
                 why = f"a process that it started kept its output open for {GRACE_S:g} s more"
-                what = f"ended, but {why}, and was terminated"
+                what = f"exited, but {why}, and was terminated"
             return f"{self._program.who} {what}; each conversation waits that long for it"
         return self._odd_end
 
@@ -321,7 +321,7 @@ class Dialogue:
         return aftermath
 
     def kill(self) -> None:
-        self.fault = self.fault or AgentError(f"{self._program.who} was ended")
+        self.fault = self.fault or AgentError(f"{self._program.who} was terminated")
         self._calls.close()
         self._process.kill()
 
@@ -398,7 +398,7 @@ class Dialogue:
         is_answer = self.awaits_answer and line.requests == self._requests
         try:
             if isinstance(line, LineTooLong):
-                raise _ProtocolViolation(f"a line of more than {MAX_LINE // 2**20} MiB")
+                raise _ProtocolViolation(f"a line longer than {MAX_LINE // 2**20} MiB")
             if text := _decode(line.data).strip():
                 self._read(text, line.requests, is_answer=is_answer)
         except _ProtocolViolation as unreadable:
@@ -410,7 +410,7 @@ class Dialogue:
         if "tool_call" in value and (is_answer or (requests and self._program.is_worker)):
             if others := sorted(_ANSWER_KEYS & value.keys()):
                 raise _ProtocolViolation(
-                    f"tool_call and {others[0]}, a call and an answer, in one line", text
+                    f"a line with both `tool_call` and `{others[0]}`, a call and an answer", text
                 )
             self._calls.handle_call(value["tool_call"], is_over=requests <= self._earlier_requests)
         elif "tool_done" in value and self._program.is_worker:
@@ -433,7 +433,7 @@ class Dialogue:
         if is_answer:
             return AgentError(f"{who} wrote {unreadable.what} — {rule}", kind="protocol")
         if self._has_answered:
-            what = f"{who} wrote a line that no request asked for, after its answer: {unreadable.shown}"
+            what = f"{who} wrote an unrequested line after its answer: {unreadable.shown}"
             return AfterAnswerError(f"{what} — {rule}")
         what = f"{who} wrote a line before the conversation's first request: {unreadable.shown}"
         return AgentError(f"{what} — {_RULE}", kind="protocol")
@@ -570,7 +570,7 @@ class _ProgramToolCalls:
 
     def _report_task_fault(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
-            self._dialogue.fail(InfrastructureError(f"agenteval's own error: {error!r}"))
+            self._dialogue.fail(InfrastructureError(f"internal error in agenteval: {error!r}"))
 
     def _stop_clock(self) -> None:
         self._since = asyncio.get_running_loop().time()

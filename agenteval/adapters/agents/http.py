@@ -59,7 +59,7 @@ from agenteval.messages.completion import (
 )
 from agenteval.messages.message_adapters import parse_entries
 
-_LIMIT = "raise the agent's token limit, `body.max_tokens`?"
+_LIMIT = "raise the agent's token limit (`body.max_tokens`)"
 _QUOTED = 200
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_HEADER_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -155,7 +155,7 @@ def _describe_agent(options: HttpOptions) -> str:
     streamed = ", streamed" if options.streaming else ""
     calls = _describe_reported_calls(options)
     if options.form != "template":
-        return f"{where}: the conversation, by {_NAMES_OF_APIS[options.form]}{streamed}{calls}"
+        return f"{where}: the conversation, via {_NAMES_OF_APIS[options.form]}{streamed}{calls}"
     names = options.template.names
     sent = "the conversation" if "messages" in names else "each message"
     if "session" in names:
@@ -164,15 +164,15 @@ def _describe_agent(options: HttpOptions) -> str:
     elif "messages" not in names:
         sent += " by itself, without a session"
     job = ", as a job" if options.poll else ""
-    return f"{where}: {sent}, as `request` says{streamed}{job}{calls}"
+    return f"{where}: {sent}, as defined by `request`{streamed}{job}{calls}"
 
 
 def _describe_reported_calls(options: HttpOptions) -> str:
     """Describe where, according to the configuration, the agent's replies may contain calls."""
     reply = options.reply or ReplyPaths()
     if seen := reply.messages or options.observed_messages:
-        return f"; it reports calls at {seen}"
-    return f"; it asks for tools at {reply.tool_calls}" if reply.tool_calls else ""
+        return f"; reports calls at {seen}"
+    return f"; requests tools at {reply.tool_calls}" if reply.tool_calls else ""
 
 
 class HttpAgentContext:
@@ -415,17 +415,22 @@ def form_remedy(options: HttpOptions, body: Mapping[str, Any]) -> str:
     """List the configuration keys that change the format of a rejected request, in case the format caused the
     rejection."""
     if options.form == "template":
-        return "`request` says what is sent"
+        return "`request` defines what is sent"
     ways = []
     if "stream_options" in body and "stream_options" not in options.body:
-        ways.append("`body: {stream_options: null}` leaves stream_options out")
+        ways.append("`body: {stream_options: null}` omits stream_options")
     if "tools" in body and "tools" not in options.body:
-        ways.append("`send_tools: false` leaves tools out")
+        ways.append("`send_tools: false` omits tools")
     if options.body:
-        ways.append(f"`body` has {', '.join(options.body)}")
+        ways.append(f"`body` contains {', '.join(options.body)}")
     if fields := _nonstandard_fields(body.get("messages")):
-        ways.append(f"its own messages had {quote(', '.join(fields), (), 100)} and were sent back unchanged")
-    return f"if the form is the reason: {'; '.join([*ways, '`request` and `reply` describe another one'])}"
+        ways.append(
+            f"its own messages contained {quote(', '.join(fields), (), 100)} and were sent back unchanged"
+        )
+    return (
+        "if the request format is the cause:"
+        f" {'; '.join([*ways, '`request` and `reply` define another one'])}"
+    )
 
 
 def _nonstandard_fields(messages: Any) -> list[str]:
@@ -443,7 +448,7 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> ReadReply:
     document = _document(reply)
     if document.get("error"):
         raise UnreadableResponseError(
-            f"has status {reply.status} but is an error", to_json(document["error"])
+            f"has status {reply.status} but contains an error", to_json(document["error"])
         )
     messages = _observed_messages(document, observed) if observed else []
     usage = document.get("usage")
@@ -515,7 +520,7 @@ def _observed_messages(document: Mapping[str, Any], path: str) -> list[Message]:
         elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
             value = value[int(name)]
         else:
-            what = f"has nothing at `observed_messages: {path}`; where '{name}' should be, there is"
+            what = f"has nothing at `observed_messages: {path}`; in place of '{name}', it has"
             raise UnreadableResponseError(what, _contents(value))
     messages = [] if value is None else value
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
@@ -528,22 +533,22 @@ def _observed_messages(document: Mapping[str, Any], path: str) -> list[Message]:
 def _contents(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(value) or "an empty object"
-    return f"a list of {len(value)}" if isinstance(value, list) else to_json(value)
+    return f"a list of length {len(value)}" if isinstance(value, list) else to_json(value)
 
 
 def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
     """Yield each problem that makes the configuration unusable, with its key. Header values are not shown,
     because they may be secrets."""
     if not is_web_address(_without_session(config.endpoint or "")):
-        example = "write a complete URL, such as http://localhost:3000/v1/chat/completions"
+        example = "use a complete URL, such as http://localhost:3000/v1/chat/completions"
         yield "endpoint", Problem(f"{where}: `endpoint` is not an http or https URL", example)
     for name, value in config.headers.items():
         if not _HEADER_NAME.fullmatch(name):
-            what = f"{where}: '{name}' cannot be the name of a header"
-            yield f"headers.{name}", Problem(what, "letters, digits and hyphens")
+            what = f"{where}: '{name}' is not a valid header name"
+            yield f"headers.{name}", Problem(what, "use letters, digits and hyphens")
         if not re.fullmatch(r"[\t\x20-\x7e]*", value.strip()):
             what = f"{where}: header '{name}' contains a line break or a non-ASCII character"
-            remedy = "does its variable contain more than the value?"
+            remedy = "check that its variable contains only the value"
             yield f"headers.{name}", Problem(what, remedy)
     yield from _body_problems(config, where)
 
@@ -554,11 +559,11 @@ def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Probl
         isinstance(messages, list) and all(isinstance(m, dict) for m in messages)
     ):
         what = f"{where}: `body.messages` is not a list of messages"
-        yield "body.messages", Problem(what, "write - {role: …, content: …}")
+        yield "body.messages", Problem(what, "use - {role: …, content: …}")
     options = config.body.get("stream_options")
     if options is not None and not isinstance(options, dict):
         what = f"{where}: `body.stream_options` is not a mapping"
-        yield "body.stream_options", Problem(what, "write {include_usage: true}")
+        yield "body.stream_options", Problem(what, "use {include_usage: true}")
     try:
         json.dumps(config.body)
     except (TypeError, ValueError) as exc:
@@ -613,11 +618,11 @@ def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
 def _endpoint_mistakes(endpoint: Any) -> Iterator[Mistake]:
     at = ("endpoint",)
     if endpoint == "":
-        yield Mistake("the agent's endpoint is empty", f"write {_EXAMPLE}", at)
+        yield Mistake("the agent's `endpoint` is empty", f"set {_EXAMPLE}", at)
     elif not endpoint:
-        yield Mistake("an agent of type http needs endpoint", f"write {_EXAMPLE}", at)
+        yield Mistake("an agent of type http requires `endpoint`", f"set {_EXAMPLE}", at)
     elif isinstance(endpoint, str) and not is_web_address(_without_session(endpoint)):
-        yield Mistake("not an http or https address", "write for example http://localhost:3000/…", at)
+        yield Mistake("expected an http or https URL", "use, for example, http://localhost:3000/…", at)
 
 
 def _header_mistakes(headers: Any) -> Iterator[Mistake]:
@@ -639,7 +644,7 @@ def _reports_twice(options: Mapping[str, Any]) -> Iterator[Mistake]:
     }
     key = next((key for key, path in reported.items() if path), "")
     if options.get("observe") and key:
-        yield Mistake(f"`observe` and `{key}` both report the calls", "keep one of them", ("observe",))
+        yield Mistake(f"`observe` and `{key}` both report the calls", "remove one of them", ("observe",))
 
 
 def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> AgentFactory:
@@ -665,13 +670,13 @@ def _require_mcp_url(agent: AgentConfig, options: HttpOptions, resources: AgentR
     pass the address to the agent."""
     is_named = "mcp_url" in names_in(options.request or {})
     if agent.mcp and not is_named:
-        what = "no request says where the agent's MCP server is"
-        remedy = "write it into request, such as request: {message: ${message}, tools_at: ${mcp_url}}"
+        what = "no request contains the address of the agent's MCP server"
+        remedy = "add it to the request, for example request: {message: ${message}, tools_at: ${mcp_url}}"
         raise AuthorError(Problem(what, remedy, resources.place_of(agent, "mcp")))
     if is_named and not agent.mcp:
-        what = "${mcp_url} has no value: no MCP server is started for this agent"
+        what = "${mcp_url} has no value, because no MCP server is started for this agent"
         raise AuthorError(
-            Problem(what, "write mcp: true next to request", resources.place_of(agent, "request"))
+            Problem(what, "set `mcp: true` next to `request`", resources.place_of(agent, "request"))
         )
 
 

@@ -11,10 +11,10 @@ from agenteval.adapters.agents.request_template import RESULT_NAMES, names_in
 from agenteval.core.errors import Mistake
 
 _INSTEAD = {
-    "body": "write its keys into `request`",
-    "send_tools": 'drop it; `request` has `"${tools}"` where tools go',
-    "observed_messages": "write reply: {messages: …}",
-    "api": "drop one of them",
+    "body": "move its keys into `request`",
+    "send_tools": 'remove it; put `"${tools}"` into `request` instead',
+    "observed_messages": "use reply: {messages: …}",
+    "api": "remove one of them",
 }
 """The keys that cannot be combined with ``request``, and the alternative to each key."""
 _NOT_WITH_API = {
@@ -33,17 +33,17 @@ def option_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
         return
     if reply is None:
         yield Mistake(
-            "`request` needs `reply`", "write where the answer is: reply: {text: answer}", ("request",)
+            "`request` requires `reply`", "specify where the answer is: reply: {text: answer}", ("request",)
         )
         return
     if request is None:
         yield Mistake(
-            "`reply` needs `request`", 'write what is sent: request: {message: "${message}"}', ("reply",)
+            "`reply` requires `request`", 'specify what is sent: request: {message: "${message}"}', ("reply",)
         )
         return
     for key, remedy in _INSTEAD.items():
         if options.get(key) not in (None, {}):
-            yield Mistake(f"`{key}` does not go with `request`", remedy, (key,))
+            yield Mistake(f"`{key}` cannot be combined with `request`", remedy, (key,))
     if not isinstance(request, Mapping) or not isinstance(reply, Mapping):
         return
     yield from _request_mistakes(options, request, reply)
@@ -58,17 +58,17 @@ def _api_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
         api = infer_api(endpoint)
     for key in _NOT_WITH_API.get(api if isinstance(api, str) else "", ()):
         if options.get(key) not in (None, {}):
-            remedy = "drop it" if options.get("api") else "drop it, or write api: chat_completions"
-            yield Mistake(f"`{key}` does not go with api: {api}", remedy, (key,))
+            remedy = "remove it" if options.get("api") else "remove it, or set `api: chat_completions`"
+            yield Mistake(f"`{key}` cannot be combined with `api: {api}`", remedy, (key,))
     body = options.get("body")
     if api == "responses" and isinstance(body, Mapping) and not isinstance(body.get("input", []), list):
-        yield Mistake(
-            "`body.input` is not a list of items", "write - {role: …, content: …}", ("body", "input")
-        )
+        yield Mistake("`body.input` is not a list of items", "use - {role: …, content: …}", ("body", "input"))
     if options.get("poll") is not None:
-        yield Mistake("`poll` needs `request` and `reply`", "write both, or drop poll", ("poll",))
+        yield Mistake("`poll` requires `request` and `reply`", "add both, or remove `poll`", ("poll",))
     for key, path in _texts_with_session(options):
-        yield Mistake(f"`{key}` has ${{session}}, which needs `request`", "write request and reply", path)
+        yield Mistake(
+            f"`{key}` contains ${{session}}, which requires `request`", "add `request` and `reply`", path
+        )
 
 
 def _request_mistakes(
@@ -76,24 +76,24 @@ def _request_mistakes(
 ) -> Iterator[Mistake]:
     names = set(names_in(request))
     if names.isdisjoint(("message", "messages")):
-        what = "`request` has neither ${message} nor ${messages}: the agent would receive no message"
-        yield Mistake(what, 'write for example {message: "${message}"}', ("request",))
+        what = "`request` has neither ${message} nor ${messages}, so the agent would receive no message"
+        yield Mistake(what, 'use, for example, {message: "${message}"}', ("request",))
     if reply.get("tool_calls") and RESULT_NAMES.isdisjoint(names) and "tool_results" in request:
         what = "`reply.tool_calls` are answered, but `request` has no place for the results"
-        remedy = 'write tool_results: "${tool_results}", or send the conversation with "${messages}"'
+        remedy = 'use tool_results: "${tool_results}", or send the conversation with "${messages}"'
         yield Mistake(what, remedy, ("request", "tool_results"))
     if "tool_results" in names and not reply.get("tool_calls"):
         what = "`request` has ${tool_results}, but `reply` does not specify where the tool calls are"
-        yield Mistake(what, "add tool_calls: PATH to reply", ("request",))
+        yield Mistake(what, "add `tool_calls: PATH` to `reply`", ("request",))
 
 
 def _reply_mistakes(reply: Mapping[str, Any]) -> Iterator[Mistake]:
     if not any(reply.get(key) for key in ("text", "delta", "messages")):
-        yield Mistake("`reply` does not say where the answer is", "add text: PATH", ("reply",))
+        yield Mistake("`reply` does not specify where the answer is", "add `text: PATH`", ("reply",))
     yield from _path_mistakes("reply", reply, _PATHS)
     where = reply.get("session")
     if isinstance(where, Mapping) and len(set(where) & {"header", "cookie"}) != 1:
-        yield Mistake("expected one of header and cookie", "write {header: X-Session}", ("reply", "session"))
+        yield Mistake("expected either `header` or `cookie`", "use {header: X-Session}", ("reply", "session"))
 
 
 def _path_mistakes(place: str, written: Mapping[str, Any], keys: Iterable[str]) -> Iterator[Mistake]:
@@ -109,9 +109,9 @@ def _wrong_path(path: str) -> str:
     bare = path.removesuffix("?")
     if "[" in bare or bare.startswith("$"):
         shown = bare.removeprefix("$").replace("[", ".").replace("]", "").strip(".")
-        return f"write for example {shown or 'data.reply'}"
+        return f"use, for example, {shown or 'data.reply'}"
     is_empty = not bare or any(not part.strip() for part in bare.split("."))
-    return "write the keys with dots between them, such as data.reply" if is_empty else ""
+    return "separate the keys with dots, as in data.reply" if is_empty else ""
 
 
 def _session_mistakes(
@@ -119,11 +119,11 @@ def _session_mistakes(
 ) -> Iterator[Mistake]:
     outside = list(_texts_with_session(options))
     if reply.get("session") and not outside and "session" not in names_in(request):
-        what = "`reply.session` is read, but no request has ${session}"
-        yield Mistake(what, 'add session: "${session}" to request', ("reply", "session"))
+        what = "`reply.session` is set, but no request contains ${session}"
+        yield Mistake(what, 'add session: "${session}" to `request`', ("reply", "session"))
     if reply.get("session") and any(key == "endpoint" for key, _ in outside):
-        what = "the endpoint has ${session}, which is not known before the first reply"
-        yield Mistake(what, "drop reply.session: agenteval then creates the ID", ("endpoint",))
+        what = "the endpoint contains ${session}, which is unknown before the first reply"
+        yield Mistake(what, "remove `reply.session`; agenteval then creates the ID", ("endpoint",))
 
 
 def _texts_with_session(options: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -140,13 +140,15 @@ def _poll_mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
     if not isinstance(poll, Mapping):
         return
     if options.get("streaming"):
-        yield Mistake("`poll` does not go with `streaming`", "drop one of them", ("poll",))
+        yield Mistake("`poll` cannot be combined with `streaming`", "remove one of them", ("poll",))
     if not poll.get("status"):
-        what = "`poll` does not say where the state of the job is"
-        yield Mistake(what, "add status: PATH", ("poll",))
+        what = "`poll` does not specify where the job's state is"
+        yield Mistake(what, "add `status: PATH`", ("poll",))
     yield from _path_mistakes("poll", poll, ("status", "job"))
     url = poll.get("url")
     if isinstance(url, str) and "job" in names_in(url) and not poll.get("job"):
-        yield Mistake("`poll.url` has ${job}, and `poll.job` is missing", "add job: PATH", ("poll", "url"))
+        yield Mistake(
+            "`poll.url` contains ${job}, but `poll.job` is missing", "add `job: PATH`", ("poll", "url")
+        )
     if isinstance(url, str) and poll.get("job") and "job" not in names_in(url):
-        yield Mistake("`poll.url` has no ${job}", "write for example /jobs/${job}", ("poll", "url"))
+        yield Mistake("`poll.url` does not contain ${job}", "use, for example, /jobs/${job}", ("poll", "url"))

@@ -85,7 +85,9 @@ def interpreter_agents(
         first = programs.start()
     except (OSError, AgentError) as error:
         what = f"agent '{agent.name}': the interpreter '{interpreter}' {_describe_failure(error)}"
-        remedy = "does importing the target end the process, or is the interpreter not Python?"
+        remedy = (
+            "check that the interpreter is Python, and that importing the target does not end the process"
+        )
         raise AuthorError(Problem(what, remedy, where)) from error
     if problem := _refusal(first.greeting.result(), agent.name, interpreter):
         first.kill()
@@ -131,9 +133,9 @@ def _find_interpreter(written: str, root: str, env: Mapping[str, str], place: Pl
     if path is None:
         folder = Path(root, written)
         inside = next((each for each in _USUAL if (folder / each).is_file()), "")
-        remedy = f"write {written.rstrip('/')}/{inside}" if inside else f"looked in {root}"
+        remedy = f"use {written.rstrip('/')}/{inside}" if inside else f"paths are relative to {root}"
         if not os.path.dirname(written) and not inside:
-            remedy = "write its path, such as ../app/.venv/bin/python"
+            remedy = "use its path, such as ../app/.venv/bin/python"
         raise AuthorError(Problem(f"no such interpreter: '{written}'", remedy, place))
     if not is_executable(path):
         raise AuthorError(Problem(f"the interpreter '{written}' cannot be executed", "", place))
@@ -153,9 +155,7 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Worke
     if not isinstance(refused, Mapping):
         what = f"agent '{name}': the interpreter '{interpreter}' is not Python"
         return (
-            None
-            if "ready" in greeting
-            else _WorkerRefusal(what, "write the path of the agent's python", True)
+            None if "ready" in greeting else _WorkerRefusal(what, "use the path of the agent's Python", True)
         )
     what, remedy = str(refused.get("what")), str(refused.get("remedy") or "")
     if refused.get("of") == "python":

@@ -68,7 +68,7 @@ class McpAgents:
         self._here = here
         self._only = only
         does = getattr(factory, "does", "")
-        self.does = f"{does}; its tools are on an MCP server, {MCP_URL_VARIABLE}" if does else ""
+        self.does = f"{does}; its tools are served by an MCP server ({MCP_URL_VARIABLE})" if does else ""
 
     def make(self, sample: Sample) -> McpAgent:
         address, only = (self._here, self._only) if self._here else (self._host.address(), None)

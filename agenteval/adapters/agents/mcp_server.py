@@ -48,7 +48,9 @@ def require_sdk(what: str) -> None:
 
         del mcp, uvicorn
     except ImportError as error:
-        raise AuthorError(Problem(f"{what} needs the package mcp, version 2 ({error})", _NEEDS)) from error
+        raise AuthorError(
+            Problem(f"{what} requires the package `mcp`, version 2 ({error})", _NEEDS)
+        ) from error
 
 
 class RealServerCalls(Protocol):

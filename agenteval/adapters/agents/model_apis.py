@@ -78,7 +78,7 @@ class ResponsesApi(_ModelApi):
             remedy = (
                 ""
                 if is_content_filter(reason)
-                else " — raise the agent's token limit, `body.max_output_tokens`?"
+                else " — raise the agent's token limit (`body.max_output_tokens`)"
             )
             raise UnreadableResponseError(f"was cut off ({reason or 'status=incomplete'}){remedy}")
         if status is not None and status not in _ENDED:
@@ -127,7 +127,7 @@ class MessagesApi(_ModelApi):
 
     def read(self, reply: HttpReply) -> ReadReply:
         document = _document(reply)
-        require_complete(document, remedy="raise the agent's token limit, `body.max_tokens`?")
+        require_complete(document, remedy="raise the agent's token limit (`body.max_tokens`)")
         return _answer(document, document.get("content"), document.get("usage"))
 
 
@@ -186,7 +186,7 @@ def _document(reply: HttpReply) -> dict[str, Any]:
     else:
         pieces = [parse_object(text) for text in reply.events if not ends_stream(text)]
         if error := next((piece for piece in pieces if piece.get("type") == "error"), None):
-            raise UnreadableResponseError("broke off with an error", to_json(error.get("error") or error))
+            raise UnreadableResponseError("was interrupted by an error", to_json(error.get("error") or error))
         document = dict(assemble_response(pieces))
     failure = describe_response_error(document)
     if document.get("type") == "error" or failure:

@@ -24,10 +24,10 @@ class ObserveOptions(Value):
 
 _FITS = {"http": ("otlp",), "python": ("openai",), "command": ("otlp",)}
 _WHY_NOT = {
-    ("http", "openai"): "observe: openai sees the client of a Python agent that agenteval starts",
-    ("command", "openai"): "observe: openai sees the client of a Python agent: name its target",
+    ("http", "openai"): "`observe: openai` works only with a Python agent that agenteval starts",
+    ("command", "openai"): "`observe: openai` works only with a Python agent, specified with `target`",
     ("python", "otlp"): (
-        "observe: otlp is for an endpoint or a command: a Python target gets no traceparent to use"
+        "`observe: otlp` requires an endpoint or a command; a Python target receives no traceparent"
     ),
 }
 
@@ -51,14 +51,14 @@ def observe_mistakes(written: Any, kind: str) -> Iterator[Mistake]:
     if how is None:
         return
     known = _FITS.get(kind, ())
-    remedy = f"write observe: {known[0]}, or let the agent report its calls" if known else ""
+    remedy = f"use `observe: {known[0]}`, or have the agent report its calls" if known else ""
     if kind == "python":
-        remedy = "remove it: the model requests of a Python agent are observed anyway"
+        remedy = "remove it; the model requests of a Python agent are always observed"
     if how not in ("otlp", "openai"):
-        yield Mistake(f"observe: {how!r} is not known", remedy, ("observe",))
+        yield Mistake(f"`observe`: unknown value {how!r}", remedy, ("observe",))
     elif how not in known:
         yield Mistake(_WHY_NOT[kind, how], remedy, ("observe",))
     elif how == "openai" and isinstance(written, Mapping) and len(written) > 1:
         other = next(key for key in written if key != "how")
-        what = f"observe: openai has no {other}: it reads no spans"
-        yield Mistake(what, "write observe: openai", ("observe", other))
+        what = f"`observe: openai` does not support `{other}`, because it reads no spans"
+        yield Mistake(what, "use `observe: openai`", ("observe", other))

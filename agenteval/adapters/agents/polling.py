@@ -100,7 +100,10 @@ class Job:
         if options.job is None and options.url is None:
             found = reply.headers.get("operation-location") or reply.headers.get("location")
             if not found:
-                what = "has no Location header that says where the job is, and no `poll.job`; its headers are"
+                what = (
+                    "has no Location header with the job's address, and `poll.job` is not set; its headers"
+                    " are"
+                )
                 raise UnreadableResponseError(what, ", ".join(reply.headers))
         else:
             job = "" if options.job is None else as_text(value_at(document, options.job, "poll.job"))
@@ -110,8 +113,8 @@ class Job:
         url = urljoin(self._endpoint, found)
         allowed = {_origin(self._endpoint), _origin(urljoin(self._endpoint, options.url or ""))}
         if _origin(url) not in allowed:
-            what = "leads to another server for its job, where the agent's headers would be sent"
-            raise UnreadableResponseError(f"{what} (write `poll.url` if that is right)", url)
+            what = "refers to a job on another server, to which the agent's headers would be sent"
+            raise UnreadableResponseError(f"{what} (set `poll.url` if this is intended)", url)
         return url
 
 

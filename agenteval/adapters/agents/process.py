@@ -92,10 +92,10 @@ class ProcessEnded:
         if self.code is None:
             return "closed its standard output"
         if self.code >= 0:
-            return f"ended with exit code {self.code}"
+            return f"exited with code {self.code}"
         with suppress(ValueError):
-            return f"was ended by {signal.Signals(-self.code).name}"
-        return f"was ended by signal {-self.code}"
+            return f"was terminated by {signal.Signals(-self.code).name}"
+        return f"was terminated by signal {-self.code}"
 
 
 @dataclass(frozen=True)

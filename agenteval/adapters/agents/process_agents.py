@@ -221,7 +221,8 @@ def should_reuse_process(agent: str, keep: bool | None, place: Place, *, default
     address until it exits. Raise ``AuthorError`` if the author requests the reuse of such a process."""
     if keep and mcp_url():
         what = (
-            f"agent '{agent}': keep and mcp do not go together: each conversation has an address of its own"
+            f"agent '{agent}': `keep` cannot be combined with `mcp`, because each conversation has its own"
+            " address"
         )
         raise AuthorError(Problem(what, "remove one of them", place))
     return default if keep is None and not mcp_url() else bool(keep)

@@ -431,23 +431,23 @@ def _mistakes(options: Mapping[str, Any]) -> Iterator[Mistake]:
     yield from observe_mistakes(options.get("observe"), "python")
     target = options.get("target")
     if target == "":
-        yield Mistake("the agent's target is empty", f"write {_EXAMPLE}", ("target",))
+        yield Mistake("the agent's `target` is empty", f"set {_EXAMPLE}", ("target",))
     elif not target:
-        yield Mistake("an agent of type python needs target", f"write {_EXAMPLE}", ("target",))
+        yield Mistake("an agent of type python requires `target`", f"set {_EXAMPLE}", ("target",))
     elif isinstance(target, str):
         yield from _name_mistakes("the target", target, "target")
     elif isinstance(target, Mapping):
         yield from _name_mistakes("the target's object", target.get("object"), "target", "object")
-        yield from _name_mistakes("what makes the deps", target.get("deps"), "target", "deps")
+        yield from _name_mistakes("the deps factory", target.get("deps"), "target", "deps")
     yield from _intercept_mistakes(options)
     if options.get("keep") is not None and not options.get("interpreter"):
-        what = "keep applies only to an agent in processes of its own"
-        yield Mistake(what, "name its interpreter, or drop it", ("keep",))
+        what = "`keep` applies only to an agent with its own `interpreter`"
+        yield Mistake(what, "set `interpreter`, or remove `keep`", ("keep",))
 
 
 def _name_mistakes(what: str, written: Any, *path: str) -> Iterator[Mistake]:
     if isinstance(written, str) and not all(written.rpartition(":")):
-        remedy = "write file.py:name or package.module:name"
+        remedy = "use file.py:name or package.module:name"
         yield Mistake(f"{what} does not name an attribute", remedy, path)
 
 
@@ -553,8 +553,13 @@ def _visibility(options: PythonOptions, tools: frozenset[str]) -> KnownVisibilit
     if not missing:
         return KnownVisibility(calls=ToolVisibility.ALL)
     named = ", ".join(missing[:_MOST_NAMED]) + (" …" if len(missing) > _MOST_NAMED else "")
-    why = f"`intercept` does not name every tool of the suite ({named}): calls of the others may be unseen"
-    remedy = "add them to intercept, or write agent: {calls: all} if it has no other way to its tools"
+    why = (
+        f"`intercept` does not list every tool of the suite (missing: {named}), so some calls may not be"
+        " visible"
+    )
+    remedy = (
+        "add them to `intercept`, or set `agent: {calls: all}` if the agent has no other way to call tools"
+    )
     return KnownVisibility(calls=ToolVisibility.PARTLY, why=f"{why} — {remedy}")
 
 

@@ -39,7 +39,7 @@ _KINDS = ("type", "event", "kind", "object", "status", "state", "done", "final",
 _NAMES = ("name", "tool", "tool_name", "toolName")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params")
 _RESULTS = ("result", "output", "response", "observation")
-_WHERE_NONE = "if replies without any leave it out"
+_WHERE_NONE = "if replies without any omit it"
 
 
 class SessionPlace(Value):
@@ -126,7 +126,7 @@ def _event(payload: str) -> Any:
     try:
         return _with_event_name(parse_reply_json(payload), payload)
     except UnreadableResponseError as error:
-        raise UnreadableResponseError("is a stream with an event that is not JSON", payload) from error
+        raise UnreadableResponseError("is a stream with an event that is not valid JSON", payload) from error
 
 
 def _with_event_name(value: Any, payload: str) -> Any:
@@ -196,7 +196,7 @@ def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadRepl
         and paths.done is not None
         and not any(_is_marked(event, paths.done) for event in document.events)
     ):
-        what = f"was cut off: no event of the stream is the last one by `reply.done: {as_text(paths.done)}`"
+        what = f"was cut off: no event matches `reply.done: {as_text(paths.done)}`"
         raise UnreadableResponseError(what, to_json(document.events[-1]))
     _refuse_cut(document, paths)
     calls = list(_calls(document, paths))
@@ -269,7 +269,7 @@ def refuse_errors(document: ReplyDocument, paths: ReplyPaths) -> None:
     for event in document.events:
         if _is_marked(event, where):
             error = event if isinstance(where, Mapping) else find_value(event, where.removesuffix("?"))
-            what = "broke off with an error" if document.is_stream else "is an error"
+            what = "was interrupted by an error" if document.is_stream else "is an error"
             raise UnreadableResponseError(what, as_text(error), error=error)
 
 
@@ -508,10 +508,12 @@ def _required(document: ReplyDocument, path: str, key: str, when: str = "") -> l
 
 
 def _missing_path_error(key: str, path: str, document: ReplyDocument, when: str) -> UnreadableResponseError:
-    remedy = f" (write `{path}?` {when})" if when else ""
+    remedy = f" (use `{path}?` {when})" if when else ""
     contents = dict.fromkeys(_keys_along(event, path) for event in document.events)
     name = key if "." in key else f"reply.{key}"
-    return UnreadableResponseError(f"has nothing at `{name}: {path}`{remedy}; there is", "; ".join(contents))
+    return UnreadableResponseError(
+        f"has nothing at `{name}: {path}`{remedy}; it contains", "; ".join(contents)
+    )
 
 
 def _keys_along(value: Any, path: str) -> str:
@@ -529,7 +531,7 @@ def _keys_along(value: Any, path: str) -> str:
 def _contents(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(map(str, value)) or "an empty object"
-    return f"a list of {len(value)}" if isinstance(value, list) else to_json(value)
+    return f"a list of length {len(value)}" if isinstance(value, list) else to_json(value)
 
 
 def _kind(value: Any) -> str:

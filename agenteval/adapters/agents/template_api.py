@@ -69,8 +69,8 @@ class TemplateApi:
         template = self._template
         if tools.turn and self._names.isdisjoint(("messages", "session")):
             self._warn(
-                "`request` has neither ${messages} nor ${session}: the agent gets each message without"
-                " what came before it"
+                "`request` has neither ${messages} nor ${session}, so the agent gets each message without"
+                " the conversation before it"
             )
         values = template_values(
             self._names,
@@ -121,7 +121,7 @@ class TemplateApi:
         known = self._session if is_last else (self._session or "")
         found = extract_session(reply, document, self._template.reply, known=known) or None
         if found and not _FIT_FOR_HEADER.fullmatch(found) and self._is_in_headers:
-            raise UnreadableResponseError("gives a session that cannot be sent in a header", found)
+            raise UnreadableResponseError("contains a session that cannot be sent in a header", found)
         self._session = found
 
     @property

@@ -42,7 +42,7 @@ from agenteval.messages import chat
 from agenteval.messages.agent_reply import parse_reply
 
 _SHOWN = 200
-_BY_STDIN = "leave ${message} out of run: then the program gets it on standard input"
+_BY_STDIN = "remove ${message} from `run`, so that the program gets it on standard input"
 _MEMORY = frozenset(("session", "messages_file"))
 """The placeholders that give a process access to earlier parts of the conversation."""
 _CANNOT_START = frozenset((errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC, errno.ENOTDIR))
@@ -116,10 +116,10 @@ class TextAgents:
         """A description of how the agent is run."""
         names = self.program.names
         where = "as an argument" if "message" in names else "on standard input"
-        before = {"session": "agenteval's session", "messages_file": "a file of the messages so far"}
+        before = {"session": "agenteval's session", "messages_file": "a file with the messages so far"}
         means = [words for name, words in before.items() if name in names]
         more = f"with {' and '.join(means)}" if means else "by itself, without a session"
-        return f"{self.program.shown}, a process for each turn, gets each message {where}, {more}"
+        return f"{self.program.shown}, one process per turn, gets each message {where}, {more}"
 
     def make(self, sample: Sample) -> TextAgent:
         return TextAgent(self)
@@ -152,7 +152,8 @@ class TextAgent:
             (await agents.rate.reserve()).sent()
         if tools.turn and program.names.isdisjoint(_MEMORY):
             agents.warn(
-                "gets each message without the conversation before it: `run` has neither ${session} nor"
+                "gets each message without the conversation before it, because `run` has neither ${session}"
+                " nor"
                 " ${messages_file}"
             )
         message = chat.replace_surrogates(str(latest_user_content(messages, "")))
@@ -175,14 +176,16 @@ class TextAgent:
             turn.process.kill()
         if turn.process.was_held_open:
             why = f"a process that it started kept its output open for {GRACE_S:g} s more"
-            what = f"ended, but {why}, and was terminated"
+            what = f"exited, but {why}, and was terminated"
             self._agents.warn(f"{what}; each turn waits that long for it")
         return parse_reply(AgentReply(turn.answer(self._agents.program.who, code), latency_ms=turn.took_ms))
 
     async def _start(self, command: Sequence[str], message: str) -> _TextProgramTurn:
         program, by_argument = self._agents.program, "message" in self._agents.program.names
         if by_argument and "\0" in message:
-            program.refuse("the message contains the character NUL, which no argument can", _BY_STDIN)
+            program.refuse(
+                "the message contains the character NUL, which an argument cannot contain", _BY_STDIN
+            )
         loop = asyncio.get_running_loop()
 
         def start() -> _TextProgramTurn:
@@ -194,11 +197,11 @@ class TextAgent:
         except OSError as error:
             if error.errno == errno.E2BIG and by_argument:
                 size = len(message.encode())
-                program.refuse(f"the message has {size:,} bytes, too many for an argument", _BY_STDIN)
+                program.refuse(f"the message ({size:,} bytes) is too long for an argument", _BY_STDIN)
             if error.errno in _CANNOT_START:
                 why = error.strerror or str(error)
                 program.refuse(
-                    f"it cannot be started: {why}", "does its first line (#!…) name the program that runs it?"
+                    f"it cannot be started: {why}", "check that its first line (#!…) names its interpreter"
                 )
             raise InfrastructureError(f"{program.who} cannot be started: {error}") from error
 
@@ -262,10 +265,10 @@ class _TextProgramTurn:
             text = strip_escapes(data.decode("utf-8"))
         except UnicodeDecodeError as error:
             shown = one_line(data[max(0, error.start - 20) :][:_SHOWN].decode("utf-8", "replace"), _SHOWN)
-            what = f"{who} printed output that is not UTF-8, at byte {error.start:,}: {shown}"
+            what = f"{who} printed output that is not valid UTF-8, at byte {error.start:,}: {shown}"
             raise AgentError(what, kind="protocol") from None
         if not text.strip():
-            raise AgentError(f"{who} ended and printed nothing{log}", kind="protocol")
+            raise AgentError(f"{who} exited without printing anything{log}", kind="protocol")
         return text.rstrip("\r\n")
 
     def _handle(self, event: ProcessEvent) -> None:
@@ -306,7 +309,7 @@ def _messages_file(messages: Sequence[Message] | None) -> Iterator[str]:
         with open(number, "w", encoding="utf-8") as file:
             json.dump(messages, file)
     except OSError as error:
-        raise InfrastructureError(f"the file of ${{messages_file}} cannot be written: {error}") from error
+        raise InfrastructureError(f"the file for ${{messages_file}} cannot be written: {error}") from error
     try:
         yield path
     finally:

@@ -107,10 +107,10 @@ class SpanReceiver:
         if unknown:
             spans, traces = sum(unknown.values()), len(unknown)
             of = f"{traces} trace{'' if traces == 1 else 's'}"
-            what = f"{spans} spans of {of} belong to no request of this run"
-            yield f"{what}; does the agent propagate the header traceparent?"
+            what = f"{spans} spans of {of} do not belong to any request of this run"
+            yield f"{what}; check that the agent propagates the `traceparent` header"
         for what, times in faults.items():
-            yield f"{times} exports of spans were refused: {what}"
+            yield f"{times} span exports were rejected: {what}"
 
     def close(self) -> tuple[str, ...]:
         """Release the receiver.
@@ -164,7 +164,7 @@ def _server(
                     return
                 if kind not in (_JSON, _PROTOBUF):
                     raise _ExportRefusedError(
-                        415, f"the type is {kind or 'not given'}, not {_PROTOBUF} or {_JSON}"
+                        415, f"the content type is {kind or 'not given'}, not {_PROTOBUF} or {_JSON}"
                     )
                 take(spans_of_json(data) if kind == _JSON else spans_of_protobuf(data))
             except NotOtlpError as error:
@@ -209,19 +209,19 @@ def _body(request: BaseHTTPRequestHandler) -> bytes:
     else:
         length = int(request.headers.get("Content-Length") or 0)
         if length > MAX_BODY:
-            raise _ExportRefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+            raise _ExportRefusedError(413, f"the body is larger than {MAX_BODY // 2**20} MiB")
         data = request.rfile.read(length)
     coding = (request.headers.get("Content-Encoding") or "").lower().strip()
     if coding in ("", "identity"):
         return data
     if coding not in ("gzip", "deflate"):
-        raise _ExportRefusedError(415, f"the encoding {coding} is not known")
+        raise _ExportRefusedError(415, f"the encoding {coding} is not supported")
     try:
         found = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, MAX_BODY + 1)
     except (zlib.error, gzip.BadGzipFile) as error:
-        raise _ExportRefusedError(400, f"the body is not {coding}") from error
+        raise _ExportRefusedError(400, f"the body is not valid {coding}") from error
     if len(found) > MAX_BODY:
-        raise _ExportRefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+        raise _ExportRefusedError(413, f"the body is larger than {MAX_BODY // 2**20} MiB")
     return found
 
 
@@ -229,7 +229,7 @@ def _chunks(request: BaseHTTPRequestHandler) -> bytes:
     data = bytearray()
     while size := int(request.rfile.readline(100).partition(b";")[0] or b"0", 16):
         if len(data) + size > MAX_BODY:
-            raise _ExportRefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+            raise _ExportRefusedError(413, f"the body is larger than {MAX_BODY // 2**20} MiB")
         data += request.rfile.read(size)
         request.rfile.readline(10)
     request.rfile.readline(10)
@@ -265,15 +265,15 @@ class TracedAgents:
             self.receiver = SpanReceiver.on(options.port if port is None else port)
         except OSError as error:
             why = f"cannot listen on port {options.port}: {error.strerror}"
-            what = f"agent '{name}': the receiver of spans {why}"
-            remedy = "write observe: {port: …}, and export to that port"
+            what = f"agent '{name}': the span receiver {why}"
+            remedy = "set `observe: {port: …}`, and export to that port"
             raise AuthorError(Problem(what, remedy, place)) from error
         self._inner = inner(f"http://127.0.0.1:{self.receiver.port}")
 
     @property
     def does(self) -> str:
         """A description of how the agent is run."""
-        where = f"its spans are read at http://127.0.0.1:{self.receiver.port}/v1/traces"
+        where = f"its spans are received at http://127.0.0.1:{self.receiver.port}/v1/traces"
         inner = getattr(self._inner, "does", "")
         return f"{inner}; {where}" if inner else where
 
@@ -347,8 +347,14 @@ class TracedAgent(AgentWrapper):
         turn = turn_of(spans, known)
         if turn.unclear:
             names = ", ".join(f"'{name}'" for name in turn.unclear)
-            what = f"its spans do not contain the arguments of {names}: checks of these arguments remain open"
-            remedy = "let it record contents (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
+            what = (
+                f"its spans do not contain the arguments of {names}, so checks of these arguments remain"
+                " undecided"
+            )
+            remedy = (
+                "enable recording of message contents"
+                " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
+            )
             self._agents.warn(f"{what}; {remedy}")
         usage = turn.usage if reply.usage is None else reply.usage
         return replace(reply, messages=turn.messages, usage=usage, unplaced=(*reply.unplaced, *turn.unplaced))

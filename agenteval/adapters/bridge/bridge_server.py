@@ -21,7 +21,7 @@ _CALL_S = 24 * 3600.0
 """A timeout that is effectively unlimited. The run limits the duration of a call, and the agent limits its
 own waiting time."""
 _ANY = {"type": "object"}
-_GONE = "agenteval's run no longer answers, so no tool can be called"
+_GONE = "the agenteval run no longer responds, so no tool can be called"
 
 
 async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None:
@@ -48,8 +48,8 @@ async def serve(url: str, *, only: Collection[str], real: Sequence[str]) -> None
             try:
                 behind = await stack.enter_async_context(Client(parameters, cache=None))
             except Exception as error:
-                what = f"the real server ({' '.join(real)}) does not start: {innermost(error)}"
-                raise AuthorError(Problem(what, "try the command by itself")) from error
+                what = f"the real server ({' '.join(real)}) failed to start: {innermost(error)}"
+                raise AuthorError(Problem(what, "run the command by itself to see why")) from error
         bridge = _Bridge(run, behind, frozenset(only))
         server: Any = Server(
             "agenteval",
@@ -90,8 +90,8 @@ class _RunClient:
             async with self.connected():
                 pass
         except Exception as error:
-            what = f"the run at {self._url} does not answer: {innermost(error)}"
-            remedy = "is it over? a bridge serves one conversation of a run in progress"
+            what = f"the run at {self._url} does not respond: {innermost(error)}"
+            remedy = "check that the run is still in progress; a bridge serves one of its conversations"
             raise AuthorError(Problem(what, remedy)) from error
 
     async def list_tools(self) -> Sequence[Any]:

@@ -83,7 +83,7 @@ class RubricCall:
         if self.rubric.closed_for and self._is_sent:
             raise InfrastructureError(f"not retried: {self._what}: {self.rubric.closed_for}")
         if self.rubric.closed_for:
-            raise RequestSkippedError(f"not asked: {self._what}: {self.rubric.closed_for}")
+            raise RequestSkippedError(f"not called: {self._what}: {self.rubric.closed_for}")
 
     def send(self) -> None:
         """Mark the call as sent, or raise an error as ``require_open`` does."""
@@ -123,7 +123,7 @@ class CircuitBreakerModel:
                 if isinstance(error, UnreadableReplyError) and error.is_flawed:
                     rubric.record_success()
                 elif rubric.record_failure(error):
-                    self._warn(f"{what}, and is no longer asked for it: {rubric.closed_for}")
+                    self._warn(f"{what}, and is no longer called for it: {rubric.closed_for}")
                 raise
             finally:
                 CURRENT_RUBRIC_CALL.reset(token)

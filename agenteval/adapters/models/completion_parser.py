@@ -57,7 +57,7 @@ def parse_completion(
         what = f"{where}: the model refused to answer: {quote(refusal)}"
         raise UnreadableReplyError(what, raw=quote(refusal), usage=usage)
     if is_content_filter(reason):
-        what = f"{where}: the provider's content filter cut the answer"
+        what = f"{where}: the provider's content filter cut off the answer"
         raise UnreadableReplyError(what, raw=quote(text), usage=usage)
     reasoned = any(message.get(key) for key in ("reasoning_content", "reasoning"))
     return CompletionAnswer(text, reason, reasoned, usage)

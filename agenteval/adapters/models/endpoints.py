@@ -63,7 +63,7 @@ def _key(config: ModelConfig, provider: Provider, environ: Mapping[str, str]) ->
     if found or not names:
         return found or ("", "")
     missing = Problem(
-        f"the model {config.model} needs a key, and {' and '.join(names)} is not set",
+        f"the model {config.model} requires a key, but {' or '.join(names)} is not set",
         f"set {names[0]} in the environment; without a model, run with --no-judge",
     )
     raise AuthorError(missing)
@@ -86,19 +86,19 @@ def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tu
     """Return the key's environment variable, the key, and the URL. Report all missing settings together."""
     problems = []
     if not base_url:
-        remedy = f"set {AZURE_ENDPOINT}, or base_url, for example https://NAME.openai.azure.com"
-        problems.append(Problem(f"the model {config.model} needs the endpoint of a resource", remedy))
+        remedy = f"set {AZURE_ENDPOINT} or `base_url`, for example https://NAME.openai.azure.com"
+        problems.append(Problem(f"the model {config.model} requires a resource endpoint", remedy))
     parts = _parts(base_url or "https://endpoint", config)
     # The portal shows a deployment's full address; the newer API's documentation, one that ends in /v1.
     path = re.sub(r"/openai/(deployments/.*|v1/?)$", "", parts.path).rstrip("/")
     version = dict(parse_qsl(parts.query)).get("api-version") or environ.get(API_VERSION, "").strip()
     if not version:
-        remedy = f"set {API_VERSION}, for example 2024-10-21, or end base_url with ?api-version=2024-10-21"
-        problems.append(Problem(f"the model {config.model} needs an API version", remedy))
+        remedy = f"set {API_VERSION}, for example 2024-10-21, or end `base_url` with ?api-version=2024-10-21"
+        problems.append(Problem(f"the model {config.model} requires an API version", remedy))
     names = (config.api_key_env,) if config.api_key_env else PROVIDERS.shipped["azure"].keys
     found = _known_key(names, environ)
     if found is None and (config.api_key_env or not is_installed("azure.identity")):
-        what = f"the model {config.model} needs a key, and {names[-1]} is not set"
+        what = f"the model {config.model} requires a key, but {names[-1]} is not set"
         remedy = f"set {names[-1]} in the environment; to sign in with Entra ID: pip install azure-identity"
         problems.append(Problem(what, remedy))
     if problems:
@@ -146,9 +146,9 @@ def _parts(base_url: str, config: ModelConfig) -> SplitResult:
         is_usable = False
     if not is_usable:
         where = "the endpoint" if config.provider == "azure" and not config.base_url else "base_url"
-        what = f"{where} of the model {config.model} is not the URL of a server"
+        what = f"{where} of the model {config.model} is not a server URL"
         example = "http://localhost:8000/v1"
         if config.provider == "azure":
             example = "https://NAME.openai.azure.com"
-        raise AuthorError(Problem(what, f"write for example {example}"))
+        raise AuthorError(Problem(what, f"use, for example, {example}"))
     return parts

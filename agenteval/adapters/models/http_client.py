@@ -146,7 +146,7 @@ def _is_error(reply: Any) -> bool:
 def _unlike_a_completion(reply: Any) -> str:
     """Describe why a reply is not a completion. Return an empty string if the reply is a completion."""
     if isinstance(reply, str):
-        return "it is a web page" if "<html" in reply[:1000].lower() else "it is not JSON"
+        return "it is a web page" if "<html" in reply[:1000].lower() else "it is not valid JSON"
     choices = reply.get("choices") if isinstance(reply, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     if choice is None:
@@ -181,7 +181,7 @@ def _url(endpoint: Endpoint) -> httpx2.URL:
     try:
         return httpx2.URL(endpoint.url)
     except (httpx2.InvalidURL, UnicodeError) as exc:
-        raise AuthorError(Problem(f"{endpoint.shown} is not a URL: {exc}", "check base_url")) from exc
+        raise AuthorError(Problem(f"{endpoint.shown} is not a URL: {exc}", "check `base_url`")) from exc
 
 
 class _Sender(Protocol):

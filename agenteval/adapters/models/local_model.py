@@ -67,9 +67,9 @@ class LocalModel:
 def _model_file(config: ModelConfig, root: Path) -> Path:
     path = root / config.name
     if not path.is_file():
-        raise AuthorError(Problem("there is no such model file", f"model: {config.model}", Place(str(path))))
+        raise AuthorError(Problem("no such model file", f"check `model: {config.model}`", Place(str(path))))
     if find_spec("xllamacpp") is None:
-        what = f"the model {config.model} needs llama.cpp, which is not installed"
+        what = f"the model {config.model} requires llama.cpp, which is not installed"
         raise AuthorError(
             Problem(what, "pip install 'agenteval-runner[local]', or: pip install --no-deps xllamacpp")
         )
@@ -123,7 +123,7 @@ def _start(key: _ServerKey) -> _LlamaServer:
     line = process.stdout.readline()
     if not line:
         raise InfrastructureError(
-            f"{key.path}: llama.cpp ended with {process.wait()} while it loaded the model"
+            f"{key.path}: llama.cpp exited with code {process.wait()} while loading the model"
         )
     answer = json.loads(line)
     if "import_error" in answer:

@@ -215,8 +215,8 @@ class OpenAiChat:
             message = f"{self._config.model}: {describe(cause)}"
             raise InfrastructureError(message, is_final=is_final(cause.kind, cause.status)) from failed
         if is_context_overflow(cause):
-            what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
-            hint = "set `context` of this model to what it can read: longer records are then shortened"
+            what = f"{self._config.model}: the request exceeds the context length: {self._quote(cause.text)}"
+            hint = "set `context` to the context length of this model, so that longer records are shortened"
             raise UnreadableReplyError(f"{what} — {hint}", is_final=True) from failed
         found = find_adaptation(cause, sent.fields, learned)
         if found is None and self._entry.capabilities == learned:
@@ -355,7 +355,7 @@ class OpenAiChat:
             hint = "the account's quota or credit is used up; waiting does not help"
         elif (refusal.retry_after_s or 0) > self._config.max_wait_s:
             hint = (
-                f"it asks to wait {refusal.retry_after_s:.0f} s, which is too long"
+                f"the server asks to wait {refusal.retry_after_s:.0f} s, which is too long"
                 f" (`max_wait_s` is {self._config.max_wait_s:g})"
             )
         text = f"{text}: {self._quote(refusal.text)}" + (f" ({tried})" if tried else "")
@@ -363,7 +363,7 @@ class OpenAiChat:
 
     def _too_long(self, pause: PauseTooLong, retries: RetryBudget) -> str:
         where = f"{self._config.model} at {self._endpoint.shown}"
-        what = f"gave up after waiting {retries.waited_s:.1f} s: the server asks to wait for"
+        what = f"gave up after waiting {retries.waited_s:.1f} s: the server asks to wait"
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 
@@ -373,7 +373,7 @@ class OpenAiChat:
         raw = quote(answer.text, (self._endpoint.key,), _RAW)
         quoted = f"it said: {raw}" if raw else "it said nothing"
         if not raw and answer.reasoned:
-            quoted = "it reasoned, and said nothing"
+            quoted = "it reasoned, but gave no answer"
         how = f"finish_reason {answer.finish_reason or 'not given'}; {quoted}"
         what = f"{self._config.model}: the answer cannot be used: {why} ({how})"
         return UnreadableReplyError(what, raw=raw, usage=usage, is_flawed=is_flawed)
@@ -385,7 +385,9 @@ class OpenAiChat:
         return an error that reports the truncation instead."""
         spent = getattr(error, "usage", None)
         if cut and not spent:
-            return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)
+            return self._unreadable(
+                cut, f"it is cut off, and a larger token limit was rejected: {error}", usage
+            )
         if isinstance(error, UnreadableReplyError):
             spent = usage + (spent or Usage())
             return UnreadableReplyError(str(error), raw=error.raw, usage=spent, is_final=error.is_final)
@@ -398,10 +400,10 @@ class OpenAiChat:
 _HICCUPS = 3
 _TOO_FAST = 429
 _HINTS = {
-    401: "is the key in {key} right?",
+    401: "check the key in {key}",
     402: "the account has no credit",
-    403: "is the key in {key} right, and may it use this model?",
-    404: "is the model's name right? is /v1 missing from base_url, or does base_url contain it twice?",
+    403: "check the key in {key}, and that it can use this model",
+    404: "check the model name, and `base_url` (/v1 may be missing or duplicated)",
     429: "lower `concurrency`, or check the account's limits",
 }
 

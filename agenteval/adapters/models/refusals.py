@@ -184,7 +184,7 @@ def _without_budget(
         return None
     refused = learned.refused | {name}
     other = next((other for other in BUDGET_PARAMETERS if other not in refused), None)
-    note = f"`{name}` is refused; " + (
+    note = f"`{name}` was rejected; " + (
         f"`{other}` is sent instead" if other else "no limit is sent from now on"
     )
     return RequestAdaptation(replace(learned, refused=refused), note)
@@ -199,7 +199,7 @@ def _with_budget(
     if not any(_mentions(refusal, name) for name in BUDGET_PARAMETERS):
         return None
     return RequestAdaptation(
-        replace(learned, needs_budget=True), "a limit on output tokens is required and now sent"
+        replace(learned, needs_budget=True), "an output token limit is required and is now sent"
     )
 
 
@@ -209,7 +209,7 @@ def _without_parameter(
     name = next((name for name in sent if name not in _CORE_FIELDS and _mentions(refusal, name)), None)
     if name is None or name in learned.refused:
         return None
-    note = f"`{name}` is refused and no longer sent"
+    note = f"`{name}` was rejected and is no longer sent"
     if name in ("temperature", "top_p", "seed"):
         note += "; answers may vary more"
     return RequestAdaptation(replace(learned, refused=learned.refused | {name}), note)
@@ -230,9 +230,9 @@ def _lower_format(
     is_meant = _mentions(refusal, "response_format") or _FORMAT.search(refusal.text)
     if "response_format" not in sent or below is None or not is_meant:
         return None
-    note = f"answers as {learned.format_level} are refused; requested as {below}"
+    note = f"the response format {learned.format_level} was rejected; {below} is requested instead"
     if below is FormatLevel.PROMPT:
-        note = f"answers as {learned.format_level} are refused; the prompt alone asks for JSON"
+        note = f"the response format {learned.format_level} was rejected; only the prompt asks for JSON"
     return RequestAdaptation(replace(learned, format_level=below), note)
 
 
@@ -241,7 +241,7 @@ def _folded_system(
 ) -> RequestAdaptation | None:
     if learned.folds_system or not NO_SYSTEM_ROLE_PATTERN.search(refusal.text):
         return None
-    note = "the system role is refused; its text goes into the user's message"
+    note = "the system role was rejected; its text is sent in the user message"
     return RequestAdaptation(replace(learned, folds_system=True), note)
 
 

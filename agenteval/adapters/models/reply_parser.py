@@ -99,22 +99,24 @@ def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, A
         if part.value is None:
             # A broken answer, perhaps the model's own: a complete one next to it may be a quotation.
             if "}" in part.text and spelled.search(part.text):
-                raise InvalidReply("the JSON is not valid; escape what a text of it quotes")
+                raise InvalidReply("the JSON is not valid; escape quotation marks inside strings")
             if alone and _FENCE.sub("", part.text).strip():
                 raise InvalidReply("it is cut off")
         elif (answer := _unwrap(part.value, keys)) is not None:
             if part.doubled:
-                raise InvalidReply(f"the key {part.doubled!r} stands twice in one object")
+                raise InvalidReply(f"the key {part.doubled!r} appears twice in one object")
             answers[json.dumps(answer, sort_keys=True)] = answer
             is_wrapped = is_wrapped or answer is not part.value
     if is_wrapped and sum("{" in part.text for part in parts) > 1:
         # A wrapped object next to another one may be a quotation of the agent or a tool.
-        raise InvalidReply(f"it holds several JSON objects; give one alone, with the keys {shown} at its top")
+        raise InvalidReply(
+            f"it contains several JSON objects; give a single one, with the top-level keys {shown}"
+        )
     if not answers:
-        raise InvalidReply(f"it holds no valid JSON object with the keys {shown}")
+        raise InvalidReply(f"it contains no valid JSON object with the keys {shown}")
     if len(answers) > 1:
         raise InvalidReply(
-            f"it holds {len(answers)} different JSON objects with the keys {shown}; give one alone"
+            f"it contains {len(answers)} different JSON objects with the keys {shown}; give a single one"
         )
     [answer] = answers.values()
     return answer
@@ -156,14 +158,14 @@ def _explain_error(error: ErrorDetails) -> str:
         name, words = _BOUNDS[kind]
         return f"must be {words} {context[name]}"
     known = next((words for begin, words in _WRONG.items() if kind.startswith(begin)), "")
-    return known or f"does not fit ({kind.replace('_', ' ')})"
+    return known or f"is invalid ({kind.replace('_', ' ')})"
 
 
 _BOUNDS = {
     "less_than_equal": ("le", "at most"),
     "less_than": ("lt", "less than"),
     "greater_than_equal": ("ge", "at least"),
-    "greater_than": ("gt", "more than"),
+    "greater_than": ("gt", "greater than"),
     "literal_error": ("expected", "one of"),
     "enum": ("expected", "one of"),
 }
@@ -173,7 +175,7 @@ _WRONG = {
     "float_": "must be a number",
     "finite_": "must be a finite number",
     "bool_": "must be true or false",
-    "string_type": "must be a text",
+    "string_type": "must be a string",
     "list_type": "must be a list",
     "dict_type": "must be an object",
     "model_": "must be an object",
@@ -203,7 +205,7 @@ def _parts(text: str) -> Iterator[_JsonPart]:
         around.append(text[begin:at])
         end = _end_of_object(text, at)
         if end is None:
-            raise InvalidReply("the JSON is not complete")
+            raise InvalidReply("the JSON is incomplete")
         yield _parse(text[at:end])
         begin = end
     yield _JsonPart("\n".join((*around, text[begin:])))

@@ -54,8 +54,8 @@ class ScriptedRule(NamedTuple):
         try:
             return pattern_matches(pattern, text)
         except SearchTimeoutError as endless:
-            remedy = "write an expression without nested repetition"
-            raise AuthorError(Problem(f"text: {endless}", remedy, self.place)) from None
+            remedy = "use an expression without nested repetition"
+            raise AuthorError(Problem(f"`text`: {endless}", remedy, self.place)) from None
 
 
 class ScriptedModel:
@@ -91,7 +91,7 @@ def _parse_reply(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
         missing = [n for n, f in request.reply.model_fields.items() if f.is_required() and n not in fields]
         if missing:
             what = f"the reply has no {' and no '.join(f'`{name}`' for name in missing)}"
-            asked = f"{_describe(request)} needs {', '.join(request.reply.model_fields)}"
+            asked = f"{_describe(request)} requires {', '.join(request.reply.model_fields)}"
             raise AuthorError(Problem(what, asked, rule.place))
         raw = json.dumps(fields, ensure_ascii=False)
     try:
@@ -177,7 +177,7 @@ def metric_rule_predicate(path: str, root: Path, role: str) -> Callable[[Subject
 
 def load_rules(path: Path, *, shown: str) -> tuple[ScriptedRule, ...]:
     """Load the rules in a file. Raise a single ``AuthorError`` that lists all errors with their locations."""
-    remedy = "scripted/FILE.yaml starts at the configuration's folder"
+    remedy = "scripted/FILE.yaml is relative to the configuration file"
     with wrap_read_errors(f"the scripted model {shown}", None, remedy):
         data = read_file(path)
     return _rules_in(data, shown)
@@ -195,16 +195,16 @@ def _rules_in(data: bytes, shown: str) -> tuple[ScriptedRule, ...]:
 
 def _rules(document: Any, mark: Mark, problems: list[Problem]) -> Iterator[ScriptedRule]:
     if not isinstance(document, dict) or not isinstance(document.get("replies"), list):
-        remedy = "write replies:, with entries of when: and reply:"
+        remedy = "add `replies` with entries of `when` and `reply`"
         problems.append(
-            Problem("a scripted model is a list of replies", remedy, mark.find(("replies",)).place)
+            Problem("a scripted model must be a list of replies", remedy, mark.find(("replies",)).place)
         )
         return
     problems += _unknown(document, ("replies",), mark)
     for index, entry in enumerate(document["replies"]):
         below = mark.find(("replies", index))
         if not isinstance(entry, dict):
-            problems.append(Problem("a reply is a mapping", "write {when: …, reply: …}", below.place))
+            problems.append(Problem("a reply must be a mapping", "use {when: …, reply: …}", below.place))
             continue
         problems += _unknown(entry, ("when", "reply"), below)
         yield _rule(entry, below, problems)
@@ -214,7 +214,9 @@ def _rule(entry: Mapping[str, Any], mark: Mark, problems: list[Problem]) -> Scri
     when = entry.get("when") if entry.get("when") is not None else {}
     at = mark.find(("when",))
     if not isinstance(when, dict):
-        problems.append(Problem("'when' is a mapping", "write {role: judge, metric: helpfulness}", at.place))
+        problems.append(
+            Problem("`when` must be a mapping", "use {role: judge, metric: helpfulness}", at.place)
+        )
         when = {}
     problems += _unknown(when, _CONDITIONS, at)
     problems += _wrong_conditions(when, at)
@@ -241,25 +243,29 @@ def _wrong_conditions(when: Mapping[str, Any], mark: Mark) -> Iterator[Problem]:
     role, turn = when.get("role"), when.get("turn")
     if role is not None and role not in SCRIPT_ROLES:
         remedy = did_you_mean(str(role), SCRIPT_ROLES)
-        yield Problem(f"no role is named '{role}'", remedy, mark.find(("role",)).place)
+        yield Problem(f"unknown role '{role}'", remedy, mark.find(("role",)).place)
     if turn is not None and (not isinstance(turn, int) or isinstance(turn, bool) or turn < 0):
-        yield Problem("'turn' is a whole number from 0", "", mark.find(("turn",)).place)
+        yield Problem("`turn` must be a whole number, at least 0", "", mark.find(("turn",)).place)
     for name in ("scenario", "metric"):
         if not isinstance(when.get(name), str | None):
-            yield Problem(f"'{name}' is a text", "put it in quotes", mark.find((name,)).place)
+            yield Problem(f"`{name}` must be a string", "put it in quotes", mark.find((name,)).place)
 
 
 def _wrong_reply(entry: Mapping[str, Any], role: Any, mark: Mark) -> Iterator[Problem]:
     reply, at = entry.get("reply"), mark.find(("reply",))
     if not isinstance(reply, dict | str):
-        remedy = "write {evidence: …, reason: …, score: 4}, or a text as a model might write it"
-        yield Problem("'reply' is missing" if reply is None else "'reply' is a mapping", remedy, at.place)
+        remedy = "use {evidence: …, reason: …, score: 4}, or a string as a model might write it"
+        yield Problem(
+            "`reply` is missing" if reply is None else "`reply` must be a mapping or a string",
+            remedy,
+            at.place,
+        )
     elif role == "judge" and isinstance(reply, dict):
         for name in ("evidence", "reason"):
             if name not in reply:
-                yield Problem(f"'{name}' is missing in the reply of a judge", f'write {name}: "…"', at.place)
+                yield Problem(f"`{name}` is missing in a judge reply", f'add {name}: "…"', at.place)
             elif not isinstance(reply[name], str):
-                yield Problem(f"'{name}' is a text", "put it in quotes", at.find((name,)).place)
+                yield Problem(f"`{name}` must be a string", "put it in quotes", at.find((name,)).place)
 
 
 def _pattern(text: Any, mark: Mark, problems: list[Problem]) -> re.Pattern[str] | None:
@@ -270,7 +276,7 @@ def _pattern(text: Any, mark: Mark, problems: list[Problem]) -> re.Pattern[str] 
     try:
         return re.compile(written)
     except re.error as error:
-        problems.append(Problem(f"'text' is not a regular expression: {error}", "", at.place))
+        problems.append(Problem(f"`text` is not a valid regular expression: {error}", "", at.place))
         return None
 
 

@@ -84,12 +84,12 @@ class CassettePosition(NamedTuple):
     """The index of the turn, starting at 0."""
 
     def __str__(self) -> str:
-        who = f"judge of {self.metric}" if self.metric and self.role == "judge" else _WHO[self.role]
+        who = f"{self.metric} judge" if self.metric and self.role == "judge" else _WHO[self.role]
         turn = "" if self.turn is None else f", turn {self.turn + 1}"
         return f"the {who} ({self.sample}{turn})" if self.sample else f"the {who}"
 
 
-_WHO = {"user": "simulated user", "judge": "judge", "dedup": "model that groups issues", "agent": "agent"}
+_WHO = {"user": "simulated user", "judge": "judge", "dedup": "issue-grouping model", "agent": "agent"}
 
 
 REPLAYED_SAMPLE: dict[str, Any] = {"messages": [], "again": True}
@@ -191,8 +191,8 @@ class CassetteRecorder:
         self._line({**head, "stand_ins": self._placeholders.values, "marked": self._marked})
 
     def _exists(self) -> AuthorError:
-        remedy = "a recording is never overwritten: remove it, or name another file"
-        return AuthorError(Problem(f"--record: {self.path} exists", remedy))
+        remedy = "remove it, or use another file; a recording is never overwritten"
+        return AuthorError(Problem(f"--record: {self.path} already exists", remedy))
 
     def ask(self, spot: CassettePosition, request: Any) -> AnswerRecorder:
         """Assign a number to a request, and return the recorder for its answer.
@@ -292,16 +292,16 @@ class CassettePlayer:
         spot, digest, _ = self._next_key(spot, request)
         recorded = self._requests.get(spot, [])
         if (spot, digest, 0) in self._answers:
-            why = "it was asked fewer times"
+            why = "it was called fewer times"
         elif recorded:
             now = mask_value(request, self._secrets.hide)
             why = max((_difference(then, now) for then in recorded), key=lambda each: each.after).text
         elif spot.sample and all(spot.sample != each.sample for each in self._requests):
             why = "this conversation was not recorded"
         else:
-            why = "nothing was asked there"
+            why = "no call was recorded there"
         changed = f"; changed since the recording: {', '.join(self._changed)}" if self._changed else ""
-        what = f"the recording {self.path.name} has no answer of {spot}: {why}{changed}"
+        what = f"the recording {self.path.name} has no answer from {spot}: {why}{changed}"
         return AuthorError(Problem(what, "record it again with --record, or run without --replay"))
 
 
@@ -335,7 +335,7 @@ def _difference(recorded: Any, now: Any) -> _Difference:
         then = before[number][1]
         if _without_fences(then) != _without_fences(text):
             return _Difference(f"in {name}, {_quoted(text)} replaces {_quoted(then)}", number)
-    return _Difference("the recorded one was longer", len(after))
+    return _Difference("the recorded request was longer", len(after))
 
 
 def _lines(request: Any) -> Iterator[tuple[str, str]]:
@@ -380,8 +380,8 @@ def read_cassette(path: Path) -> Cassette:
             # The last line of a killed run may be torn; its answer is then a miss.
             if header and number == len(lines):
                 break
-            remedy = "make one with: agenteval run --record FILE"
-            what = "this is not a recording of a run"
+            remedy = "create one with `agenteval run --record FILE`"
+            what = "this is not a run recording"
             raise AuthorError(Problem(what, remedy, Place(str(path), number))) from None
     assert header is not None
     return Cassette(path, header, entries)
@@ -390,7 +390,7 @@ def read_cassette(path: Path) -> Cassette:
 def _header(path: Path, line: Any) -> CassetteHeader:
     header = CassetteHeader.model_validate(line)
     if header.format != CASSETTE_FORMAT:
-        what = f"--replay: {path} has format {header.format}, and this version reads {CASSETTE_FORMAT}"
+        what = f"--replay: {path} has format {header.format}, but this version supports {CASSETTE_FORMAT}"
         raise AuthorError(Problem(what, "record it again with --record"))
     return header
 

@@ -69,8 +69,8 @@ def parse_recording_options(record: str | None, replay: str | None) -> Recording
     """Resolve ``--record`` and ``--replay`` relative to the working directory. Raise ``AuthorError`` if both
     options are set."""
     if record and replay:
-        what = "--record and --replay cannot both be given"
-        raise AuthorError(Problem(what, "a replay sends no request that could be recorded"))
+        what = "--record and --replay cannot be combined"
+        raise AuthorError(Problem(what, "remove one of them; a replay sends no requests to record"))
     return RecordingOptions(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
 
 
@@ -135,7 +135,7 @@ class Traffic:
             self.recorder = CassetteRecorder(path, secrets=self._secrets, marked=marked, notify=notify)
 
     def _warn_role_stopped(self, why: str) -> None:
-        self._warn(f"{why}; no further call of this role is made; all others continue")
+        self._warn(f"{why}; no further calls are made for this role; all others continue")
 
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
         """Return a model wrapped in the layers for its ``role``. ``make`` creates the model itself if it is
@@ -271,7 +271,7 @@ def find_marked_secrets(config: Config, cassette: Cassette | None) -> MarkedSecr
     agents = {name: ["" if MASK in each else each for each in values] for name, values in agents.items()}
     for name, values in agents.items():
         if "" in values and len(cassette.header.marked.get(name, ())) != len(values):
-            what = f"the recording {cassette.path.name} does not have the secrets of agent '{name}'"
+            what = f"the recording {cassette.path.name} does not contain the secrets of agent '{name}'"
             raise AuthorError(Problem(what, "set the variables that contain them, or record again"))
     return marked_secrets(agents, cassette.header.marked)
 

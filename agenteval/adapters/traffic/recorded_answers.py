@@ -114,10 +114,10 @@ class CountingModel:
             names = parts if any(part in BUILT_IN_METRICS for part in parts) else (CRITERIA,)
             self._shared |= {(sample, turn, name) for name in names}
         elif (sample, turn, metric) in self._shared:
-            raise RequestSkippedError("nothing is asked here")
+            raise RequestSkippedError("no request is sent here")
         self._tally.calls[metric] += 1
         self._tally.tokens[metric] += count_tokens(request.system) + count_tokens(request.prompt)
-        raise RequestSkippedError("nothing is asked here")
+        raise RequestSkippedError("no request is sent here")
 
     async def aclose(self) -> None:
         """Do nothing, because no connection is open."""

@@ -154,10 +154,10 @@ class ReplayedModel:
         try:
             reply = reply_from_entry(answer, request)
         except (ValidationError, LookupError) as error:
-            what = f"{self._player.path.name}: the recorded answer of {spot} cannot be read: {error}"
+            what = f"{self._player.path.name}: the recorded answer from {spot} cannot be read: {error}"
             raise AuthorError(Problem(what, "record it again with --record")) from error
         if flaw := request.flaw_left_in(reply.value, reply.scripted):
-            what = f"{self._player.path.name}: the recorded answer of {spot} cannot be used: {flaw}"
+            what = f"{self._player.path.name}: the recorded answer from {spot} cannot be used: {flaw}"
             raw = json.dumps(answer["value"], ensure_ascii=False)[:500]
             raise UnreadableReplyError(what, raw=raw, usage=reply.usage, is_flawed=True)
         return reply
@@ -363,7 +363,10 @@ class _ReplayedAgent:
         interrupted = fault is not None and fault.get("type") == _CANCELLED
         await _repeat_calls(answer.get("calls") or (), tools, to_the_end=interrupted)
         if interrupted:
-            what = f"the recording {self._player.path.name} ends within a reply of {spot}: it was interrupted"
+            what = (
+                f"the recording {self._player.path.name} ends within a reply from {spot}, because it was"
+                " interrupted"
+            )
             raise AuthorError(Problem(what, "record it again with --record"))
         if fault:
             raise deserialize_error(fault)

@@ -65,26 +65,32 @@ class HttpFault(NamedTuple):
 Classify: TypeAlias = Callable[[HttpFault], AgentevalError]
 
 _SENTENCES = {
-    FaultKind.REFUSED: ("connection refused", "is the server running, and are host and port right?"),
+    FaultKind.REFUSED: ("connection refused", "check that the server is running at this host and port"),
     FaultKind.UNREACHABLE: ("cannot be reached", "check host, port and network"),
     FaultKind.DNS: ("the host name is unknown", "check the spelling and the network"),
-    FaultKind.TLS: ("no secure connection", "https or http? for a private CA set SSL_CERT_FILE"),
-    FaultKind.CONNECT_TIMEOUT: ("no connection in time", "check host, port and firewall"),
+    FaultKind.TLS: (
+        "the TLS connection failed",
+        "check whether the URL needs https or http; for a private CA, set SSL_CERT_FILE",
+    ),
+    FaultKind.CONNECT_TIMEOUT: ("the connection timed out", "check host, port and firewall"),
     FaultKind.PROXY: ("the proxy failed", "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
     FaultKind.DROPPED: ("the connection was dropped before the reply was complete", ""),
-    FaultKind.DEADLINE: ("the deadline passed before the reply was complete", "raise `timeout_s`?"),
+    FaultKind.DEADLINE: ("the deadline passed before the reply was complete", "raise `timeout_s`"),
     FaultKind.TOO_LARGE: (f"the reply is larger than {MAX_BODY // 2**20} MiB", ""),
     FaultKind.GARBLED: ("the reply cannot be read", ""),
-    FaultKind.INVALID: ("the request cannot be made", "check the URL and the headers"),
-    FaultKind.SIGN_IN: ("no token from Entra ID", "sign in with `az login`, or set AZURE_OPENAI_API_KEY"),
+    FaultKind.INVALID: ("the request is invalid", "check the URL and the headers"),
+    FaultKind.SIGN_IN: (
+        "no token was obtained from Entra ID",
+        "sign in with `az login`, or set AZURE_OPENAI_API_KEY",
+    ),
     FaultKind.PAUSED: ("the server asks to wait", "raise `max_wait_s`, or send fewer requests"),
 }
 _HINTS = {
     401: "check the key in the headers",
     403: "check the key in the headers and its rights",
-    404: "does the URL lack /v1 or have it twice, or is the model's name wrong?",
-    405: "the URL must take POST: is it the complete path, such as …/v1/chat/completions?",
-    407: "give the proxy its credentials in HTTP_PROXY or HTTPS_PROXY",
+    404: "check the URL (/v1 may be missing or duplicated) and the model name",
+    405: "the URL must accept POST; check that the path is complete, such as …/v1/chat/completions",
+    407: "set the proxy credentials in HTTP_PROXY or HTTPS_PROXY",
     429: "lower `agent_concurrency` or `concurrency`, or check the account's quota",
 }
 
@@ -94,7 +100,7 @@ def describe(fault: HttpFault) -> str:
     if fault.kind is FaultKind.STATUS:
         what, hint = f"HTTP status {fault.status}", _HINTS.get(fault.status or 0, "")
         if 300 <= (fault.status or 0) < 400:
-            hint = "redirects are not followed: write the final URL"
+            hint = "redirects are not followed; use the final URL"
         if fault.status == 429 and is_quota_exhausted(fault.detail):
             hint = "the account's quota or credit is used up; waiting does not help"
     else:

@@ -27,7 +27,7 @@ class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle 
     ``reason`` quotes the server."""
 
     def __init__(self, waited_s: float, pause_s: float, reason: str) -> None:
-        super().__init__(f"waited {waited_s:.1f} s; another {pause_s:.0f} s are asked for")
+        super().__init__(f"waited {waited_s:.1f} s; another {pause_s:.0f} s are requested")
         self.waited_s = waited_s
         self.pause_s = pause_s
         self.reason = reason

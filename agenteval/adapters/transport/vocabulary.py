@@ -24,8 +24,8 @@ async def fetch_vocabulary() -> Path:
     """
     path = tokens.vocabulary_path()
     if path is None:
-        what = "tiktoken is set to keep no vocabulary: TIKTOKEN_CACHE_DIR is empty"
-        raise AuthorError(Problem(what, "name a folder there, or unset it"))
+        what = "tiktoken stores no vocabulary, because TIKTOKEN_CACHE_DIR is empty"
+        raise AuthorError(Problem(what, "set it to a folder, or unset it"))
     try:
         with anyio.fail_after(_DEADLINE_S):
             data = await _fetched()
@@ -34,7 +34,7 @@ async def fetch_vocabulary() -> Path:
         _keep(path, data)
     except (httpx2.HTTPError, TooLargeError, TimeoutError, OSError) as exc:
         why = str(exc) or type(exc).__name__
-        raise InfrastructureError(f"tiktoken's vocabulary cannot be fetched: {why}") from exc
+        raise InfrastructureError(f"tiktoken's vocabulary cannot be downloaded: {why}") from exc
     return path
 
 

@@ -51,8 +51,8 @@ def find_merge_base_run(name: str, root: Path, profile: str) -> Path:
         if read_run_commit(folder) == commit and _is_complete(folder):
             return folder
     raise NoBaselineError(
-        f"--baseline {name}: no run of {commit[:_SHORT]} is kept; run that commit with agenteval run"
-        f" --keep-baseline, and keep the folder {Path('.agenteval', 'baselines').as_posix()}"
+        f"--baseline {name}: no baseline is stored for {commit[:_SHORT]}; run that commit with `agenteval run"
+        f" --keep-baseline`, and keep the folder {Path('.agenteval', 'baselines').as_posix()}"
     )
 
 
@@ -75,11 +75,11 @@ def save_baseline(report: Report, folder: Path, root: Path) -> None:
     run = report.run
     why = ""
     if not run.commit:
-        why = "git does not know its commit"
+        why = "its git commit is unknown"
     elif run.dirty:
         why = f"files have changed since {run.commit[:_SHORT]}, so it does not represent that commit"
     elif report.finished is None or report.finished.outcome != "complete":
-        why = "it did not run to its end"
+        why = "it did not finish"
     if why:
         print_err(f"agenteval: this run is not kept as a baseline: {why}")
         return

@@ -25,22 +25,24 @@ def bridge(
     True if other options were given. Raise ``AuthorError`` if the options are invalid or no run is found."""
     names = _names(only)
     if not is_bridge:
-        raise AuthorError(Problem("--only and --else are for --stdio-bridge", f"write {_NAME}"))
+        raise AuthorError(Problem("--only and --else require --stdio-bridge", f"use `{_NAME}`"))
     if has_others:
-        what = f"{_NAME} takes only --only and --else: the run chooses the scenario"
+        what = f"`{_NAME}` accepts only --only and --else, because the run selects the scenario"
         raise AuthorError(Problem(what, "remove the other options"))
     if has_real and not command:
-        what = "--else: the command of the real server is missing"
-        raise AuthorError(Problem(what, f"write {_NAME} --else -- COMMAND…"))
+        what = "--else requires the command of the real server"
+        raise AuthorError(Problem(what, f"use `{_NAME} --else -- COMMAND…`"))
     if command and not has_real:
-        what = f"{_NAME} takes no paths ({' '.join(command)}): the run chooses the scenario"
-        raise AuthorError(Problem(what, "write a real server's command after --else --"))
+        what = f"`{_NAME}` does not accept paths ({' '.join(command)}), because the run selects the scenario"
+        raise AuthorError(Problem(what, "put the command of a real server after --else --"))
     url = _url()
     try:
         import anyio
         import mcp
     except ImportError as error:
-        raise AuthorError(Problem(f"{_NAME} needs the package mcp, version 2 ({error})", _NEEDS)) from error
+        raise AuthorError(
+            Problem(f"`{_NAME}` requires the package `mcp`, version 2 ({error})", _NEEDS)
+        ) from error
     del mcp
     anyio.run(lambda: serve(url, only=names, real=command))
     return 0
@@ -51,7 +53,9 @@ def _names(only: str | None) -> tuple[str, ...]:
         return ()
     names = tuple(name.strip() for name in only.split(",") if name.strip())
     if not names:
-        raise AuthorError(Problem("--only names no tool", "write --only get_order,cancel_order"))
+        raise AuthorError(
+            Problem("--only contains no tool name", "use, for example, --only get_order,cancel_order")
+        )
     return names
 
 
@@ -61,19 +65,19 @@ def _url() -> str:
     if url := os.environ.get(addresses.MCP_URL_VARIABLE):
         return url
     if sys.platform == "win32":
-        what = f"{_NAME} cannot search for its run on Windows, and {addresses.MCP_URL_VARIABLE} is not set"
-        remedy = (
-            f"pass {addresses.MCP_URL_VARIABLE} on, in the env of the server's configuration (docs/mcp.md)"
-        )
+        what = f"`{_NAME}` cannot find its run on Windows, because {addresses.MCP_URL_VARIABLE} is not set"
+        remedy = f"pass {addresses.MCP_URL_VARIABLE} on in `env` of the server configuration (docs/mcp.md)"
         raise AuthorError(Problem(what, remedy))
     found = addresses.find_address()
     if found and found.url:
         return found.url
     if found:
-        what = f"{_NAME}: the agent that started it ({found.name}) gets no tools from an MCP server"
-        raise AuthorError(Problem(what, "set mcp: true for the agent in agenteval.yaml"))
+        what = (
+            f"`{_NAME}`: the agent that started it ({found.name}) does not get its tools from an MCP server"
+        )
+        raise AuthorError(Problem(what, "set `mcp: true` for the agent in agenteval.yaml"))
     what = (
-        f"{_NAME} replaces an MCP server while agenteval run plays an agent with mcp: true;"
-        " no parent process of this one is such an agent"
+        f"`{_NAME}` works only inside an agent with `mcp: true` that was started by `agenteval run`,"
+        " but no parent process is such an agent"
     )
     raise AuthorError(Problem(what, "outside a run, start the real server (docs/mcp.md)"))

@@ -52,13 +52,13 @@ def comment(file: str) -> int:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         what = f"cannot read {file}: {getattr(error, 'strerror', None) or error}"
-        raise AuthorError(Problem(what, f"create it with agenteval run --report comment={file}")) from error
+        raise AuthorError(Problem(what, f"create it with `agenteval run --report comment={file}`")) from error
     if not text.startswith(MARKER):
-        what = f"{file} is not a comment file of agenteval"
-        raise AuthorError(Problem(what, f"create it with agenteval run --report comment={file}"))
+        what = f"{file} is not a comment file written by agenteval"
+        raise AuthorError(Problem(what, f"create it with `agenteval run --report comment={file}`"))
     target = place_in(os.environ)
     if target is None:
-        print_err("this job has no pull request: nothing is posted")
+        print_err("this job has no pull request, so nothing was posted")
         return 0
     try:
         outcome = post(target, shortened(text))
@@ -74,7 +74,7 @@ def shortened(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     kept = text[:LONGEST].rpartition("\n")[0]
-    return f"{kept}\n\n… truncated: the job has the whole report.\n"
+    return f"{kept}\n\n… truncated; the job has the full report.\n"
 
 
 def place_in(environ: Mapping[str, str]) -> CommentTarget | None:
@@ -88,7 +88,7 @@ def place_in(environ: Mapping[str, str]) -> CommentTarget | None:
             f"{environ.get('CI_API_V4_URL', '')}/projects/{environ.get('CI_PROJECT_ID', '')}/merge_requests"
         )
         notes = f"{base}/{number}/notes"
-        token = _token(environ, "GITLAB_TOKEN", "a project access token with the scope api")
+        token = _token(environ, "GITLAB_TOKEN", "a project access token with the `api` scope")
         me = f"{environ.get('CI_API_V4_URL', '')}/user"
         return CommentTarget(notes, f"{notes}/{{id}}", {"PRIVATE-TOKEN": token}, "PUT", me)
     return None
@@ -114,7 +114,7 @@ def _github(environ: Mapping[str, str], number: str) -> CommentTarget:
 
 def _token(environ: Mapping[str, str], name: str, how: str) -> str:
     if not (token := environ.get(name, "")):
-        raise AuthorError(Problem(f"{name} is not set: the comment cannot be posted", f"set it: {how}"))
+        raise AuthorError(Problem(f"{name} is not set, so the comment cannot be posted", f"set it: {how}"))
     return token
 
 
@@ -211,9 +211,11 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _describe_failure(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         if error.code in _REDIRECTS:
-            return f"HTTP {error.code}: the server redirects, which is not followed; correct its address"
+            return f"HTTP {error.code}: the server redirects, but redirects are not followed; fix its address"
         more = (
-            "; may the token write to pull requests? In a fork it may not" if error.code in (401, 403) else ""
+            "; check that the token can write to pull requests (in a fork, it cannot)"
+            if error.code in (401, 403)
+            else ""
         )
         return f"HTTP {error.code}{more}"
     return str(getattr(error, "reason", error))

@@ -55,7 +55,7 @@ def _parse_reporters(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
     for choice in choices:
         if choice.name not in REPORTERS or not REPORTERS.get(choice.name).comparison:
             known = (name for name in REPORTERS if REPORTERS.get(name).comparison)
-            what = f"there is no comparison report '{choice.name}'"
+            what = f"unknown comparison report '{choice.name}'"
             raise AuthorError(Problem(what, did_you_mean(choice.name, known)))
     return choices
 

@@ -126,7 +126,7 @@ def _setup_rows(config: Config) -> Iterator[DoctorRow]:
         yield DoctorRow("configuration", DoctorState.OK, config.source)
     else:
         yield DoctorRow(
-            "configuration", DoctorState.NOTE, "no file found; defaults are used", "write agenteval.yaml"
+            "configuration", DoctorState.NOTE, "no file found; defaults are used", "create agenteval.yaml"
         )
     yield _prompts_row(config)
 
@@ -141,19 +141,21 @@ def _tokens_row(request: DoctorRequest) -> DoctorRow:
         except AuthorError as error:
             return _failure_row(what, error)
         except InfrastructureError as error:
-            remedy = f"download {tokens.VOCABULARY} yourself to {tokens.vocabulary_path()}"
-            return DoctorRow(what, DoctorState.FAULT, f"{error}; estimated until then", remedy)
+            remedy = f"download {tokens.VOCABULARY} manually to {tokens.vocabulary_path()}"
+            return DoctorRow(
+                what, DoctorState.FAULT, f"{error}; token counts are estimates until then", remedy
+            )
         return DoctorRow(
             what, DoctorState.OK, f"counted with tiktoken: its vocabulary was downloaded to {where}"
         )
     if tokens.is_vocabulary_available():
         return DoctorRow(what, DoctorState.OK, "counted with tiktoken if a server does not report them")
-    found = "estimated, and marked so, if a server does not report them: tiktoken's vocabulary is missing"
+    found = "estimated if a server does not report them, because tiktoken's vocabulary is missing"
     return DoctorRow(
         what,
         DoctorState.NOTE,
         found,
-        "run agenteval doctor --fetch-vocabulary, unless estimates are good enough",
+        "run `agenteval doctor --fetch-vocabulary`, unless estimates are good enough",
     )
 
 
@@ -183,12 +185,12 @@ async def _call_rows(config: Config, secrets: tuple[str, ...], request: DoctorRe
     agents = {name: agent for name, agent in agents.items() if request.agent in (None, name)}
     rows = [await _agent_row(agent, config, secrets, request) for agent in agents.values()]
     if not agents:
-        remedy = "write agent: {target: …} or {endpoint: …}"
+        remedy = "set `agent: {target: …}` or `agent: {endpoint: …}`"
         rows.append(DoctorRow("agent", DoctorState.NOTE, "none is configured", remedy))
     models = _models_with_roles(config)
     rows += [await _model_row(chosen, roles, Path(config.root)) for chosen, roles in models]
     if not models:
-        remedy = "set models.default for judges and simulated users; code checks need no model"
+        remedy = "set `models.default` for judges and simulated users; code checks need no model"
         rows.append(DoctorRow("models", DoctorState.NOTE, "none is configured", remedy))
     return rows
 
@@ -220,7 +222,7 @@ async def _agent_row(
 ) -> DoctorRow:
     what = f"agent {agent.name}"
     if not request.asks_agents:
-        return DoctorRow(what, DoctorState.NOTE, "not asked (--no-agent)")
+        return DoctorRow(what, DoctorState.NOTE, "not called (--no-agent)")
     http = HttpOptions.model_validate(agent.adapter_options) if agent.kind == "http" else None
     if http:
         agent = agent.model_copy(update={"max_wait_s": min(http.max_wait_s, _WAIT_S)})
@@ -264,9 +266,9 @@ class _AgentProbe:
         except AgentError:
             raise error from None
         row = self._describe_reply(what, reply, offers_tools=False)
-        remedy = "write send_tools: false, unless scenarios declare tools with `parameters`"
+        remedy = "set `send_tools: false`, unless scenarios declare tools with `parameters`"
         return row._replace(
-            state=DoctorState.NOTE, found=f"{row.found}; refuses `tools`: {error}", remedy=remedy
+            state=DoctorState.NOTE, found=f"{row.found}; rejects `tools`: {error}", remedy=remedy
         )
 
     async def _ask(self, factory: AgentFactory, *, with_tools: bool) -> AgentReply:
@@ -342,9 +344,9 @@ async def _call_model(what: str, chosen: ModelConfig, root: Path) -> DoctorRow:
     finally:
         await model.aclose()
     form = next((each.format_level for each in capabilities.discovered.values()), "json_schema")
-    parts = [f"{chosen.model}: answered in {took_ms:.0f} ms", f"answers by {form}"]
+    parts = [f"{chosen.model}: answered in {took_ms:.0f} ms", f"response format {form}"]
     parts.append("usage not reported, tokens are estimates" if reply.usage.estimated else "usage reported")
     if reply.usage.calls > 1:
-        parts.append(f"{reply.usage.calls} answers until one was valid")
+        parts.append(f"{reply.usage.calls} attempts until an answer was valid")
     notes = [note.rpartition(": ")[2] for note in notices]
     return DoctorRow(what, DoctorState.OK, "; ".join([*parts, *notes]))

@@ -159,7 +159,7 @@ class FanOut:
             except Exception as error:
                 self._sinks = [each for each in self._sinks if each is not sink]
                 name = type(sink).__name__
-                self(Notice(level="error", text=f"{name} failed and is switched off: {error!r}"))
+                self(Notice(level="error", text=f"{name} failed and was disabled: {error!r}"))
 
 
 def new_run_id() -> str:
@@ -174,7 +174,7 @@ def make_run_folder(root: Path, name: str) -> Path:
         runs.ensure_project_folder(root)
         folder.mkdir(parents=True, mode=0o700)
     except OSError as error:
-        what = f"cannot create the folder of the run, {folder}: {error.strerror}"
+        what = f"cannot create the run folder {folder}: {error.strerror}"
         raise AuthorError(Problem(what, "agenteval keeps a journal of each run there")) from None
     return folder
 

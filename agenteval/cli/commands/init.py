@@ -80,7 +80,7 @@ def init(request: InitRequest) -> int:
 def _require_ci(name: str | None) -> None:
     """Raise ``AuthorError`` if there is no workflow template for the CI service."""
     if name not in (None, "none", *_WORKFLOWS):
-        raise AuthorError(Problem(f"--ci {name} is unknown", "write github, gitlab or none"))
+        raise AuthorError(Problem(f"--ci {name} is not supported", "use github, gitlab or none"))
 
 
 class _Project(NamedTuple):
@@ -118,11 +118,11 @@ def _may_write_workflow(workflow: Path, questions: Questions) -> bool:
     changed."""
     if os.path.lexists(workflow):
         return True
-    return questions.agree(f"Write a CI workflow, {_display_path(workflow)}? y or n")
+    return questions.agree(f"Create a CI workflow, {_display_path(workflow)}? y or n")
 
 
 def _should_play(request: InitRequest, questions: Questions) -> bool:
-    question = "Play one conversation with the agent now? y or n"
+    question = "Run one conversation with the agent now? y or n"
     return request.plays and questions.agree(question, unasked=request.assumes_yes)
 
 
@@ -133,7 +133,9 @@ def _existing_config_error(source: Path, agent: str, top: Path) -> AuthorError:
     line = "" if source.name == config_file.PYPROJECT else f" to {templates.agent_line(keys)}"
     what = f"init does not overwrite a configuration, so --agent {agent} would have no effect"
     return AuthorError(
-        Problem(what, f"change the agent there{line}, or add one under agents", Place(_display_path(source)))
+        Problem(
+            what, f"change the agent there{line}, or add one under `agents`", Place(_display_path(source))
+        )
     )
 
 
@@ -148,7 +150,7 @@ def _folder(name: str) -> Path:
     folder = Path(os.path.abspath(name))
     if os.path.lexists(folder) and not folder.is_dir():
         raise AuthorError(
-            Problem(f"{name} is not a folder", "name a folder, which is created if it does not exist")
+            Problem(f"{name} is not a folder", "specify a folder; it is created if it does not exist")
         )
     return folder
 
@@ -250,7 +252,8 @@ def _try(config: Path, choice: AgentChoice, written: set[Path], *, plays: bool) 
     if not (plays and (root / FIRST).is_file()):
         if choice.words and root / CONFIG in written:
             print_out(
-                f"how {choice.label} takes a message is a guess: see the comments in {_display_path(config)}"
+                f"how {choice.label} receives messages is a guess; see the comments in"
+                f" {_display_path(config)}"
             )
         return _run_agenteval(root, "validate")
     if choice.words:
@@ -280,7 +283,7 @@ def _mock_tools(config: Path, choice: AgentChoice) -> None:
 def _find_form(root: Path, choice: AgentChoice, written: set[Path]) -> None:
     """Determine by trial how the program accepts a message, and update the configuration accordingly."""
     words = list(choice.words)
-    print_err(f"trying how {choice.label} takes a message")
+    print_err(f"detecting how {choice.label} receives messages")
     keys = {**make_command_keys(words, "json"), "timeout_s": _WAIT_S}
     try:
         _save(root / CONFIG, _config_text(root, choice._replace(keys=keys)), "w")
@@ -313,13 +316,13 @@ def _print_next_steps(
         lines.append("add to .gitlab-ci.yml: include: agenteval.gitlab-ci.yml")
     if workflow and (line := _line_with(templates.SERVICE_HINT, workflow)):
         lines.append(
-            f"the workflow has to start the service: add the command at {_display_path(workflow)}:{line}"
+            f"the workflow must start the service: add the command at {_display_path(workflow)}:{line}"
         )
     if code and root / CONFIG in written:
         line = _line_with("agent:", root / CONFIG)
         lines.append(f"If that is the wrong agent, change it at {_display_path(root / CONFIG)}:{line}")
     if code:
-        lines.append("The files are written. The problem is shown above; once it is fixed:")
+        lines.append("The files were written. Once the problem shown above is fixed:")
     elif not written:
         lines.append("nothing to write: all files exist")
     change = "" if root == Path.cwd() else f"cd {shlex.quote(_display_path(root))} && "

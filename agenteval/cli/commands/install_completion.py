@@ -30,7 +30,7 @@ def complete_in_shell(arguments: Sequence[str]) -> None:
     script cannot be installed."""
     option, *named = arguments
     if len(named) > 1:
-        raise AuthorError(Problem(f"{option} accepts one shell", f"write agenteval {option} {named[0]}"))
+        raise AuthorError(Problem(f"{option} accepts one shell", f"use `agenteval {option} {named[0]}`"))
     shell = _require_known_shell(option, named[0]) if named else _detect_shell(option)
     if option == SHOW:
         print_out(_script(shell))
@@ -52,8 +52,8 @@ def _detect_shell(option: str) -> str:
 
         shell = detect_shell()[0]
     if shell not in _SUFFIXES:
-        what = f"unknown shell '{shell}'" if shell else "no shell started this program"
-        raise AuthorError(Problem(f"{option}: {what}", f"name the shell: {option} bash (or zsh, fish)"))
+        what = f"unknown shell '{shell}'" if shell else "the shell cannot be detected"
+        raise AuthorError(Problem(f"{option}: {what}", f"specify the shell: {option} bash (or zsh, fish)"))
     return shell
 
 
@@ -65,8 +65,8 @@ def _script(shell: str) -> str:
 def _install(shell: str) -> Path:
     target = _targets().get(shell)
     if target is None:
-        what = f"{INSTALL} does not write the profile of {shell}"
-        raise AuthorError(Problem(what, f"append to it yourself: agenteval {SHOW} {shell} >> $PROFILE"))
+        what = f"{INSTALL} does not support the profile of {shell}"
+        raise AuthorError(Problem(what, f"append the script manually: agenteval {SHOW} {shell} >> $PROFILE"))
     try:
         target.script.parent.mkdir(parents=True, exist_ok=True)
         target.script.write_text(_script(shell), encoding="utf-8", newline="\n")
@@ -75,7 +75,7 @@ def _install(shell: str) -> Path:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         what = f"completion for {shell} cannot be installed: {getattr(error, 'filename', '')}: {reason}"
-        raise AuthorError(Problem(what, f"agenteval {SHOW} {shell} prints the script")) from None
+        raise AuthorError(Problem(what, f"print the script with `agenteval {SHOW} {shell}`")) from None
     return target.script
 
 

@@ -18,7 +18,7 @@ GRACE_S = 5.0
 """The time in seconds for which running conversations may continue after the first signal."""
 
 
-LINE = "interrupted: finishing what is running (again to stop at once)"
+LINE = "interrupted: finishing what is running (interrupt again to stop immediately)"
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def enforce_deadline(control: RunControl, run_s: float | None) -> Iterator[None]
     if run_s is None:
         yield
         return
-    why = f"the run took longer than deadlines.run_s: {run_s:g} s"
+    why = f"the run took longer than {run_s:g} s (`deadlines.run_s`)"
 
     def end() -> None:
         print_err(f"{why}: stopping everything")

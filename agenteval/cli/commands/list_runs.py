@@ -169,7 +169,7 @@ def _figures(report: Report, decision: Decision) -> dict[str, Any]:
 
 def _render(entries: Sequence[RunEntry], total: int, root: Path) -> Iterator[RenderableType]:
     if not entries:
-        yield clean_text(f"there is no run in {root / '.agenteval' / 'runs'}; start one with agenteval run")
+        yield clean_text(f"there is no run in {root / '.agenteval' / 'runs'}; start one with `agenteval run`")
         return
     rows = (
         (

@@ -76,7 +76,7 @@ def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
         other = first.setdefault(os.path.realpath(path), choice)
         if other.name != choice.name:
             what = f"the {other.name} and the {choice.name} report would both be written to {choice.path}"
-            yield Problem(what, "give each its own file")
+            yield Problem(what, "use a different file for each")
 
 
 def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Path]) -> None:

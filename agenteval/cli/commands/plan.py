@@ -57,8 +57,8 @@ def _json_target(text: str) -> Path | None:
     """Return the file named in ``--report json[=PATH]``, or None if the report is printed to stdout."""
     choice = parse_reporter(text)
     if choice.name != "json":
-        what = f"--report {choice.name}: a plan can only be shown, or written as json"
-        raise AuthorError(Problem(what, "write --report json=plan.json"))
+        what = f"--report {choice.name}: a plan can be written only as json"
+        raise AuthorError(Problem(what, "use --report json=plan.json"))
     return Path.cwd() / choice.path if choice.path and choice.path != "-" else None
 
 
@@ -133,7 +133,7 @@ def _cost(cost: tuple[float, float] | None) -> str:
 def _sum(rows: Sequence[ForecastRow]) -> str:
     low, high = (sum(row.cost[end] for row in rows if row.cost) for end in (0, 1))
     without = list(dict.fromkeys(row.name or row.role for row in rows if row.cost is None and _asks(row)))
-    left_out = f", without {', '.join(without)}: set prices: for them" if without else ""
+    left_out = f" (no price for {', '.join(without)}; set `prices`)" if without else ""
     if not high and without:
         return f"cost: unknown{left_out}"
     return f"cost: {_cost((low, high))} USD{left_out}"

@@ -63,8 +63,8 @@ def rejudge(
     other options. If ``dry`` is True (dry run), nothing is called or written, and the requests that would be
     sent are only counted. Raise ``AuthorError`` if the run cannot be judged."""
     if dry and reports:
-        what = "--dry-run writes no report"
-        raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))
+        what = "--report cannot be combined with --dry-run"
+        raise AuthorError(Problem(what, "remove one of them"))
     path = runs.find_run(name, runs_root())
     journal = path / runs.JOURNAL_FILE if path.is_dir() else path
     answers = RejudgedAnswers(collect_answers(runs.load_run(path)))
@@ -116,7 +116,7 @@ def _render(
     tally: AnswerCounts, conversations: int, classes: Sequence[str], plan: Plan
 ) -> Iterator[RenderableType]:
     model = plan.suite.model("judge")
-    yield clean_text(f"{plural(conversations, 'conversation')}, judged by {model}; nothing was called\n")
+    yield clean_text(f"{plural(conversations, 'conversation')}, judged by {model}; no model was called\n")
     table = plain_table()
     table.add_column("metric", overflow="fold")
     for title in ("kept", "calls", "tokens in"):
@@ -146,11 +146,11 @@ def _cost(usage: Usage, model: str, plan: Plan) -> str:
 
 def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[str]:
     if not tally.reused:
-        yield "the journal has no answer to any of these requests: prompts, model or record have changed"
+        yield "the journal answers none of these requests, because prompts, model or record have changed"
     if tally.calls and plan.suite.corroborate:
         yield "verdicts that would fail or excuse the agent are checked twice, and a tenth of the clean ones"
     if classes:
         yield f"model calls by {', '.join(classes)} are not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:
-        yield f"{CRITERIA}: one call for each sentence"
+        yield f"{CRITERIA}: one call per sentence"
     yield "issues are grouped again if the findings differ"

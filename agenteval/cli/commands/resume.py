@@ -54,7 +54,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
             targets = resolve_targets(config, reports)
             refuse_overwriting_inputs(targets, list_input_files(config, scenarios))
             if prepared is None:
-                print_err(f"the run {run.run_id} is complete: only its reports are written again")
+                print_err(f"the run {run.run_id} is complete, so only its reports are rewritten")
                 finished = reporting.build_report(events)
                 decision = gates.decide(finished)
             else:
@@ -86,8 +86,10 @@ def _with_absolute_path(choice: ReporterChoice) -> ReporterChoice:
 def _folder(name: str) -> Path:
     found = runs.find_run(name, runs_root())
     if not found.is_dir() or not (found / JOURNAL_FILE).is_file():
-        what = f"{found} is not the folder of a run"
-        raise AuthorError(Problem(what, f"name the folder that holds its {JOURNAL_FILE}, or the run's id"))
+        what = f"{found} is not a run folder"
+        raise AuthorError(
+            Problem(what, f"specify the run's id, or the folder that contains its {JOURNAL_FILE}")
+        )
     return found.absolute()
 
 
@@ -95,13 +97,13 @@ def _require_resumable(events: Sequence[Event]) -> RunStarted:
     run = events[0]
     assert isinstance(run, RunStarted)
     if not run.request:
-        what = f"the journal of the run {run.run_id} has no request"
+        what = f"the journal of the run {run.run_id} contains no request"
         raise AuthorError(
-            Problem(what, "only runs that agenteval run started with this version can be resumed")
+            Problem(what, "only runs started by this version of `agenteval run` can be resumed")
         )
     begun_by = run.versions.get("agenteval")
     if begun_by != __version__:
-        what = f"the run {run.run_id} was started by agenteval {begun_by}, and this is {__version__}"
+        what = f"the run {run.run_id} was started by agenteval {begun_by}, but this is {__version__}"
         raise AuthorError(Problem(what, "resume with that version, or start a new run"))
     return run
 
@@ -148,7 +150,7 @@ def _announce_resume(prepared: PreparedRun, events: Sequence[Event]) -> None:
     done, planned = len(finished_samples(events)), len(prepared.wired.samples)
     print_err(f"resuming {run.run_id}: {done:,} of {max(done, planned):,} samples are done")
     if run.request["record"]:
-        print_err(f"agenteval: the recording ends where the run was cut off: {run.request['record']}")
+        print_err(f"agenteval: the recording ends where the run was interrupted: {run.request['record']}")
     if ledger := prepared.wired.resources.traffic.ledger:
         for line in reporting.build_report(events).ledger:
             ledger.carry_over(line.usage, line.role)

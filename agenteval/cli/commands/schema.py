@@ -25,11 +25,11 @@ def schema(kind: str | None, out: str | None) -> int:
     refer to its schema. ``out`` is a different output path, or ``-`` for stdout. Raise ``AuthorError`` if the
     kind is unknown or the file cannot be written."""
     if kind is not None and kind not in SCHEMA_KINDS:
-        raise AuthorError(Problem(f"there is no schema for '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
+        raise AuthorError(Problem(f"unknown schema '{kind}'", did_you_mean(kind, SCHEMA_KINDS)))
     kinds = tuple(known for known in SCHEMA_KINDS if kind in (None, known))
     if out is not None and len(kinds) > 1:
-        remedy = " or ".join(f"agenteval schema {known} --out {out}" for known in SCHEMA_KINDS)
-        raise AuthorError(Problem("--out takes one schema, but there are two", f"write {remedy}"))
+        remedy = " or ".join(f"`agenteval schema {known} --out {out}`" for known in SCHEMA_KINDS)
+        raise AuthorError(Problem("--out requires a single schema, but there are two", f"use {remedy}"))
     if out == "-":
         print_out(editor_schema_text(kinds[0]))
         return 0
@@ -57,7 +57,7 @@ def write_schema(kind: SchemaKind, path: Path) -> None:
     try:
         if path.exists() and not _is_ours(read_file(path)):
             what = f"{path} exists and is not a schema written by agenteval"
-            raise AuthorError(Problem(what, "remove it, or choose another place with --out"))
+            raise AuthorError(Problem(what, "remove it, or choose another path with --out"))
         if path.parent.name == ".agenteval":
             ensure_project_folder(path.parent.parent)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def _report(written: dict[SchemaKind, Path], config: Path | None, root: Path) ->
         if kind in written
     }
     if lines:
-        yield "With this first line, an editor completes and checks a file:"
+        yield "With this first line, an editor completes and validates a file:"
     width = max(map(len, lines), default=0)
     yield from (f"  {name:{width}}  {line}" for name, line in lines.items())
 

@@ -227,12 +227,12 @@ def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterat
     """Yield a failure for each expectation that applied to no conversation, and for each search text that
     matched no conversation. Without these failures, the run would pass although nothing was checked."""
     for text in reader.unmatched_texts:
-        what = f"-s {text}: no conversation has this text in its id — -s accepts part of an id"
+        what = f"-s {text}: no conversation id contains this text — use an id or part of an id"
         yield ScoreFailure(metric="-s", message=what, author=True)
     if suite.is_unmatched:
-        what = "--scenarios: no scenario has the id of a conversation, so no expectation was checked"
+        what = "--scenarios: no scenario id matches a conversation, so no expectation was checked"
         what = f"{suite.source}: {what}"
-        remedy = "use the ids of the conversations, or name the field that holds them with --scenario-from"
+        remedy = "use the conversation ids, or specify the field that contains them with --scenario-from"
         yield ScoreFailure(metric="scenarios", message=f"{what} — {remedy}", author=True)
 
 
@@ -243,7 +243,7 @@ def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
     reused_count, asked = answers.counts.reused.total(), answers.counts.calls
     named = ", ".join(f"{name} {count:,}" for name, count in sorted(asked.items()))
     reused = plural(reused_count, "answer")
-    yield f"judged again: {reused} from the journal of the run, {asked.total():,} new" + (
+    yield f"judged again: {reused} from the run's journal, {asked.total():,} new" + (
         f" ({named})" if named else ""
     )
 
@@ -251,12 +251,12 @@ def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
 def _remarks(scoring: Scoring, *, complete: bool) -> Iterator[str]:
     plan, reader = scoring.plan, scoring.reader
     if not scoring.wired.judges:
-        yield "nothing was judged: only checks in code (-m PROVIDER/MODEL asks judges)"
+        yield "nothing was judged, only code checks were run (use -m PROVIDER/MODEL to run judges)"
     if scoring.suite.dropped_thresholds:
-        yield "thresholds were not applied: nothing was judged"
+        yield "thresholds were not applied, because nothing was judged"
     for name, why in plan.unapplied.items():
         where = plan.suite.where(f"gates.{name}")
-        yield f"gates.{name} ({where}) was not applied: {why}"
+        yield f"`gates.{name}` ({where}) was not applied: {why}"
     yield from reader.warnings.texts()
     yield from _unused_call_free_names(reader.no_calls_in) if complete and not reader.search_texts else ()
     if complete and not reader.search_texts:
@@ -267,8 +267,12 @@ def _unused_call_free_names(no_calls_in: CallFreeNames) -> Iterator[str]:
     """Warn about names in ``--no-calls-in`` that matched no entry. Such a name may contain a typo, in which
     case the intended entries remain undecided."""
     for name in sorted(no_calls_in.names - no_calls_in.matched):
-        near = did_you_mean(name, no_calls_in.unmatched) if no_calls_in.unmatched else "everything was placed"
-        yield f"--no-calls-in {name}: no entry that could not be placed has this key, role or type — {near}"
+        near = (
+            did_you_mean(name, no_calls_in.unmatched)
+            if no_calls_in.unmatched
+            else "all entries were recognized"
+        )
+        yield f"--no-calls-in {name}: no unrecognized entry has this key, role or type — {near}"
 
 
 class _Heartbeat:

@@ -124,7 +124,7 @@ def _require_metric(judging: JudgeExchange) -> None:
     """Raise ``AuthorError`` if no judge was asked about the requested metric."""
     known = {each.metric for each in judging.answers or ()}
     if judging.metric and judging.answers is not None and judging.metric not in known:
-        what = f"no judge was asked about '{judging.metric}' here"
+        what = f"no judge was called for '{judging.metric}' here"
         raise AuthorError(Problem(what, did_you_mean(judging.metric, known)))
 
 
@@ -135,8 +135,8 @@ def _parse_words(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]
     """Return the run, the name of the conversation (an empty string if no name was given), and the words that
     named the run. A single word is first looked up as a conversation of the latest run, and then as a run."""
     if len(words) > 2:
-        what = f"show takes a run and a conversation, not {len(words)} words"
-        raise AuthorError(Problem(what, "agenteval show [RUN] ID[@EPOCH]"))
+        what = f"`show` accepts a run and a conversation, but got {len(words)} arguments"
+        raise AuthorError(Problem(what, "use `agenteval show [RUN] ID[@EPOCH]`"))
     if len(words) == 2:
         return load_decided_run(words[0]), words[1], (words[0],)
     try:
@@ -264,7 +264,7 @@ def _no_conversation(name: str, run: LoadedRun) -> Problem:
         there = sorted({each.key.epoch + 1 for each in found})
         named = ", ".join(map(str, there[:_MOST_NAMED])) + (", …" if len(there) > _MOST_NAMED else "")
         what = f"'{of_epoch[1]}' has no epoch {of_epoch[2]} in the run {run.report.run.run_id}"
-        return Problem(what, f"it has {named}")
+        return Problem(what, f"available: {named}")
     wanted = of_epoch[1] if of_epoch else name
     wanted = wanted.rpartition(ID_SEPARATOR)[2]
     hint = did_you_mean(

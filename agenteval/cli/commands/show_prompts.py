@@ -43,7 +43,7 @@ def show_prompts(metric: str | None, config: str | None = None) -> int:
         if config is not None or metric not in (None, *_shipped_names()):
             raise
         print_author_error(
-            f"only shipped prompts are shown, because the configuration cannot be read:\n{error}"
+            f"only built-in prompts are shown, because the configuration cannot be read:\n{error}"
         )
         prompts, custom = SHIPPED_PROMPTS, ()
     print_out(render_prompts(metric, prompts, custom))
@@ -55,14 +55,14 @@ def _shipped_names() -> tuple[str, ...]:
 
 
 _PARTS = {
-    "judge_raised": "after the criterion of a label, with what code asks about the turn",
-    "judge_refute": "after a criterion, to refute an answer to it",
-    "judge_decide": "after a criterion, if two answers to it differ",
-    "judge_refute_ruled_out": "after the criterion of goals, to refute that one was ruled out",
-    "judge_refute_withdrawn": "after the criterion of goals, to refute that the user withdrew one",
-    "judge_decide_ruled_out": "after the criterion of goals, if either is in dispute",
-    "judge_twin": "in the two of a goal that was ruled out, if another conversation reached it",
-    "answer_shared": "after several criteria asked in one call (judge: {calls: shared})",
+    "judge_raised": "after a label criterion, with the questions that code raises about the turn",
+    "judge_refute": "after a criterion, to refute an answer",
+    "judge_decide": "after a criterion, if two answers differ",
+    "judge_refute_ruled_out": "after the goal criterion, to refute that a goal was ruled out",
+    "judge_refute_withdrawn": "after the goal criterion, to refute that the user withdrew a goal",
+    "judge_decide_ruled_out": "after the goal criterion, if either is in dispute",
+    "judge_twin": "in both of these for a ruled-out goal, if another conversation reached it",
+    "answer_shared": "after several criteria in one call (judge: {calls: shared})",
 }
 """The prompts that are inserted into other prompts. Each prompt has a description of its position."""
 
@@ -98,7 +98,7 @@ def render_prompts(
     shown |= {name: _part_page(name, prompts) for name in _PARTS}
     shown |= {rubric.metric: _rubric_page(rubric) for rubric in custom}
     if metric is not None and metric not in shown:
-        raise AuthorError(Problem(f"there is no prompt '{metric}'", did_you_mean(metric, shown)))
+        raise AuthorError(Problem(f"unknown prompt '{metric}'", did_you_mean(metric, shown)))
     names = list(shown) if metric is None else [metric]
     return "\n".join(shown[name]() for name in names)
 

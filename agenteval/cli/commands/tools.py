@@ -70,13 +70,13 @@ def _require_one(chosen: Sequence[Scenario]) -> Scenario:
     names = [selection.full_id(scenario) for scenario in chosen[:_SHOWN]]
     more = ", …" if len(chosen) > _SHOWN else ""
     what = f"{len(chosen)} scenarios are selected, but only one can be served: {', '.join(names)}{more}"
-    raise AuthorError(Problem(what, "choose one with -s ID"))
+    raise AuthorError(Problem(what, "select one with -s ID"))
 
 
 def _parse_host(written: str) -> McpHost:
     name, _, port = written.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
-        raise AuthorError(Problem(f"--http {written}: not a port", "write --http 8000, or --http HOST:8000"))
+        raise AuthorError(Problem(f"--http {written}: invalid port", "use --http 8000 or --http HOST:8000"))
     try:
         return McpHost(host=name or "127.0.0.1", port=int(port))
     except OSError as error:
@@ -135,7 +135,7 @@ async def _fetch_tools(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
                 if not cursor:
                     return found
     except Exception as error:
-        what = f"the MCP server {' '.join(command)} does not list its tools: {innermost(error)}"
+        what = f"the tools of the MCP server {' '.join(command)} cannot be listed: {innermost(error)}"
         raise AuthorError(
             Problem(what, "check that it is running, and that this is its address or command")
         ) from error

@@ -81,7 +81,7 @@ class Questions:
 
         def chosen(answer: str) -> T:
             if answer.isdigit() and answer not in numbered:
-                raise AuthorError(Problem(f"there is no option {answer}", f"write {_numbers(options)}"))
+                raise AuthorError(Problem(f"there is no option {answer}", f"enter {_numbers(options)}"))
             return numbered[answer] if answer in numbered else read(answer)
 
         return self.ask(question, default, chosen)
@@ -96,7 +96,7 @@ def _numbers(options: Sequence[object]) -> str:
 
 def _yes_or_no(answer: str) -> bool:
     if answer.lower() not in ("y", "yes", "n", "no"):
-        raise AuthorError(Problem(f"'{answer}' is not an answer", "write y or n"))
+        raise AuthorError(Problem(f"'{answer}' is not a valid answer", "enter y or n"))
     return answer.lower().startswith("y")
 
 
@@ -128,7 +128,7 @@ def choose_agent(agent: str | None, root: Path, top: Path, questions: Questions)
     if not found and default:
         return _complete_choice(_ask_for_agent(root, questions, parse), questions)
     found = found[:_MOST_LISTED]
-    which = f"Which is the agent? {'A number, or ' if found else ''}{_AS_WRITTEN}"
+    which = f"Which one is the agent? {'A number, or ' if found else ''}{_AS_WRITTEN}"
     chosen = questions.choose(which, found, parse, default)
     others = () if questions.are_asked else tuple(each.label for each in found if each is not chosen)
     return _complete_choice(chosen, questions)._replace(others=others)
@@ -142,7 +142,7 @@ def _no_answer_error(server: str, ports: Sequence[int], found: Sequence[AgentCho
     return AuthorError(
         Problem(
             f"this project is a service ({server}), but no agent answers on {where}",
-            f"start it and run init again, or name the agent: --agent {names}",
+            f"start it and run init again, or specify the agent: --agent {names}",
         )
     )
 
@@ -161,7 +161,7 @@ def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
             raise AuthorError(
                 Problem(
                     f"nothing in {agent} looks like an agent",
-                    f"write {agent}:NAME, or a command: python {agent}",
+                    f"use {agent}:NAME, or a command: python {agent}",
                 )
             )
         return _python_choice(known[0] if known else PythonAgentCandidate(agent), root, top, python.missing)
@@ -169,10 +169,10 @@ def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
         words = shlex.split(agent)
     except ValueError as error:
         raise AuthorError(
-            Problem(f"the command {agent} cannot be read: {error}", "write it as in a shell")
+            Problem(f"the command {agent} cannot be parsed: {error}", "quote it as in a shell")
         ) from None
     if not words:
-        raise AuthorError(Problem("the agent is empty", f"write {_AS_WRITTEN}"))
+        raise AuthorError(Problem("the agent is empty", f"use {_AS_WRITTEN}"))
     return _command_choice(program_of(words, root))
 
 
@@ -215,8 +215,8 @@ def _with_paths(choice: AgentChoice, questions: Questions) -> AgentChoice:
         return choice
     request, reply = choice.keys["request"], choice.keys["reply"]
     message = next(iter(request))
-    key = questions.ask("Which key of the request holds the message?", message, str)
-    path = questions.ask("Which key of the reply holds the answer?", reply["text"], str)
+    key = questions.ask("Which key of the request contains the message?", message, str)
+    path = questions.ask("Which key of the reply contains the answer?", reply["text"], str)
     request = {key if each == message else each: value for each, value in request.items()}
     keys = {**choice.keys, "request": request, "reply": {**reply, "text": path}}
     return choice._replace(keys=keys, note=choice.note if len(request) > 1 else "")
@@ -224,16 +224,16 @@ def _with_paths(choice: AgentChoice, questions: Questions) -> AgentChoice:
 
 def _with_form(choice: AgentChoice, questions: Questions) -> AgentChoice:
     def none(answer: str) -> str:
-        raise AuthorError(Problem(f"'{answer}' is not an option", f"write {_numbers(options)}"))
+        raise AuthorError(Problem(f"'{answer}' is not an option", f"enter {_numbers(options)}"))
 
-    options = ["I do not know: try each", *PROGRAM_FORMS.values()]
-    chosen = questions.choose(f"How does {choice.label} take a message? A number", options, none)
+    options = ["Not sure: try each", *PROGRAM_FORMS.values()]
+    chosen = questions.choose(f"How does {choice.label} receive messages? A number", options, none)
     form = ["", *PROGRAM_FORMS][options.index(chosen)]
     return choice._replace(keys=make_command_keys(list(choice.words), form), words=()) if form else choice
 
 
 def _ask_for_agent(root: Path, questions: Questions, parse: Callable[[str], AgentChoice]) -> AgentChoice:
-    question = f"No agent was found. Write {_AS_WRITTEN}, or new to start with a new one"
+    question = f"No agent was found. Enter {_AS_WRITTEN}, or new to create one"
     return questions.ask(
         question, "new", lambda answer: _starter_choice(root) if answer == "new" else parse(answer)
     )
@@ -242,6 +242,6 @@ def _ask_for_agent(root: Path, questions: Questions, parse: Callable[[str], Agen
 def _starter_choice(root: Path) -> AgentChoice:
     if os.path.lexists(root / STARTER_FILE):
         what = f"no agent was found, and nothing in the existing {STARTER_FILE} looks like one"
-        raise AuthorError(Problem(what, f"name yours: --agent {_AS_WRITTEN}"))
-    label = f"{STARTER_FILE}:agent, a new one because none was found; name yours in agenteval.yaml"
+        raise AuthorError(Problem(what, f"specify yours: --agent {_AS_WRITTEN}"))
+    label = f"{STARTER_FILE}:agent, a new one because none was found; set yours in agenteval.yaml"
     return AgentChoice({"target": f"{STARTER_FILE}:agent"}, label, is_starter=True)

@@ -91,7 +91,7 @@ def probe_endpoint(url: str) -> AgentChoice:
     except ValueError:
         has_host = False
     if not has_host:
-        raise AuthorError(Problem(f"{url} is not a URL", "write http://HOST:PORT/PATH"))
+        raise AuthorError(Problem(f"{url} is not a URL", "use http://HOST:PORT/PATH"))
     base = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
     keys: dict[str, Any] = {"endpoint": url}
     if parts.hostname not in _LOCAL:
@@ -108,9 +108,9 @@ def probe_endpoint(url: str) -> AgentChoice:
         label = found.label if is_top else url
         return found._replace(keys={**keys, **found.keys, "endpoint": label}, label=label)
     if is_top and parts.path != "/":  # an agent may take its messages at /
-        what = f"nothing at {base} describes which route takes a message"
-        raise AuthorError(Problem(what, "start the service, or write the URL of the route"))
-    unknown = "no description of the API was found: the request and the reply may use different keys"
+        what = f"no API description at {base} shows which route accepts messages"
+        raise AuthorError(Problem(what, "start the service, or use the URL of the route"))
+    unknown = "no API description was found: the request and the reply may use different keys"
     plain = {"request": {"message": "${message}"}, "reply": {"text": "reply"}}
     return AgentChoice({**keys, **plain}, url, unknown, is_open=True)
 
@@ -152,7 +152,7 @@ def _parse_route(
     if calls := next(lists, ""):
         keys["reply"]["messages"] = calls
     names = [*unknown, *([] if text else ["reply.text"])]
-    note = f"the description of the API does not say what {', '.join(names)} should be" if names else ""
+    note = f"the API description does not say what {', '.join(names)} should be" if names else ""
     return AgentChoice(keys, base + path, note, is_open=not text)
 
 

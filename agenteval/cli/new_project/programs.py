@@ -39,9 +39,9 @@ def program_of(words: list[str], root: Path) -> list[str]:
         if program.endswith(".py") and not (root / program).exists():
             raise missing_file_error(Path(program), root)
         remedy = (
-            f"write ./{program}"
+            f"use ./{program}"
             if (root / program).is_file()
-            else "check that it is installed, and its spelling"
+            else "check its spelling, and that it is installed"
         )
         raise AuthorError(Problem(f"no such program: '{program}'", remedy))
     script = Path(next((each for each in rest if not each.startswith("-")), ""))

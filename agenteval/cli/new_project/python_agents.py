@@ -290,7 +290,7 @@ def _function_candidates(
     if made and is_factory_name(node.name) and not _required_parameters(node.args):
         yield node.name, _framework_of(made)
     elif (parameter := _message_parameter(node, 0)) and (parameter in _PLAIN or _has_agent_name(node.name)):
-        yield node.name, f"a function of {parameter}"
+        yield node.name, f"a function that takes {parameter}"
 
 
 def _class_candidates(node: ast.ClassDef, names: dict[str, str]) -> Iterator[tuple[str, str]]:

@@ -59,10 +59,10 @@ scenarios:
 """
 _CALLS = "        #   tool_calls: {calls: [{name: get_order, args: {id: ORD-42}}]}\n"
 _UNSEEN = """\
-        #   (its calls of plain functions are seen if `intercept` names them: docs/agents.md,
+        #   (calls to plain functions are visible if `intercept` lists them: docs/agents.md,
         #   "Which calls are seen")
 """
-METRICS = "metrics: []   # no judges yet: only checks in code, so no model is needed\n"
+METRICS = "metrics: []   # no judges yet, only code checks, so no model is needed\n"
 
 WORKFLOW = """\
 name: agenteval
@@ -90,7 +90,7 @@ NODE = """\
         with: {node-version: "22"}
 """
 SERVICE_HINT = "# start the service under test here, for example:"
-_AGENTEVAL = "install agenteval-runner   # if the package index does not have it: the path of its checkout"
+_AGENTEVAL = "install agenteval-runner   # if it is not on the package index, use the path of a checkout"
 _GITLAB_NODE = """\
   before_script:
     - apt-get update && apt-get install -y --no-install-recommends nodejs npm
@@ -135,7 +135,7 @@ def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bo
     """Return the text of the first scenario for the author's agent. ``tools`` are the agent's tools, which
     the scenario mocks."""
     lines = [f"      {_flow_yaml([name])}: {{returns: {{}}}}\n" for name in tools]
-    head = "    tools:   # mocks of the agent's own tools: write what they return\n"
+    head = "    tools:   # mocks of the agent's own tools: set what they return\n"
     calls = _CALLS if shows_calls else _UNSEEN if is_python else ""
     return SCENARIO.format(tools="".join([head, *lines]) if lines else "", calls=calls)
 

@@ -196,17 +196,17 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "no finite number": ("""say('{"text": 1e999}')""", "wrote invalid JSON"),
     "no UTF-8": ("os.write(1, b'\\xff\\xfe{}\\n')", "wrote invalid UTF-8"),
     "too deep": ("say('[' * 100_000)", "wrote JSON that is nested too deeply"),
-    "an unknown key": ("say({'txt': 'x'})", "the answer has txt — did you mean 'text'?"),
-    "nothing in it": ("say({'usage': {}})", "neither text nor calls nor messages"),
-    "text that is none": ("say({'text': 3})", "text is int, expected a string"),
-    "calls that are no list": ("say({'tool_calls': {}})", "tool_calls is dict, expected a list"),
+    "an unknown key": ("say({'txt': 'x'})", "an unknown key: txt — did you mean 'text'?"),
+    "nothing in it": ("say({'usage': {}})", "no text, calls or messages"),
+    "text that is none": ("say({'text': 3})", "`text` must be a string"),
+    "calls that are no list": ("say({'tool_calls': {}})", "`tool_calls` must be a list"),
     "messages that are no list": ("say({'messages': 'x'})", "messages` is str; expected a list"),
     "an error": ("say({'error': 'no luck'})", "no luck"),
     "an error with a kind": ("say({'error': {'message': 'no luck'}})", "no luck"),
-    "a call and an answer": ("say({'tool_call': {'name': 'x'}, 'text': 'y'})", "wrote tool_call and text"),
-    "an end": ("sys.exit('no more')", "ended with exit code 1; its log: no more"),
-    "an end with 0": ("sys.exit()", "ended with exit code 0"),
-    "a signal": ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+    "a call and an answer": ("say({'tool_call': {'name': 'x'}, 'text': 'y'})", "`tool_call` and `text`"),
+    "an end": ("sys.exit('no more')", "exited with code 1; its log: no more"),
+    "an end with 0": ("sys.exit()", "exited with code 0"),
+    "a signal": ("os.kill(os.getpid(), 9)", "was terminated by SIGKILL"),
     "a traceback": ("raise ValueError('oops')", "its log: ValueError: oops"),
     "an end within a line": ("sys.stdout.write('{\"te'); sys.exit(2)", "wrote invalid JSON: {\"te"),
     "no output any more": ("os.close(1); time.sleep(600)", "closed its standard output"),
@@ -224,7 +224,7 @@ def test_what_breaks_the_protocol_is_the_agents_failure_and_says_why(name: str) 
 def test_a_line_that_never_ends_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "MAX_LINE", 1000)
     played = play(program("while True: os.write(1, b'x' * 65536)"))
-    assert "wrote a line of more than" in str(played.fault)
+    assert "wrote a line longer than" in str(played.fault)
 
 
 def test_what_is_written_before_anything_was_asked_is_no_answer() -> None:
@@ -259,7 +259,7 @@ def test_a_line_after_an_answer_is_charged_to_it(what: str, turns: int) -> None:
     played = play(program(f"say({{'text': asked['message']}}); {body}"), turns=turns)
     assert played.texts == ["turn 0"]
     assert isinstance(played.fault, AfterAnswerError)
-    assert "wrote a line that no request asked for, after its answer" in str(played.fault)
+    assert "wrote an unrequested line after its answer" in str(played.fault)
     assert shown in str(played.fault)
 
 
@@ -305,14 +305,18 @@ while piece := os.read(0, 65536).decode():
 
 
 ENDINGS = {
-    "a signal": ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV", ""),
-    "a code": ("sys.exit('no more')", "", "ended with exit code 1 after its last answer; its log: no more"),
+    "a signal": ("os.kill(os.getpid(), 11)", "was terminated by SIGSEGV", ""),
+    "a code": ("sys.exit('no more')", "", "exited with code 1 after its last answer; its log: no more"),
     "zero": ("sys.exit()", "", ""),
-    "none": ("time.sleep(600)", "", "did not end within 0.5 s of the end of its input, and was terminated"),
+    "none": (
+        "time.sleep(600)",
+        "",
+        "did not exit within 0.5 s after the end of its input, and was terminated",
+    ),
     "none of a child's": (
         "__import__('subprocess').Popen(['sleep', '600'])",
         "",
-        "ended, but a process that it started kept its output open for 0.5 s more, and was terminated",
+        "exited, but a process that it started kept its output open for 0.5 s more, and was terminated",
     ),
 }
 
@@ -356,18 +360,18 @@ def test_a_kept_program_that_breaks_while_idle_has_failed_the_conversation_befor
 
     before, after = asyncio.run(whole())
     assert (before.texts, after.texts) == (["hi"], ["hi"])
-    assert "was ended by SIGKILL" in str(before.fault)
+    assert "was terminated by SIGKILL" in str(before.fault)
     assert after.fault is None
     assert warnings == []
 
 
 AFTERMATHS = {
-    "a signal": ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV", ""),
-    "a line": ("say('INFO done')", "a line that no request asked for, after its answer: INFO done", ""),
-    "a code": ("sys.exit('no more')", "", "ended with exit code 1 after its last answer; its log: no more"),
+    "a signal": ("os.kill(os.getpid(), 11)", "was terminated by SIGSEGV", ""),
+    "a line": ("say('INFO done')", "an unrequested line after its answer: INFO done", ""),
+    "a code": ("sys.exit('no more')", "", "exited with code 1 after its last answer; its log: no more"),
     "zero": ("sys.exit()", "", ""),
     "nothing": ("pass", "", ""),
-    "silence": ("time.sleep(600)", "", "did not read another request within 0.5 s of it, and was terminated"),
+    "silence": ("time.sleep(600)", "", "did not read the next request within 0.5 s, and was terminated"),
 }
 
 
@@ -380,7 +384,8 @@ def test_what_a_kept_program_does_after_a_conversation(
     body, fails, warns = AFTERMATHS[how]
     if how == "silence":
         monkeypatch.setattr(dialogue, "GRACE_S", 0.5)
-        warns = warns if follows else "did not end within 0.5 s of the end of its input, and was terminated"
+        ended = "did not exit within 0.5 s after the end of its input, and was terminated"
+        warns = warns if follows else ended
     warnings: list[str] = []
 
     async def whole() -> tuple[Played, Played | None]:

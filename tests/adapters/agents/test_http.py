@@ -412,7 +412,7 @@ def test_a_turn_without_messages(value: Any) -> None:
     ("path", "words"),
     [
         ("trce", ["observed_messages: trce", "'trce'", "choices", "trace"]),
-        ("trace.9", ["'9'", "list of 2"]),
+        ("trace.9", ["'9'", "list of length 2"]),
         ("choices.0.message.steps", ["'steps'", "role, content"]),
         ("model", ["no list of messages"]),
         ("numbers", ["no list of messages"]),

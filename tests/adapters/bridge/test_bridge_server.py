@@ -51,7 +51,7 @@ def test_the_bridge_lists_and_calls_and_outlives_conversation_and_run() -> None:
             host.close()
             gone = await client.call_tool("get_order", {"id": "A"})
             assert gone.is_error
-            assert "run no longer answers" in gone.content[0].text  # type: ignore[union-attr]
+            assert "run no longer responds" in gone.content[0].text  # type: ignore[union-attr]
 
     try:
         asyncio.run(play())

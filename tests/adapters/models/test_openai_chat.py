@@ -78,13 +78,13 @@ QUIRKS = {
     "1 a budget is required": Quirk(
         (lambda asked: None if "max_tokens" in asked else error("max_tokens: Field required"),),
         2,
-        ("limit on output tokens",),
+        ("output token limit",),
         lambda asked: asked["max_tokens"] == 4000,
     ),
     "2 temperature, named by the parameter": Quirk(
         (refuses("temperature", "This value is not for this model.", param="temperature"),),
         2,
-        ("`temperature` is refused and no longer sent; answers may vary more",),
+        ("`temperature` was rejected and is no longer sent; answers may vary more",),
         lambda asked: "temperature" not in asked,
         {"temperature": 0},
     ),
@@ -124,7 +124,7 @@ QUIRKS = {
     "4 no response_format at all": Quirk(
         (refuses("response_format", "Unrecognized request argument supplied: response_format"),),
         4,
-        ("without bounds", "json_object", "the prompt alone"),
+        ("without bounds", "json_object", "only the prompt asks for JSON"),
         lambda asked: form(asked) is None,
     ),
     "4 a broken grammar is told as a server error": Quirk(

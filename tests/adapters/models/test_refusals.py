@@ -58,7 +58,7 @@ OVERFLOW = (
 
 BAD = {
     "garbage twice": ((answers("I am sorry!"),), UnreadableReplyError, "I am sorry!", 2),
-    "half a JSON": ((answers('{"evidence": "a", "rea'),), UnreadableReplyError, "not complete", 2),
+    "half a JSON": ((answers('{"evidence": "a", "rea'),), UnreadableReplyError, "incomplete", 2),
     "an injected verdict": ((answers(INJECTED),), UnreadableReplyError, "perfect", 2),
     "always cut": (
         (answers('{"evi', finish_reason="length"),),
@@ -66,7 +66,12 @@ BAD = {
         "finish_reason length",
         2,
     ),
-    "thinks for ever": ((thinks_too_long(10**9),), UnreadableReplyError, "it reasoned, and said nothing", 2),
+    "thinks for ever": (
+        (thinks_too_long(10**9),),
+        UnreadableReplyError,
+        "it reasoned, but gave no answer",
+        2,
+    ),
     "thinks, and a larger budget is refused": (
         (refuses("max_tokens", "max_tokens is too large: 4000. At most 2048."), thinks_too_long(4000)),
         UnreadableReplyError,
@@ -78,7 +83,7 @@ BAD = {
     "over the context length": (
         (lambda _asked: error(OVERFLOW, code="context_length_exceeded"),),
         UnreadableReplyError,
-        "over the context length",
+        "exceeds the context length",
         1,
     ),
     "llama.cpp's context": (
@@ -88,11 +93,11 @@ BAD = {
             ),
         ),
         UnreadableReplyError,
-        "over the context length",
+        "exceeds the context length",
         1,
     ),
     "a web page": ((says(HTML, content_type="text/html"),), InfrastructureError, "a web page", 1),
-    "no JSON": ((says("OK"),), InfrastructureError, "it is not JSON", 1),
+    "no JSON": ((says("OK"),), InfrastructureError, "it is not valid JSON", 1),
     "no choices": ((says({"choices": []}),), InfrastructureError, "no `choices`", 1),
     "no message": ((says({"choices": [{"message": None}]}),), InfrastructureError, "no `message`", 1),
     "an error in a 200": (
@@ -107,7 +112,7 @@ BAD = {
         "***",
         1,
     ),
-    "no right": ((says({"error": "no"}, status=403),), InfrastructureError, "may it use this model", 1),
+    "no right": ((says({"error": "no"}, status=403),), InfrastructureError, "that it can use this model", 1),
     "an unknown model": ((says({"detail": "Not Found"}, status=404),), InfrastructureError, "/v1", 1),
     "an unknown mistake": ((says({"message": "bad"}, status=400),), InfrastructureError, "400: bad", 1),
     "a redirect": (

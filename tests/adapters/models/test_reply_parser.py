@@ -260,7 +260,7 @@ def test_the_reason_is_told_for_the_repair(score: str, reason: str) -> None:
 def test_the_reason_names_what_is_missing() -> None:
     with pytest.raises(InvalidReply) as caught:
         parse_model_reply('{"evidence": ["a"], "score": 3}', Verdict)
-    assert str(caught.value) == "evidence: must be a text; reason: is missing"
+    assert str(caught.value) == "evidence: must be a string; reason: is missing"
 
 
 @given(

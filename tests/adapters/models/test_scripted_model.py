@@ -146,7 +146,7 @@ def test_a_reply_without_a_needed_key_is_the_authors_mistake(tmp_path: Path) -> 
 
 
 WRONG = {
-    "no list": ("reply: {}", "judge.yaml:1:1: a scripted model is a list of replies"),
+    "no list": ("reply: {}", "judge.yaml:1:1: a scripted model must be a list of replies"),
     "empty": ("", "judge.yaml: the file is empty"),
     "unknown key": ("replies: []\nrepleis: []", "2:1: unknown key 'repleis' — did you mean 'replies'?"),
     "unknown condition": (
@@ -156,21 +156,21 @@ WRONG = {
     "unknown key of a rule": ("replies:\n  - wen: {role: user}\n    reply: {}", "did you mean 'when'?"),
     "unknown role": (
         "replies:\n  - {when: {role: jugde}, reply: {}}",
-        "no role is named 'jugde' — did you mean 'judge'?",
+        "unknown role 'jugde' — did you mean 'judge'?",
     ),
-    "turn": ("replies:\n  - {when: {turn: first}, reply: {}}", "'turn' is a whole number from 0"),
-    "metric": ("replies:\n  - {when: {metric: 1}, reply: {}}", "'metric' is a text"),
-    "text": ("replies:\n  - {when: {text: '('}, reply: {}}", "'text' is not a regular expression"),
-    "when": ("replies:\n  - {when: judge, reply: {}}", "'when' is a mapping"),
-    "an entry": ("replies:\n  - hello", "a reply is a mapping"),
-    "no reply": ("replies:\n  - when: {role: user}", "'reply' is missing"),
+    "turn": ("replies:\n  - {when: {turn: first}, reply: {}}", "`turn` must be a whole number, at least 0"),
+    "metric": ("replies:\n  - {when: {metric: 1}, reply: {}}", "`metric` must be a string"),
+    "text": ("replies:\n  - {when: {text: '('}, reply: {}}", "`text` is not a valid regular expression"),
+    "when": ("replies:\n  - {when: judge, reply: {}}", "`when` must be a mapping"),
+    "an entry": ("replies:\n  - hello", "a reply must be a mapping"),
+    "no reply": ("replies:\n  - when: {role: user}", "`reply` is missing"),
     "no evidence": (
         "replies:\n  - {when: {role: judge}, reply: {reason: r, score: 1}}",
-        "'evidence' is missing in the reply of a judge",
+        "`evidence` is missing in a judge reply",
     ),
     "reason is no text": (
         "replies:\n  - {when: {role: judge}, reply: {evidence: a, reason: 1}}",
-        "'reason' is a text — put it in quotes",
+        "`reason` must be a string — put it in quotes",
     ),
     "no YAML": ("replies: [", "judge.yaml:"),
 }

@@ -363,7 +363,7 @@ def test_a_connection_that_does_not_come_about_is_not_the_agents_timeout() -> No
     with silent_port() as port:
         error = fault_of(f"https://127.0.0.1:{port}/v1", timeout_s=0.2)
     assert isinstance(error, InfrastructureError)
-    assert "no connection in time" in str(error)
+    assert "the connection timed out" in str(error)
 
 
 def test_a_whole_reply_is_not_lost_to_a_deadline_while_its_connection_is_tidied_up(
@@ -552,7 +552,7 @@ def test_a_proxy_that_hangs_is_not_the_agents_timeout(monkeypatch: pytest.Monkey
         monkeypatch.setenv("HTTPS_PROXY", proxy.address)
         error = fault_of("https://agent.example/v1", timeout_s=0.2)
     assert isinstance(error, InfrastructureError)
-    assert "no connection in time" in str(error)
+    assert "the connection timed out" in str(error)
 
 
 def test_a_private_ca_is_trusted_through_the_environment() -> None:
@@ -574,7 +574,7 @@ def test_https_to_a_server_that_speaks_http() -> None:
     with LocalServer(respond_json({})) as server:
         error = fault_of(server.url.replace("http:", "https:"))
     assert isinstance(error, InfrastructureError)
-    assert "https or http?" in str(error)
+    assert "https or http" in str(error)
 
 
 @pytest.mark.parametrize(("name", "value"), [("SSL_CERT_FILE", "/no/such.pem"), ("HTTP_PROXY", "ftp://x")])

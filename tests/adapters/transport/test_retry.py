@@ -402,5 +402,5 @@ def test_limits_that_make_no_sense_are_told(project: Project) -> None:
     done = project.call("validate")
     assert done.code == 2
     assert "agenteval.yaml:1" in done.err
-    assert "no 'max_wait_s'" in done.err
+    assert "not support 'max_wait_s'" in done.err
     assert "requests_per_minute" in done.err

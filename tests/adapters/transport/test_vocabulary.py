@@ -38,7 +38,7 @@ def test_it_is_put_where_tiktoken_looks(monkeypatch: pytest.MonkeyPatch) -> None
         (respond("Sign in to this network"), "something other"),
         (respond("", status=404), "404"),
         (respond("", status=302, headers={"Location": "http://elsewhere/"}), "302"),
-        (chunked([DATA[:3]], end="drop"), "cannot be fetched"),
+        (chunked([DATA[:3]], end="drop"), "cannot be downloaded"),
     ],
 )
 def test_what_is_not_all_of_it_is_not_kept(

@@ -153,7 +153,7 @@ def test_approx(operand, actual, near):
         ({"$in": "a"}, "$in: expected a list"),
         ({"$in": []}, "got an empty list"),
         ({"$in": [1], "b": 2}, "'$in' is not"),
-        ({"$regex": "("}, "not a regular expression"),
+        ({"$regex": "("}, "not a valid regular expression"),
         ({"$regex": 1}, "expected a string"),
         ({"$approx": "1"}, "expected a number or a mapping"),
         ({"$approx": True}, "expected a number or a mapping"),
