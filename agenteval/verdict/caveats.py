@@ -371,7 +371,7 @@ def _nothing_to_prove(report: Report) -> Iterator[Caveat]:
 
     Such conversations can hardly fail, so a pass provides no evidence about the agent. The calls may also be
     in a part of the record that the reader does not recognize."""
-    samples = report.samples
+    samples = [each for each in report.samples if each.trajectory.all_turns]  # an unreadable record has none
     if any(scenario.scenario.tools for scenario in report.scenarios):
         return  # calls could have been made
     if samples and all(sample.record and _is_bare(sample) for sample in samples):

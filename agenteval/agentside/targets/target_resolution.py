@@ -268,7 +268,7 @@ def _resolve_python_target(target: Any, written: str) -> ResolvedTarget | Target
     if _defines(type(target), "__call__"):
         return _resolve_object(target, "__call__")
     if type(target).__module__ == "builtins" or isinstance(target, ModuleType):
-        return TargetRefusal(f"the agent is a {type(target).__name__}; expected a function or a class", "")
+        return TargetRefusal(f"the agent has type {type(target).__name__}; expected a function or a class", "")
     return _refuse_without_call(type(target), written)
 
 
@@ -308,7 +308,7 @@ def _refuse_without_call(cls: type, written: str) -> TargetRefusal:
     names = (name for name in dir(cls) if not name.startswith("_"))
     methods = [name for name in names if inspect.isroutine(inspect.getattr_static(cls, name))]
     has = f" (it has {', '.join(methods[:_MAX_METHODS])})" if methods else ""
-    what = f"the agent is a {cls.__name__}, which has no `__call__` method{has}"
+    what = f"the agent has type {cls.__name__}, which has no `__call__` method{has}"
     named = f"{written}.{methods[0] if methods else 'METHOD'}"
     return TargetRefusal(what, f"use a method that takes a message, such as `target: {named}`")
 

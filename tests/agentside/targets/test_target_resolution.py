@@ -75,8 +75,8 @@ FORMS = (
     "define it with `(messages)`, `(messages, ctx)`, `(message: str)` or `(message, history)`, and give any"
 )
 REFUSED = {
-    "f = 5": "the agent is a int; expected a function or a class",
-    "f = functools": "the agent is a module",
+    "f = 5": "has type int",
+    "f = functools": "has type module",
     "def f(): return input()": f"cannot be called with messages and ctx: f() (<string>:12) — {FORMS}",
     "def f() -> str: return input()": "f() ->",
     "def get_answer() -> str: return input()\nf = get_answer": "get_answer() ->",
@@ -100,11 +100,11 @@ REFUSED = {
         "does not accept a list of message dicts"
     ),
     "class f:\n    def chat(self, m): ...\n    def run(self, m): ...": (
-        "the agent is a f, which has no `__call__` method (it has chat, run) — use a method that takes a"
+        "the agent has type f, which has no `__call__` method (it has chat, run) — use a method that takes a"
         " message, such as `target: ….chat`"
     ),
     "class B:\n    @staticmethod\n    def ask(q: str): ...\nclass C(B): ...\nf = C()": "has ask",
-    "class f: ...": "the agent is a f, which has no `__call__` method — use a method that takes a message",
+    "class f: ...": "the agent has type f, which has no `__call__` method — use a method that takes a message",
     "class f(Protocol):\n    def __call__(self, q: str): ...": "the agent's class f is abstract",
     "class f:\n    def __init__(self, model): ...\n    def __call__(self, q): ...": (
         "the agent's class cannot be called without arguments: f(model) — give each `__init__` parameter"
