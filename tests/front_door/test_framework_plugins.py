@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.front_door.test_framework_objects import PLACES
+from tests.support.toy import PLACES
 from tests.support.kit import Project, failed_checks
 from tests.support.toy import install_toy
 from tests.test_docs import blocks
