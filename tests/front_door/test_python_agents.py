@@ -226,6 +226,8 @@ NAMES = [
 ]
 NAMES = [name for name in NAMES if name not in {"call", "asking", "since_user", "own_run"}]
 
+LONG = ("fifty", "fifty_one", "thousand", "thousand_and_one")
+
 TOOLS = """
 defaults:
   checks: none
@@ -246,8 +248,9 @@ def add(args, ctx):
 
 
 def suite() -> str:
+    """Loops of very many calls are played for one turn only."""
     entries = [
-        f"  - {{id: {name}, name: {name}, agent: {name}, turns: [one, two]}}"
+        f"  - {{id: {name}, agent: {name}, turns: {'[one]' if name in LONG else '[one, two]'}}}"
         for name in NAMES
         if not name.startswith("observed")
     ]
