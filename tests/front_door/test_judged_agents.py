@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kit import Done, Project
+from tests.support.kit import Project
 
 NUMERIC = ("helpfulness", "coherence", "relevance", "faithfulness", "verbosity")
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
@@ -95,12 +95,6 @@ def broken(project: Project) -> dict[str, set[str]]:
     return {name: violations for name, violations in found.items() if violations}
 
 
-def refused(done: Done, *words: str) -> None:
-    assert done.code == 2, done.all
-    missing = [word for word in words if word not in done.all]
-    assert not missing, (missing, done.all)
-
-
 # ── the metrics ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -137,36 +131,48 @@ def test_each_metric_is_red_for_the_bug_at_its_turn_and_green_for_the_fix(projec
     assert project.run("-s", "fix").code == 0
 
 
-def test_each_label_has_the_severity_of_the_table_and_the_gate_its_level(project: Project) -> None:
+def label_suite() -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, str]]:
+    """A scenario for each label and for goals that are not reached; the judge's rules; the severities."""
     rules, scenarios = [], []
     for label in SEVERITY:
         metric = TOOLS if "tool" in label or label == "wrong arguments" else BEHAVIOUR
         rules.append(rule(metric, f"BUG ask {label}$", {"label": label}))
-        scenarios.append({"id": label, "agent": "buggy", "turns": ["hi", f"ask {label}"]})
-        scenarios[-1]["tools"] = {"find": {"returns": 1}}
+        turns = ["hi", f"ask {label}"]
+        scenarios.append({"id": label, "agent": "buggy", "turns": turns, "tools": {"find": {"returns": 1}}})
     rules.append(rule("goal_completion", "BUG", {"score": 0}))
-    scenarios.append({"id": "goal not completed", "agent": "luck", "turns": ["goal"], "goal": "g"})
-    scenarios[-1]["epochs"] = 2  # the first reaches it
-    alone = {"agent": "luck", "turns": ["goal"], "goal": "g"}
-    never = {**alone, "agent": "buggy", "turns": ["ask goal"]}
-    scenarios.append({**never, "id": "goal never completed", "epochs": 2})
-    scenarios.append({**never, "id": "one epoch alone", "epochs": 1})
-    critical = ("goal never completed", "one epoch alone")
-    expected = {**SEVERITY, "goal not completed": "high", **dict.fromkeys(critical, "critical")}
-    for level in (*LADDER, "none"):
-        if level == "none":  # what no label could fail has to say so
-            scenarios = [{**entry, "checks": "none"} for entry in scenarios]
-        suite(project, scenarios, *rules, config=f"fail_on_severity: {level}\n")
-        done = project.run()
-        gated = LADDER[LADDER.index(level) :] if level in LADDER else ()
-        red = {label for label, severity in expected.items() if severity in gated}
-        assert {k for k, v in verdicts(project).items() if v == "failed"} == red, level
-        assert set(broken(project)) == red
-        assert done.code == (1 if red else 0)
+    never = {"agent": "buggy", "turns": ["ask goal"], "goal": "g"}
+    scenarios += [
+        {**never, "id": "not completed", "agent": "luck", "turns": ["goal"], "epochs": 2},  # the first is
+        {**never, "id": "never completed", "epochs": 2},
+        {**never, "id": "one epoch alone", "epochs": 1},
+    ]
+    critical = ("never completed", "one epoch alone")
+    return scenarios, rules, {**SEVERITY, "not completed": "high", **dict.fromkeys(critical, "critical")}
+
+
+def test_each_label_has_the_severity_of_the_table(project: Project) -> None:
+    scenarios, rules, severities = label_suite()
+    # What no label could fail has to say so.
+    suite(project, [{**s, "checks": "none"} for s in scenarios], *rules, config="fail_on_severity: none\n")
+    done = project.run()
+    assert done.code == 0, done.all
     for scenario in project.results()["scenarios"]:
         findings = [f for sample in scenario["samples"] for f in sample["findings"]]
-        assert {f["severity"] for f in findings} == {expected[scenario["id"]]}, scenario["id"]
+        assert {f["severity"] for f in findings} == {severities[scenario["id"]]}, scenario["id"]
         assert {f["detector"] for f in findings} == {"judge"}
+
+
+@pytest.mark.parametrize("level", LADDER)
+def test_the_gate_fails_severities_from_its_level(project: Project, level: str) -> None:
+    scenarios, rules, severities = label_suite()
+    one_each = ("repetition", "wrong arguments", "wrong tool", "unsafe state", "not completed")
+    chosen = [each for each in scenarios if each["id"] in (*one_each, "never completed")]
+    suite(project, chosen, *rules, config=f"fail_on_severity: {level}\n")
+    assert project.run().code == 1
+    gated = LADDER[LADDER.index(level) :]
+    red = {each["id"] for each in chosen if severities[each["id"]] in gated}
+    assert {name for name, verdict in verdicts(project).items() if verdict == "failed"} == red
+    assert set(broken(project)) == red
 
 
 def test_severities_override_the_table_both_ways(project: Project) -> None:
@@ -220,25 +226,25 @@ def test_a_suite_threshold_that_applies_nowhere_is_violated_and_elsewhere_it_is_
 
 
 @pytest.mark.parametrize(
-    ("config", "thresholds", "words"),
+    ("config", "thresholds", "place", "facts"),
     [
-        ("", {"goal_completion": 0.5}, ("goal_completion", "goal")),  # cannot apply: the scenario has no goal
-        ("", {"helpfulness": 7}, ("helpfulness", "7")),
-        ("", {"helpfulness": 0.5}, ("helpfulness", "0.5")),
-        ("", {BEHAVIOUR: 1.5}, (BEHAVIOUR, "1.5")),
-        ("", {"helpfulnes": 3}, ("helpfulnes", "did you mean", "helpfulness")),
-        ("", {"helpfulness": "high"}, ("helpfulness",)),
-        ("thresholds: {coherance: 3}\n", {}, ("coherance", "did you mean", "coherence", "agenteval.yaml")),
-        ("thresholds: {coherence: 9}\n", {}, ("coherence", "9", "agenteval.yaml")),
-        ("severities: {repetitoin: low}\n", {}, ("repetitoin", "did you mean", "repetition")),
-        ("metrics: [helpfulnes]\n", {}, ("helpfulnes", "did you mean", "helpfulness")),
+        ("", {"goal_completion": 0.5}, "suite.yaml:1", ("goal_completion", "goal")),  # there is none
+        ("", {"helpfulness": 7}, "suite.yaml:1", ("helpfulness", "7")),
+        ("", {"helpfulness": 0.5}, "suite.yaml:1", ("helpfulness", "0.5")),
+        ("", {BEHAVIOUR: 1.5}, "suite.yaml:1", (BEHAVIOUR, "1.5")),
+        ("", {"helpfulnes": 3}, "suite.yaml:1", ("helpfulnes", "'helpfulness'")),
+        ("", {"helpfulness": "high"}, "suite.yaml:1", ("helpfulness", "'high'")),
+        ("thresholds: {coherance: 3}\n", {}, "agenteval.yaml:4", ("coherance", "'coherence'")),
+        ("thresholds: {coherence: 9}\n", {}, "agenteval.yaml:4", ("coherence", "9")),
+        ("severities: {repetitoin: low}\n", {}, "agenteval.yaml:4", ("repetitoin", "'repetition'")),
+        ("metrics: [helpfulnes]\n", {}, "agenteval.yaml:4", ("helpfulnes", "'helpfulness'")),
     ],
 )
 def test_a_threshold_or_metric_that_makes_no_sense_is_the_authors_mistake(
-    project: Project, config: str, thresholds: dict[str, Any], words: tuple[str, ...]
+    project: Project, config: str, thresholds: dict[str, Any], place: str, facts: tuple[str, ...]
 ) -> None:
     suite(project, [{"id": "s", "turns": ["hi"], "thresholds": thresholds}], config=config)
-    refused(project.run(), *words)
+    project.run().refuses(place, *facts)
     assert not (project.root / "results.json").exists()
 
 
@@ -353,7 +359,7 @@ def test_without_judges_cells_are_not_judged_and_gates_on_them_stay_open(project
     suite(project, [green])
     done = project.run("--no-judge")
     assert done.code == 0, done.all
-    assert done.out.endswith("— with judges not asked\n")
+    assert project.sample()["turns"][0]["scores"] == {}
     assert "not judged" in project.call("report", "latest", "-v").out
     assert "judge" not in {k for k, v in project.results()["summary"]["usage"].items() if v["calls"]}
     suite(project, [{**green, "thresholds": {"helpfulness": 1}}])
@@ -367,20 +373,19 @@ def test_without_judges_cells_are_not_judged_and_gates_on_them_stay_open(project
 def test_a_model_that_is_needed_and_not_set_names_the_remedies(project: Project) -> None:
     hi = {"id": "s", "turns": ["hi"], "expect": {"output": {"contains": ["hi"]}}}
     suite(project, [hi], config="models: {}\n")
-    refused(project.run(), "models", "default", "AGENTEVAL_MODEL", "--no-judge")
+    project.run().refuses("agenteval", "models", "default", "AGENTEVAL_MODEL", "--no-judge")
     assert project.run("-m", "scripted/replies.yaml").code == 0
     assert project.run(env={"AGENTEVAL_MODEL": "scripted/replies.yaml"}).code == 0
     assert set(project.sample()["turns"][0]["scores"]) == {*NUMERIC, BEHAVIOUR}, "no tools, no goal"
     flags = ("--metric", "coherence", "--metric", "verbosity", "-m", "scripted/replies.yaml")
     assert project.run(*flags).code == 0
     assert set(project.sample()["turns"][0]["scores"]) == {"coherence", "verbosity"}
-    refused(project.run("--metric", "coherense"), "coherense", "did you mean", "coherence")
+    project.run("--metric", "coherense").refuses("agenteval", "coherense", "'coherence'")
     suite(project, [hi], config="metrics: [relevance, agent_behavior_failure]\n")
     done = project.run()
     assert set(project.sample()["turns"][0]["scores"]) == {"relevance", BEHAVIOUR}
     assert project.results()["summary"]["ungated"] == ["relevance"]
     assert project.results()["summary"]["scripted"] is True
     assert project.results()["summary"]["usage"]["judge"]["calls"] == 2
-    for words in ("uncalibrated", "no language model was called"):
-        assert words in done.out, words
-    assert "gates nothing" in project.call("report", "latest", "-v").out
+    assert "uncalibrated" in done.out
+    assert "relevance" in project.call("report", "latest", "-v").out
