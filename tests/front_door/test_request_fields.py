@@ -51,18 +51,19 @@ def configured_with_response(answer: str, **said: Any) -> Any:
 
 
 @pytest.mark.parametrize("form", [beside, with_response, configured, configured_with_response])
-@pytest.mark.parametrize("key", ["systemInstruction", "system_instruction"])
-def test_googles_instructions_are_the_policy(project: Project, form: Any, key: str) -> None:
+def test_googles_instructions_are_the_policy(project: Project, form: Any) -> None:
     project.write("agenteval.yaml", "metrics: []\ndetectors: [leak]\nfail_on_severity: critical\n")
-    for answer, code in ((LEAKS, 1), (ANSWERS, 0)):
-        records = [
-            {"id": f"r{n}", **form(answer, **{key: said})} for n, said in enumerate(INSTRUCTIONS.values())
-        ]
-        project.write("log.jsonl", "".join(json.dumps(each) + "\n" for each in records))
-        done = project.call("score", "log.jsonl", "--report", "json=results.json")
-        assert done.code == code, done.all
-        failed = {each["id"] for each in project.results()["scenarios"] if each["verdict"] == "failed"}
-        assert failed == ({each["id"] for each in records} if code else set())
+    records = [
+        {"id": f"{kind}, {key}, {name}", **form(answer, **{key: instructions})}
+        for kind, answer in (("leaks", LEAKS), ("answers", ANSWERS))
+        for key in ("systemInstruction", "system_instruction")
+        for name, instructions in INSTRUCTIONS.items()
+    ]
+    project.write("log.jsonl", "".join(json.dumps(each) + "\n" for each in records))
+    done = project.call("score", "log.jsonl", "--report", "json=results.json")
+    assert done.code == 1, done.all
+    failed = {each["id"] for each in project.results()["scenarios"] if each["verdict"] == "failed"}
+    assert failed == {each["id"] for each in records if each["id"].startswith("leaks")}
 
 
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": ANSWERS}]}
