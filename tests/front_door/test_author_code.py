@@ -11,6 +11,7 @@ from agenteval import AgentContext
 from agenteval.agentside.targets.faults import describe_error
 from agenteval.agentside.targets.signatures import find_signature_mismatch, takes_context
 from tests.support.kit import Project, failed_checks
+from tests.support.suites import write_suite
 
 SCENARIO = "{id: a, turns: [x], expect: {output: {contains: [NEVER]}}}"
 METRICS = """
@@ -111,10 +112,9 @@ async def awaited(m, ctx): return await ctx.call_tool('t', {'x': [Exits()]})
 
 def test_an_object_that_quits_when_it_is_read_is_the_agents_fault(project: Project) -> None:
     names = ("answer", "within", "argument", "awaited")
-    project.config("agents:\n" + "".join(f"  {each}: {{target: 'agent.py:{each}'}}\n" for each in names))
     project.agent(UNREADABLE)
-    each = "- {{id: {0}, agent: {0}, turns: [x], checks: none, tools: {{t: {{returns: NEVER}}}}}}\n"
-    project.scenarios("scenarios:\n" + "".join(map(each.format, names)))
+    tools = "turns: [x], checks: none, tools: {t: {returns: NEVER}}"
+    write_suite(project, names, dict.fromkeys(names, tools))
     assert project.run().code == 1
     for name in names:
         sample = project.sample(name)
@@ -135,39 +135,33 @@ def test_a_mock_that_cannot_be_called_is_refused_before_anything_runs(project: P
     assert done.out == ""
 
 
-def _one(messages: Any) -> None: ...
-def _two(messages: Any, anything: Any) -> None: ...
-def _option(messages: Any, temperature: float = 0.5) -> None: ...
-def _ctx(messages: Any, ctx: Any = None) -> None: ...
-def _context(messages: Any, _context: Any = None) -> None: ...
-def _annotated(messages: Any, more: AgentContext | None = None) -> None: ...
-def _any(*messages: Any) -> None: ...
-
-
-@functools.wraps(_one)
-def _wraps_one(*args: Any) -> None: ...
+def one(messages: Any) -> None: ...
+def two(messages: Any, anything: Any) -> None: ...
+def annotated(messages: Any, more: AgentContext | None = None) -> None: ...
+@functools.wraps(one)
+def wraps_one(*args: Any) -> None: ...
 
 
 @pytest.mark.parametrize(
     ("function", "takes"),
     [
-        (_one, False),
-        (_two, True),
-        (_option, False),
-        (_ctx, True),
-        (_context, True),
-        (_annotated, True),
-        (_any, True),
-        (_wraps_one, False),
-        (functools.partial(_two, None), False),
+        (one, False),
+        (two, True),
+        (lambda messages, temperature=0.5: None, False),
+        (lambda messages, ctx=None: None, True),
+        (lambda messages, _context=None: None, True),
+        (annotated, True),
+        (lambda *messages: None, True),
+        (wraps_one, False),
+        (functools.partial(two, None), False),
     ],
-)
+)  # fmt: skip
 def test_a_context_is_given_to_those_that_ask_for_it(function: Any, takes: bool) -> None:
     assert takes_context(function) is takes
     assert not find_signature_mismatch(function, 1 + takes)
 
 
-def test_a_callable_that_tells_no_signature_is_left_alone() -> None:
+def test_a_callable_without_a_signature_is_left_alone() -> None:
     assert takes_context(min)
     assert not find_signature_mismatch(min, 1)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.kit import Project, failed_checks
+from tests.support.suites import write_suite
 from tests.support.toy import TOY_TOOLS, install_toy
 
 CODE = """
@@ -23,7 +24,7 @@ async def calls(run, text):
     order = await run.call("get_order", id="A-7")
     return f"It is {order['status']}."
 
-# Both ways in which tools may run without the adapter: some are known only in a run, a node calls them itself.
+# Tools may run without the adapter: some are known only in a run, or a node calls them itself.
 listed = agent(talks)
 unlisted, unlisted_calls = agent(talks, more=True), agent(calls, more=True)
 own_code, own_code_calls = agent(talks, runs_own_code=True), agent(calls, runs_own_code=True)
@@ -88,11 +89,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project(tmp_path_factory.mktemp("evidence"))
     install_toy(project)
     project.agent(TOY_TOOLS + CODE)
-    agents = "".join(f"  {name}: {{target: 'agent.py:{name}'}}\n" for name in NAMES)
-    project.config(f"agents:\n{agents}", target="agent.py:listed")
     mocks = "tools: {get_order: {returns: {status: shipped}}, cancel_order: {returns: {}}}"
-    lines = [f"- {{id: '{id}', agent: {row.agent}, {mocks}, {row.scenario}}}\n" for id, row in ROWS.items()]
-    project.scenarios("scenarios:\n" + "".join(lines))
+    scenarios = {id: f"agent: {row.agent}, {mocks}, {row.scenario}" for id, row in ROWS.items()}
+    write_suite(project, NAMES, scenarios)
     done = project.run()
     assert done.code == 1, done.all
     return project

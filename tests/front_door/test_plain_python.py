@@ -10,6 +10,7 @@ import pytest
 from agenteval.conversation.user_code import import_target
 from agenteval.core.errors import AuthorError
 from tests.support.kit import Project, failed_checks
+from tests.support.suites import samples_of, write_suite
 from tests.support.toy import PLACES
 
 BOTS = '''
@@ -128,19 +129,18 @@ ORDERS = {"ORD-1": set(), "ORD-2": set(), "ORD-BUG": {(1, "output.contains")}}
 @pytest.mark.parametrize("where", PLACES)
 def test_every_form_is_red_with_a_bug_and_green_without(project: Project, where: str) -> None:
     project.write("bots.py", BOTS)
-    agents = "".join(f"  as-{each}: {{target: 'bots.py:{each}', timeout_s: 30{where}}}\n" for each in FORMS)
-    project.config(f"agents:\n{agents}", target="bots.py:gradio")
     contains = "expect: {output: {contains: "
-    lines = [
-        f"  - {{id: '{order} {each}', agent: as-{each}, turns: [{{user: {order}, {contains}[{order}]}}}}}},"
-        f" {{user: it broke, {contains}['Refunded {order} (2)']}}}}}}]}}"
+    scenarios = {
+        f"{order} {each}": f"agent: as-{each}, turns: [{{user: {order}, {contains}[{order}]}}}}}},"
+        f" {{user: it broke, {contains}['Refunded {order} (2)']}}}}}}]"
         for order in ORDERS
         for each in FORMS
-    ]
-    project.scenarios("scenarios:\n" + "\n".join(lines))
+    }
+    agents = {f"as-{each}": f"target: 'bots.py:{each}', timeout_s: 30" for each in FORMS}
+    write_suite(project, agents, scenarios, where=where)
     done = project.run("--concurrency", "2" if where else "8")
     assert done.code == 1, done.all
-    found = {each["id"]: failed_checks(each["samples"][0]) for each in project.results()["scenarios"]}
+    found = {id: failed_checks(sample) for id, sample in samples_of(project).items()}
     assert found == {f"{order} {each}": failed for order, failed in ORDERS.items() for each in FORMS}
 
 
@@ -167,10 +167,8 @@ def make_bot(): raise ValueError
 @pytest.mark.parametrize("where", PLACES)
 def test_validate_describes_agents_and_calls_nothing(project: Project, where: str) -> None:
     project.agent(DESCRIBED_CODE)
-    lines = [f"  {name}: {{target: '{target}'{where}}}\n" for name, (target, *_) in DESCRIBED.items()]
-    project.config(f"agents:\n{''.join(lines)}", target="agent.py:function")
-    each = "- {{id: {0}, agent: {0}, turns: [one, two], checks: none}}\n"
-    project.scenarios("scenarios:\n" + "".join(map(each.format, DESCRIBED)))
+    agents = {name: f"target: '{target}'" for name, (target, *_) in DESCRIBED.items()}
+    write_suite(project, agents, DESCRIBED.keys(), where=where)
     done = project.call("validate")
     assert done.code == 0, done.all
     first, *described = done.out.splitlines()
@@ -257,10 +255,8 @@ FAIL_FACTS = {
 
 def test_an_agent_that_breaks_on_what_it_gets_or_makes_fails(project: Project) -> None:
     project.agent(FAILS)
-    agents = "".join(f"  {name}: {{target: 'agent.py:{name}'}}\n" for name in FAIL_FACTS)
-    project.config(f"agents:\n{agents}", target="agent.py:upper")
-    each = "- {{id: {0}, agent: {0}, turns: [one, two], checks: none, tools: {{t: {{returns: 1}}}}}}\n"
-    project.scenarios("scenarios:\n" + "".join(map(each.format, FAIL_FACTS)))
+    tools = "turns: [one, two], checks: none, tools: {t: {returns: 1}}"
+    write_suite(project, FAIL_FACTS.keys(), dict.fromkeys(FAIL_FACTS, tools))
     assert project.run().code == 1
     for name, facts in FAIL_FACTS.items():
         sample = project.sample(name)
@@ -293,21 +289,15 @@ class made:
 def test_a_function_of_text_alone_is_warned_of_once_if_it_has_several_turns(
     project: Project, where: str
 ) -> None:
-    targets = {name: name for name in ("forgets", "by_session", "by_messages", "made")}
-    targets["single"] = "forgets_once"  # has one turn
+    agents = {
+        name: f"target: 'agent.py:{name}'{where}" for name in ("forgets", "by_session", "by_messages", "made")
+    }
+    agents["single"] = f"target: 'agent.py:forgets_once'{where}"
     if where:
-        targets["fresh"] = "forgets"
-    agents = "".join(
-        f"  {name}: {{target: 'agent.py:{target}'{where}{', keep: false' * (name == 'fresh')}}}\n"
-        for name, target in targets.items()
-    )
+        agents["fresh"] = f"target: 'agent.py:forgets'{where}, keep: false"
+    scenarios = dict.fromkeys(agents, "turns: [x, y], checks: none") | {"single": "turns: [x], checks: none"}
     project.agent(FORGETFUL)
-    project.config(f"agents:\n{agents}", target="agent.py:by_messages")
-    lines = (
-        f"- {{id: {name}, agent: {name}, turns: {'[x]' if name == 'single' else '[x, y]'}, checks: none}}\n"
-        for name in targets
-    )
-    project.scenarios("scenarios:\n" + "".join(lines))
+    write_suite(project, agents, scenarios)
     done = project.run("--epochs", "2", "--concurrency", "2")
     assert done.code == 0, done.all
     warnings = [line for line in done.err.splitlines() if line.startswith("warning:")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.kit import Project, failed_checks
+from tests.support.suites import write_suite
 from tests.support.toy import PLACES, TOY_TOOLS, install_toy
 
 AGENT = """
@@ -75,14 +76,9 @@ def test_a_file_of_a_package_is_imported_as_its_module(project: Project, where: 
     for folder in ("customer_service", "agents/python/sales"):
         package(project, folder)
     package(project, "src/desk", **{"__init__.py": "from .agent import root_agent\n"})
-    agents = "".join(f"  {name}: {{target: {target}{where}}}\n" for name, target in TARGETS.items())
-    project.config(f"agents:\n{agents}", target="app/bot.py:agent")
     words = dict.fromkeys(TARGETS, "Good day, 1 of us") | {"deps": "shop 7 True"}
-    lines = (
-        f"- {{id: {name}, agent: {name}, turns: [Hi], expect: {{output: {{contains: ['{word}']}}}}}}\n"
-        for name, word in words.items()
-    )
-    project.scenarios("scenarios:\n" + "".join(lines))
+    scenarios = {n: f"turns: [Hi], expect: {{output: {{contains: ['{word}']}}}}" for n, word in words.items()}
+    write_suite(project, {n: f"target: {target}" for n, target in TARGETS.items()}, scenarios, where=where)
     done = project.run()
     assert done.code == 0, done.all
 
@@ -117,10 +113,9 @@ def test_two_packages_of_one_name_are_two(project: Project) -> None:
         project.write(f"{name}/shop/words.py", f"WORD = '{name}'\n")
         code = "from .words import WORD\ndef agent(messages):\n    return WORD\n"
         project.write(f"{name}/shop/bot.py", code)
-    agents = "".join(f"  {name}: {{target: '{name}/shop/bot.py:agent'}}\n" for name in ("one", "two"))
-    project.config(f"agents:\n{agents}", target="one/shop/bot.py:agent")
-    each = "  - {id: %s, agent: %s, turns: [Hi], expect: {output: {contains: [%s]}}}\n"
-    project.scenarios("scenarios:\n" + "".join(each % (n, n, n) for n in ("one", "two")))
+    names = ("one", "two")
+    agents = {name: f"target: '{name}/shop/bot.py:agent'" for name in names}
+    write_suite(project, agents, {n: f"turns: [Hi], expect: {{output: {{contains: [{n}]}}}}" for n in names})
     done = project.run()
     assert done.code == 0, done.all
 
