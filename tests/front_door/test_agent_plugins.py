@@ -94,9 +94,8 @@ def agent(project: Project, text: str, more: str = "") -> None:
 OPTIONS = {
     "under options": ("{type: echo, options: {greeting: Hi}}", "Hi, world!"),
     "beside the keys of all agents": ("{type: echo, greeting: Hi}", "Hi, world!"),
-    "each changes something": (
-        "{type: echo, options: {greeting: Hi, times: 2, name: Ann, mood: gruff}}", "Hi Hi, Ann!"
-    ),
+    "each changes something": ("{type: echo, options: {greeting: Hi, times: 2, name: Ann, mood: gruff}}",
+        "Hi Hi, Ann!"),
     "a function without options": ("{type: plain}", "Plain, world!"),
     "a built-in type": ("{type: python, options: {target: 'agent.py:agent'}}", "Hi, world!"),
 }  # fmt: skip
@@ -143,7 +142,7 @@ REFUSED = [
     ("{type: broken, options: {greeting: Hi}}", "1:9", "'broken'", "echo_agent:BROKEN", "TypeError"),
     ("{type: gone, options: {greeting: Hi}}", "1:9", "no_such_module:ADAPTER", "ModuleNotFoundError"),
     ("{type: ecko, options: {greeting: Hi}}", "1:9", "'ecko'", "'echo'"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("written", "place", "facts"), [(w, p, f) for w, p, *f in REFUSED])

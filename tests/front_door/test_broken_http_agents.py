@@ -103,7 +103,7 @@ FAILED = {
     "stream with an error": Bad(sse(delta("half"), {"error": {"message": "boom"}}), "boom"),
     "stream that hangs": Bad(sse(delta("half"), done=False, end="hang"), "0.5 s", TIMEOUT),
     "stream of nothing": Bad(sse(), "choices"),
-}
+}  # fmt: skip
 BUSY = {"Retry-After": "0"}
 NOT_THE_AGENT = {
     "status 401": Bad(status(401, "bad key"), "401"),
@@ -151,7 +151,7 @@ READ_ANYWAY: dict[str, tuple[Behaviour, Any]] = {
     "odd number of calls": (respond_json({**completion("ok"), "usage": {**USAGE, "calls": "x"}}), []),
     "a deep field": (respond_json(completion("ok", more=nested(400))), []),
     "502, then an answer": (status(502, **BUSY), []),
-}
+}  # fmt: skip
 LARGE = {"large": Bad(chat("x" * 11 * 2**20), "10 MiB")}
 
 

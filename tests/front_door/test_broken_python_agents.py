@@ -111,9 +111,8 @@ BROKEN = {
     # its time; the shortest limit, so that the run is quick
     "hangs": Bad("def agent(m): time.sleep(600)", "agent_timeout", "0.3 s"),
     "hangs in async": Bad("async def agent(m): await asyncio.sleep(600)", "agent_timeout", "0.3 s"),
-    "hangs in a loop": Bad(
-        "async def agent(m, ctx):\n    while True: await asyncio.sleep(0.01)", "agent_timeout", "0.3 s"
-    ),
+    "hangs in a loop": Bad("async def agent(m, ctx):\n    while True: await asyncio.sleep(0.01)",
+        "agent_timeout", "0.3 s"),
     "answers too late": Bad(
         """
         async def agent(m):
@@ -122,10 +121,9 @@ BROKEN = {
         """,
         "agent_timeout",
     ),
-    "blocks the event loop": Bad(
-        "async def agent(m):\n    time.sleep(0.5)\n    return 'at last'", "agent_timeout"
-    ),
-}
+    "blocks the event loop": Bad("async def agent(m):\n    time.sleep(0.5)\n    return 'at last'",
+        "agent_timeout"),
+}  # fmt: skip
 
 NOT_THE_AGENT = {
     "refused": Bad("def agent(m): raise ConnectionError('refused')"),
@@ -133,9 +131,8 @@ NOT_THE_AGENT = {
     "tls": Bad("def agent(m): raise ssl.SSLError('bad certificate')"),
     **{f"status {s}": Bad(f"def agent(m): raise Status({s})") for s in (401, 403, 429, 502, 503, 504)},
     "refused, in a group": Bad(
-        "def agent(m): raise ExceptionGroup('g', [ConnectionRefusedError('refused')])"
-    ),
-}
+        "def agent(m): raise ExceptionGroup('g', [ConnectionRefusedError('refused')])"),
+}  # fmt: skip
 STATUS_FAILS = {f"status {s}": Bad(f"def agent(m): raise Status({s})") for s in (400, 404, 422, 500)}
 
 EMPTY = {

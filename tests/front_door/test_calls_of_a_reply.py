@@ -85,9 +85,8 @@ ROWS = {
     "not-json-then-right": Row(MADE, calls('{"id": '), calls(GOOD), verdict="passed"),
     "strict-after-a-refused-one": Row(f"{{match: strict, {MADE[1:]}", calls({"id": 7}), calls(GOOD)),
     "unordered-after-a-refused-one": Row(f"{{match: unordered, {MADE[1:]}", calls({}), calls(GOOD)),
-    "in-order-after-a-refused-one": Row(
-        f"{{match: in_order, {MADE[1:]}", calls({}), calls(GOOD), verdict="passed"
-    ),
+    "in-order-after-a-refused-one": Row(f"{{match: in_order, {MADE[1:]}", calls({}), calls(GOOD),
+        verdict="passed"),
     # … but it is one that is forbidden.
     "forbidden-attempted": Row("{forbidden: [{name: refund}]}", calls({"id": 7})),
     "forbidden-attempted-with": Row("{forbidden: [{name: refund, args: {id: 7}}]}", calls({"id": 7})),
@@ -95,41 +94,33 @@ ROWS = {
     "no-arguments": Row(MADE, calls(None)),
     "empty-text": Row(MADE, calls("")),
     "null-as-text": Row(MADE, calls("null")),
-    "null-where-none-is-needed": Row(
-        "{calls: [{name: list_orders, args: {}}]}", calls(None, name="list_orders"), verdict="passed"
-    ),
-    "empty-where-none-is-needed": Row(
-        "{calls: [{name: list_orders, args: {}}]}", calls("", name="list_orders"), verdict="passed"
-    ),
+    "null-where-none-is-needed": Row("{calls: [{name: list_orders, args: {}}]}", calls(None,
+        name="list_orders"), verdict="passed"),
+    "empty-where-none-is-needed": Row("{calls: [{name: list_orders, args: {}}]}", calls("",
+        name="list_orders"), verdict="passed"),
     # A key twice is unreadable, at any depth.
     "key-twice": Row(FIVE, calls(TWICE), stop="agent_error"),
     "key-twice-ignored": Row(MADE, calls(TWICE), stop="agent_error"),
-    "key-twice-within": Row(
-        MADE, calls('{"id": "A", "why": {"a": [{"b": 1, "b": 1}]}}'), stop="agent_error"
-    ),
+    "key-twice-within": Row(MADE, calls('{"id": "A", "why": {"a": [{"b": 1, "b": 1}]}}'), stop="agent_error"),
     "key-twice-after-a-good-one": Row(MADE, calls(GOOD, TWICE), stop="agent_error"),
     "colons-in-texts": Row(MADE, calls('{"id": "a: \\"b\\": c", "why": {"amount": 1}}'), verdict="passed"),
     "same-key-at-two-depths": Row(FIVE, calls({**GOOD, "why": {"amount": 7}}), verdict="passed"),
     "key-twice-through-ctx": Row(MADE, {"name": "refund", "arguments": TWICE}, stop="agent_error"),
     # A call needs a name.
     "named-null": Row("{forbidden: [{name: list_orders}]}", calls(GOOD, name=None), stop="agent_error"),
-    "named-null-through-ctx": Row(
-        "{forbidden: [{name: list_orders}]}", {"name": None, "arguments": {}}, stop="agent_error"
-    ),
+    "named-null-through-ctx": Row("{forbidden: [{name: list_orders}]}", {"name": None, "arguments": {}},
+        stop="agent_error"),
     # Very many.
     "a-thousand": Row(MADE, calls(*[GOOD] * 1000), verdict="passed"),
     "more-than-a-thousand": Row(MADE, calls(*[GOOD] * 1001), stop="agent_error"),
     # What is forbidden with arguments is so with further ones.
     "forbidden-partial": Row("{forbidden: [{name: refund, args: {id: A}}]}", calls(GOOD)),
-    "forbidden-partial-other": Row(
-        "{forbidden: [{name: refund, args: {id: B}}]}", calls(GOOD), verdict="passed"
-    ),
-    "forbidden-exact": Row(
-        "{forbidden: [{name: refund, args: {id: A}, args_match: exact}]}", calls(GOOD), verdict="passed"
-    ),
-    "forbidden-exact-same": Row(
-        "{forbidden: [{name: refund, args: {id: A}, args_match: exact}]}", calls({"id": "A"})
-    ),
+    "forbidden-partial-other": Row("{forbidden: [{name: refund, args: {id: B}}]}", calls(GOOD),
+        verdict="passed"),
+    "forbidden-exact": Row("{forbidden: [{name: refund, args: {id: A}, args_match: exact}]}", calls(GOOD),
+        verdict="passed"),
+    "forbidden-exact-same": Row("{forbidden: [{name: refund, args: {id: A}, args_match: exact}]}",
+        calls({"id": "A"})),
     "expected-is-exact": Row("{calls: [{name: refund, args: {id: A}}]}", calls(GOOD)),
 }  # fmt: skip
 

@@ -73,15 +73,13 @@ ROWS = {
     "own code, no call": Row("own_code", f"turns: [Hi], {FORBIDS}", "inconclusive", "calls: all"),
     "own code, a call": Row("own_code_calls", f"turns: [Hi], {FORBIDS}", "passed"),
     "calls that nobody sees": Row("unplaced", f"turns: [Hi], {FORBIDS}", "inconclusive", "'billing'"),
-    "an expected call that was seen": Row(
-        "unplaced", "turns: [Hi], expect: {tool_calls: {calls: [{name: get_order}]}}", "passed"
-    ),
+    "an expected call that was seen": Row("unplaced",
+        "turns: [Hi], expect: {tool_calls: {calls: [{name: get_order}]}}", "passed"),
     "another turn than the unseen one": Row("unplaced", AFTER, "passed"),
     "a turn that broke": Row("unplaced", f"turns: [broken], {FORBIDS}", "failed"),
-    "arguments that the framework completed": Row(
-        "completed", f"turns: [Hi], expect: {{tool_calls: {COMPLETED}}}", "passed"
-    ),
-}
+    "arguments that the framework completed": Row("completed",
+        f"turns: [Hi], expect: {{tool_calls: {COMPLETED}}}", "passed"),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

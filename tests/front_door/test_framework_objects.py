@@ -137,7 +137,7 @@ ROWS = {
     "delegates wrongly": Row(RESEARCH.replace("WORD", "real"), "failed", {(None, "output.contains")}),
     "waits": Row("checks: none", "inconclusive", fault="infrastructure"),
     "breaks": Row(f"checks: none, {TOOLS}", "failed", {(None, "no_error")}, "agent"),
-}
+}  # fmt: skip
 
 
 def toy_project(project: Project, code: str, config: str, scenarios: str) -> Project:
@@ -370,7 +370,7 @@ REFUSED = {
     "deps of a function": ("{object: 'agent.py:get_order', deps: 'agent.py:Shop'}", "deps", "framework"),
     "a class": ("agent.py:Agent", "class Agent", "Toy"),
     "a method": ("agent.py:agent.run", "run", "Toy", "target: agent.py:agent"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("where", PLACES)

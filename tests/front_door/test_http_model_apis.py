@@ -182,28 +182,20 @@ REFUSAL = {"type": "message", "role": "assistant", "content": [{"type": "refusal
 SHIPPED = "turns: [hi], tools: {get_order: {returns: shipped}}"
 TWO_CALLS = "calls: [{name: get_order}, {name: get_order}]"
 READ = {
-    "messages: calls at once": by_messages(
-        okay(messages_reply(*USED_AT_ONCE, stop="tool_use")),
+    "messages: calls at once": by_messages(okay(messages_reply(*USED_AT_ONCE, stop="tool_use")),
         okay(messages_reply(text_block("Both are shipped."))),
-        scenario=f"{SHIPPED}, expect: {{limits: {{steps: 2}}, tool_calls: {{{TWO_CALLS}}}}}",
-    ),
-    "responses: a call of the provider": by_responses(
-        okay(response(SEARCHED, message("It is shipped."))),
-        scenario="turns: [hi], expect: {tool_calls: {calls: [{name: search, args: {id: 1}}]}}",
-    ),
-    "responses: calls of both": by_responses(
-        okay(response(SEARCHED, *ASKED_AT_ONCE)),
+        scenario=f"{SHIPPED}, expect: {{limits: {{steps: 2}}, tool_calls: {{{TWO_CALLS}}}}}"),
+    "responses: a call of the provider": by_responses(okay(response(SEARCHED, message("It is shipped."))),
+        scenario="turns: [hi], expect: {tool_calls: {calls: [{name: search, args: {id: 1}}]}}"),
+    "responses: calls of both": by_responses(okay(response(SEARCHED, *ASKED_AT_ONCE)),
         okay(response(message("Both are shipped."))),
-        scenario=f"{SHIPPED}, expect: {{tool_calls: {{{TWO_CALLS.replace('[', '[{name: search}, ')}}}}}",
-    ),
-    "responses: a refusal": by_responses(
-        okay(response(REFUSAL)), scenario="turns: [hi], expect: {output: {contains: [I will not]}}"
-    ),
+        scenario=f"{SHIPPED}, expect: {{tool_calls: {{{TWO_CALLS.replace('[', '[{name: search}, ')}}}}}"),
+    "responses: a refusal": by_responses(okay(response(REFUSAL)),
+        scenario="turns: [hi], expect: {output: {contains: [I will not]}}"),
     "chat completions at such a path": by_messages(
         okay({"choices": [{"message": {"role": "assistant", "content": "hello"}}]}),
-        options="api: chat_completions",
-    ),
-}
+        options="api: chat_completions"),
+}  # fmt: skip
 
 
 def cut(reason: str) -> Behaviour:
@@ -223,14 +215,12 @@ BROKEN = {
     "responses: error event": ("boom", by_responses(sse({"type": "error", "message": "boom", "code": "x"}))),
     "responses: a call without a name": ("function_call", by_responses(okay(response(NAMELESS)))),
     "messages: an error": ("Overloaded", by_messages(okay(ERROR))),
-    "messages: cut": (
-        "`body.max_tokens`",
-        by_messages(okay(messages_reply(text_block("It is"), stop="max_tokens"))),
-    ),
+    "messages: cut": ("`body.max_tokens`",
+        by_messages(okay(messages_reply(text_block("It is"), stop="max_tokens")))),
     "messages: cut stream": ("stream", by_messages(sse(BEGUN, done=False))),
     "messages: error event": ("Overloaded", by_messages(sse(BEGUN, ERROR, done=False))),
     "messages: no JSON": ("JSON", by_messages(respond("hello"))),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -12,6 +13,8 @@ from tests.support.http_runs import SAYS_HELLO, HttpAgent, HttpRun, error_of, ru
 from tests.support.kit import Project, failed_checks
 from tests.support.local_servers import Behaviour, LocalServer, Request, chunked, respond, respond_json, sse
 
+ASK = 'request: {q: "${message}"}, '
+ASK_ALL = 'request: {q: "${messages}"}, '
 both = pytest.mark.parametrize("has_bug", [True, False], ids=["bug", "fix"])
 
 SAYS_HI = f"scenarios: [{{name: s, {SAYS_HELLO}}}]"
@@ -23,6 +26,7 @@ def agent(project: Project, server: LocalServer, options: str) -> None:
 
 # ── sessions of the server's, tools of the scenario's ────────────────────────────────────────────
 
+USAGE = {"input_tokens": 5, "output_tokens": 2}
 SESSION = """
 agent:
   name: shop
@@ -40,15 +44,16 @@ agent:
 
 def with_session(shop: Shop, request: Request) -> Behaviour:
     asked = request.json
-    usage = {"input_tokens": 5, "output_tokens": 2}
-    data: dict[str, Any] = {"id": asked.get("session", "s-1"), "usage": usage, "calls": None, "reply": None}
-    if "results" in asked:
-        (result,) = asked["results"]
-        assert "input" not in asked
+    results = asked.get("results", asked.get("tool_results"))
+    message = asked.get("message", asked.get("input"))
+    assert (message is None) != (results is None)
+    data: dict[str, Any] = {"id": asked.get("session", "s-1"), "usage": USAGE, "calls": None, "reply": None}
+    if results:
+        (result,) = results
         assert (result["name"], result["tool_call_id"]) == ("get_order", "c1")
         data["reply"] = shop.answer(result["content"])
     else:
-        call = shop.call(asked["input"]["text"])
+        call = shop.call(str(message))
         data["calls"] = [{"id": "c1", "name": call["name"], "arguments": call["args"]}]
     return okay({"data": data})
 
@@ -81,31 +86,14 @@ agent:
 """
 
 
-def with_results_of_its_own(shop: Shop, request: Request) -> Behaviour:
-    asked = request.json
-    data: dict[str, Any] = {"id": asked.get("session", "s-1"), "calls": [], "reply": None}
-    if "tool_results" in asked:
-        assert "message" not in asked
-        (result,) = asked["tool_results"]
-        data["reply"] = shop.answer(result["content"])
-    else:
-        call = shop.call(asked["message"])
-        data["calls"] = [{"id": "c1", "name": call["name"], "arguments": call["args"]}]
-    return okay({"data": data})
-
-
 @both
 def test_a_request_without_a_place_for_results_has_them_under_their_name(
     project: Project, has_bug: bool
 ) -> None:
-    _, server = played(project, with_results_of_its_own, SHORTEST, has_bug=has_bug)
+    _, server = played(project, with_session, SHORTEST, has_bug=has_bug)
     keys = [sorted(request.json) for request in server.requests]
-    assert keys == [
-        ["message"],
-        ["session", "tool_results"],
-        ["message", "session"],
-        ["session", "tool_results"],
-    ]
+    results = ["session", "tool_results"]
+    assert keys == [["message"], results, ["message", "session"], results]
 
 
 # ── sessions of ours, the complete conversation, lists ───────────────────────────────────────────
@@ -150,30 +138,30 @@ def test_conversations_have_sessions_of_their_own(project: Project) -> None:
 # ── a session in a header or a cookie ────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    ("headers", "place", "given", "sent"),
-    [
-        ('{X-Session: "${session}"}', "{header: X-Session-Id}", {"X-Session-Id": "s 1"}, "x-session"),
-        ('{Cookie: "sid=${session}"}', "{cookie: sid}", {"Set-Cookie": "a=b; P=/, sid=s1; P=/"}, "cookie"),
-    ],
-)  # fmt: skip
+IN_HEADERS = [
+    ('X-Session: "${session}"', "{header: X-Session-Id}", {"X-Session-Id": "s 1"}, "x-session", "s 1"),
+    (
+        'Cookie: "sid=${session}"',
+        "{cookie: sid}",
+        {"Set-Cookie": "a=b; P=/, sid=s1; P=/"},
+        "cookie",
+        "sid=s1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("headers", "place", "given", "name", "value"), IN_HEADERS, ids=["header", "cookie"])
 def test_a_session_in_a_header(
-    project: Project, headers: str, place: str, given: dict[str, str], sent: str
+    project: Project, headers: str, place: str, given: dict[str, str], name: str, value: str
 ) -> None:
-    config = (
-        "agent: {endpoint: '{url}/chat', headers: "
-        + headers
-        + ', request: {message: "${message}"}, reply: {text: text, session: '
-        + place
-        + "}}"
-    )
-    with LocalServer(okay({"text": "hello"}, **given), okay({"text": "hello"})) as server:
-        project.write("agenteval.yaml", config.replace("{url}", server.address) + "\nmetrics: []\n")
-        project.scenarios("scenarios: [{name: s, turns: [a, b], expect: {output: {contains: [hello]}}}]")
-        assert project.run().code == 0
-    first, second = (request.headers for request in server.requests)
-    assert sent not in first
-    assert second[sent] == ("sid=s1" if sent == "cookie" else "s 1")
+    options = f"headers: {{{headers}}}, {ASK}reply: {{text: text, session: {place}}}"
+    behaviours = (okay({"text": "hello"}, **given), okay({"text": "hello"}))
+    scenario = SAYS_HELLO.replace("hi", "a, b")
+    ran = run_http_agents(project, {"s": HttpAgent(options, behaviours, scenario=scenario)})
+    assert ran.samples["s"]["verdict"] == "passed"
+    first, second = (request.headers for request in ran.asked["s"])
+    assert name not in first
+    assert second[name] == value
 
 
 # ── agents that run their own tools ──────────────────────────────────────────────────────────────
@@ -186,31 +174,25 @@ agent:
 """
 
 
-def with_messages(shop: Shop, request: Request) -> Behaviour:
+def own_trace(shop: Shop, request: Request, *, as_messages: bool) -> Behaviour:
     call = shop.call(request.json["q"])
-    asks = {"id": "x", "type": "function", "function": {"name": call["name"], "arguments": call["args"]}}
     result = {**call["args"], "status": "shipped"}
-    trace = [
+    asks = {"id": "x", "type": "function", "function": {"name": call["name"], "arguments": call["args"]}}
+    messages = [
         {"role": "assistant", "content": None, "tool_calls": [asks]},
         {"role": "tool", "tool_call_id": "x", "content": json.dumps(result)},
     ]
-    return okay({"answer": shop.answer(result), "trace": trace})
-
-
-def with_records(shop: Shop, request: Request) -> Behaviour:
-    call = shop.call(request.json["q"])
-    result = {**call["args"], "status": "shipped"}
-    trace = [{"tool": call["name"], "input": call["args"], "output": result}]
-    return okay({"answer": shop.answer(result), "trace": trace})
+    records = [{"tool": call["name"], "input": call["args"], "output": result}]
+    return okay({"answer": shop.answer(result), "trace": messages if as_messages else records})
 
 
 @both
-@pytest.mark.parametrize("serve", [with_messages, with_records])
-def test_calls_that_the_agent_made_itself(project: Project, serve: Any, has_bug: bool) -> None:
+@pytest.mark.parametrize("as_messages", [True, False], ids=["messages", "records"])
+def test_calls_that_the_agent_made_itself(project: Project, as_messages: bool, has_bug: bool) -> None:
+    serve = functools.partial(own_trace, as_messages=as_messages)
     played(project, serve, OWN, has_bug=has_bug, scenario=OBSERVED)
     calls = [call for turn in project.sample()["turns"] for call in turn["tool_calls"]]
-    assert all(call["observed"] for call in calls)
-    assert all("shipped" in str(call["result"]) for call in calls)
+    assert all(call["observed"] and "shipped" in str(call["result"]) for call in calls)
 
 
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────
@@ -313,13 +295,15 @@ def test_a_job(project: Project, poll: str, has_bug: bool) -> None:
 
 # ── replies of many shapes, and what breaks ──────────────────────────────────────────────────────
 
-ASK = 'request: {q: "${message}"}, '
-ASK_ALL = 'request: {q: "${messages}"}, '
 EVENTS = {"Content-Type": "text/event-stream"}
 
 
 def read(options: str, *behaviours: Behaviour, said: str = "hello") -> tuple[str, HttpAgent]:
-    return said, HttpAgent(options, behaviours)
+    return said, HttpAgent(with_request(options), behaviours)
+
+
+def with_request(options: str) -> str:
+    return options if "request:" in options else ASK + options
 
 
 MESSAGES = [{"type": "human", "content": "hi"}, {"type": "ai", "content": "hello"}]
@@ -336,51 +320,40 @@ POLLED = "poll: {job: id, url: 'AT/j/${job}', status: status, every_s: 0.01}"
 BUSY = respond("busy", status=503, headers={"Retry-After": "0"})
 BEGUN, FINISHED = okay({"id": 7}), okay({"status": "done", "data": {"reply": "hello"}})
 SHAPES: dict[str, tuple[str, HttpAgent]] = {
-    "a plain text": read(ASK + "reply: {text: .}", respond("hello")),
-    "a JSON text": read(ASK + "reply: {text: .}", okay("hello")),
-    "parts": read(ASK + "reply: {text: parts}", okay({"parts": [{"type": "text", "text": "hello"}]})),
-    "a list of messages": read(
-        ASK + "reply: {text: '*.payload.message'}", okay(PAYLOADS), said="hello\nworld"
-    ),
-    "a key with dots": read(ASK + "reply: {text: a.b.c}", okay({"a.b": {"c": "hello"}})),
-    "the last of a list": read(ASK + "reply: {text: m.-1.t}", okay({"m": [{"t": "no"}, {"t": "hello"}]})),
-    "all of its messages": read(ASK + "reply: {messages: messages}", okay({"messages": MESSAGES})),
-    "its events": read(ASK + "reply: {messages: .}", okay(AUTHORED)),
-    "done at once": read(
-        ASK + "reply: {text: t}, poll: {status: status, job: id}",
-        okay({"status": "done", "id": "/j/1", "t": "hello"}),
-    ),
-    "a stream of texts": read(ASK + "reply: {delta: .}", respond(UNTITLED, headers=EVENTS)),
-    "a stream of texts with named events": read(
-        ASK + "reply: {delta: ., done: {event: end}}", respond(TITLED, headers=EVENTS)
-    ),
-    "a stream of named events": read(
-        ASK + "reply: {delta: t, done: {event: [end, close]}}", respond(TOKEN, headers=EVENTS)
-    ),
-    "a stream with its text once more": read(ASK + "reply: {text: t}", sse(*PIECES)),
-    "a stream and a text that repeats": read(
-        ASK + "reply: {text: t}", sse({"t": "hello "}, {"t": "hello "}), said="hello hello "
-    ),
-    "a complete text beside pieces": read(
-        ASK + "reply: {delta: d, text: t}", sse({"d": "hel"}, {"d": "l"}, {"t": "hello"})
-    ),
-    "pieces beside calls": read(ASK + "streaming: true, reply: {delta: d.text, messages: 'm?'}", REPORTS),
-    "messages of a stream": read(ASK + "streaming: true, reply: {messages: message}", respond(LINES)),
-    "not streamed after all": read(ASK + "streaming: true, reply: {delta: t}", okay({"t": "hello"})),
-    "an error that is none": read(
-        ASK + "reply: {text: t, error: {event: error}}", okay({"event": "message", "t": "hello"})
-    ),
-    "a server that is busy twice": read(
-        ASK + "reply: {text: data.reply}, " + POLLED, BUSY, BEGUN, BUSY, FINISHED
-    ),
-}
+    "a plain text": read("reply: {text: .}", respond("hello")),
+    "a JSON text": read("reply: {text: .}", okay("hello")),
+    "parts": read("reply: {text: parts}", okay({"parts": [{"type": "text", "text": "hello"}]})),
+    "a list of messages": read("reply: {text: '*.payload.message'}", okay(PAYLOADS), said="hello\nworld"),
+    "a key with dots": read("reply: {text: a.b.c}", okay({"a.b": {"c": "hello"}})),
+    "the last of a list": read("reply: {text: m.-1.t}", okay({"m": [{"t": "no"}, {"t": "hello"}]})),
+    "all of its messages": read("reply: {messages: messages}", okay({"messages": MESSAGES})),
+    "its events": read("reply: {messages: .}", okay(AUTHORED)),
+    "done at once": read("reply: {text: t}, poll: {status: status, job: id}",
+        okay({"status": "done", "id": "/j/1", "t": "hello"})),
+    "a stream of texts": read("reply: {delta: .}", respond(UNTITLED, headers=EVENTS)),
+    "a stream of texts with named events": read("reply: {delta: ., done: {event: end}}", respond(TITLED,
+        headers=EVENTS)),
+    "a stream of named events": read("reply: {delta: t, done: {event: [end, close]}}", respond(TOKEN,
+        headers=EVENTS)),
+    "a stream with its text once more": read("reply: {text: t}", sse(*PIECES)),
+    "a stream and a text that repeats": read("reply: {text: t}", sse({"t": "hello "}, {"t": "hello "}),
+        said="hello hello "),
+    "a complete text beside pieces": read("reply: {delta: d, text: t}", sse({"d": "hel"}, {"d": "l"},
+        {"t": "hello"})),
+    "pieces beside calls": read("streaming: true, reply: {delta: d.text, messages: 'm?'}", REPORTS),
+    "messages of a stream": read("streaming: true, reply: {messages: message}", respond(LINES)),
+    "not streamed after all": read("streaming: true, reply: {delta: t}", okay({"t": "hello"})),
+    "an error that is none": read("reply: {text: t, error: {event: error}}",
+        okay({"event": "message", "t": "hello"})),
+    "a server that is busy twice": read("reply: {text: data.reply}, " + POLLED, BUSY, BEGUN, BUSY, FINISHED),
+}  # fmt: skip
 
 
 def breaks(
     options: str, behaviour: Behaviour, *facts: str, then: Any = ()
 ) -> tuple[tuple[str, ...], HttpAgent]:
     """``facts``: what the error names."""
-    return facts, HttpAgent(options, (behaviour, *then))
+    return facts, HttpAgent(with_request(options), (behaviour, *then))
 
 
 PLAIN = ASK + "reply: {text: data.reply}"
@@ -388,82 +361,51 @@ JOB_AT = PLAIN + ", " + POLLED
 STREAMED = ASK + "streaming: true, reply: {text: t}"
 PAGE = "<!DOCTYPE html><title>x</title>"
 BROKEN = {
-    "a path that names nothing": breaks(
-        PLAIN, okay({"data": {"answer": "hello", "id": 1}}), "reply.text: data.reply", "answer, id"
-    ),
+    "a path that names nothing": breaks(PLAIN, okay({"data": {"answer": "hello", "id": 1}}),
+        "reply.text: data.reply", "answer, id"),
     "no such branch": breaks(PLAIN, okay({"other": "hello"}), "reply.text: data.reply", "other"),
     "not a text": breaks(PLAIN, okay({"data": {"reply": {"de": "hello"}}}), "reply.text: data.reply", "de"),
-    "an error in a 200": breaks(
-        PLAIN, okay({"error": "out of order", "data": {"reply": "hello"}}), "out of order"
-    ),
-    "its own error": breaks(
-        ASK + "reply: {text: t, error: fault.words}",
-        okay({"t": "hello", "fault": {"words": "no stock"}}),
-        "no stock",
-    ),
-    "a misspelt path to calls": breaks(
-        ASK_ALL + "reply: {text: t, tool_calls: call}",
-        okay({"t": "hello", "calls": []}),
-        "reply.tool_calls: call", "`call?`", "t, calls",
-    ),
-    "no trace": breaks(
-        ASK + "reply: {text: t, messages: trace}", okay({"t": "hello"}), "reply.messages: trace", "`trace?`"
-    ),
-    "no session": breaks(
-        ASK[:-3] + ', s: "${session}"}, reply: {text: t, session: x.id}',
-        okay({"t": "hello"}),
-        "reply.session: x.id", "`x.id?`",
-    ),
+    "an error in a 200": breaks(PLAIN, okay({"error": "out of order", "data": {"reply": "hello"}}),
+        "out of order"),
+    "its own error": breaks("reply: {text: t, error: fault.words}",
+        okay({"t": "hello", "fault": {"words": "no stock"}}), "no stock"),
+    "a misspelt path to calls": breaks(ASK_ALL + "reply: {text: t, tool_calls: call}",
+        okay({"t": "hello", "calls": []}), "reply.tool_calls: call", "`call?`", "t, calls"),
+    "no trace": breaks("reply: {text: t, messages: trace}", okay({"t": "hello"}), "reply.messages: trace",
+        "`trace?`"),
+    "no session": breaks(ASK[:-3] + ', s: "${session}"}, reply: {text: t, session: x.id}',
+        okay({"t": "hello"}), "reply.session: x.id", "`x.id?`"),
     "not JSON": breaks(PLAIN, respond("hello"), "JSON", "hello"),
-    "a web page as text": breaks(ASK + "reply: {text: .}", respond(PAGE), "URL", PAGE),
+    "a web page as text": breaks("reply: {text: .}", respond(PAGE), "URL", PAGE),
     "a web page": breaks(PLAIN, respond("<html>"), "URL", "<html>"),
-    "cut off": breaks(
-        ASK + "reply: {text: choices.0.message.content}",
+    "cut off": breaks("reply: {text: choices.0.message.content}",
         okay({"choices": [{"finish_reason": "length", "message": {"content": "hello"}}]}),
-        "finish_reason=length",
-    ),
+        "finish_reason=length"),
     "status 500": breaks(PLAIN, respond("oops", status=500), "500", "oops"),
     "status 422": breaks(PLAIN, respond("q is too long", status=422), "422", "q is too long", "`request`"),
     "an error event": breaks(STREAMED, sse({"t": "hello"}, {"error": {"message": "boom"}}), "boom"),
-    "an event named error": breaks(
-        STREAMED, respond('data: {"t": "hello"}\n\nevent: error\ndata: boom\n\n', headers=EVENTS), "boom"
-    ),
-    "a stream without its end": breaks(
-        STREAMED[:-1] + ", done: last}", sse({"t": "hello"}, done=False), "reply.done: last"
-    ),
-    "a stream without its named end": breaks(
-        ASK + "reply: {delta: ., done: {event: end}}",
-        respond("event: data\ndata: hello\n\n", headers=EVENTS),
-        'reply.done: {"event": "end"}',
-    ),
+    "an event named error": breaks(STREAMED, respond('data: {"t": "hello"}\n\nevent: error\ndata: boom\n\n',
+        headers=EVENTS), "boom"),
+    "a stream without its end": breaks(STREAMED[:-1] + ", done: last}", sse({"t": "hello"}, done=False),
+        "reply.done: last"),
+    "a stream without its named end": breaks("reply: {delta: ., done: {event: end}}",
+        respond("event: data\ndata: hello\n\n", headers=EVENTS), 'reply.done: {"event": "end"}'),
     "half a line": breaks(STREAMED, respond('{"t": "hello"}\n{"t": "'), "JSON", '{"t": "'),
     "an empty stream": breaks(STREAMED, sse(done=False), "stream"),
     "no event has it": breaks(STREAMED, sse({"x": 1}, {"y": 1}), "reply.text: t", "x; y"),
-    "no piece has it, though calls come": breaks(
-        ASK + "streaming: true, reply: {delta: d.txt, messages: 'm?'}", REPORTS, "reply.delta: d.txt"
-    ),
-    "an error by its mark": breaks(
-        ASK + "reply: {delta: t, error: {event: error}}",
-        sse({"t": "hello"}, {"event": "error", "message": "boom"}),
-        "boom",
-    ),
-    "a trace that was cut": breaks(
-        ASK + "reply: {messages: trace}",
+    "no piece has it, though calls come": breaks("streaming: true, reply: {delta: d.txt, messages: 'm?'}",
+        REPORTS, "reply.delta: d.txt"),
+    "an error by its mark": breaks("reply: {delta: t, error: {event: error}}", sse({"t": "hello"},
+        {"event": "error", "message": "boom"}), "boom"),
+    "a trace that was cut": breaks("reply: {messages: trace}",
         okay({"trace": [{"role": "assistant", "content": "hello", "finish_reason": "length"}]}),
-        "finish_reason=length",
-    ),
-    "a failed job": breaks(
-        JOB_AT, BEGUN, "'Failed'", "no GPU", then=[okay({"status": "Failed", "error": {"message": "no GPU"}})]
-    ),
-    "a job without a state": breaks(
-        JOB_AT, BEGUN, "poll.status: status", "state", then=[okay({"state": 1})]
-    ),
+        "finish_reason=length"),
+    "a failed job": breaks(JOB_AT, BEGUN, "'Failed'", "no GPU",
+        then=[okay({"status": "Failed", "error": {"message": "no GPU"}})]),
+    "a job without a state": breaks(JOB_AT, BEGUN, "poll.status: status", "state", then=[okay({"state": 1})]),
     "a job nowhere": breaks(JOB_AT, okay({"job": 7}), "poll.job: id", "job"),
-    "a job elsewhere": breaks(
-        PLAIN + ", poll: {job: url, status: status}",
-        okay({"url": "http://example.org/x"}),
-        "http://example.org/x", "`poll.url`",
-    ),
+    "a job elsewhere": breaks(PLAIN + ", poll: {job: url, status: status}",
+        okay({"url": "http://example.org/x"}), "http://example.org/x", "`poll.url`"),
 }  # fmt: skip
 NEVER_DONE = HttpAgent(f"timeout_s: 5, {JOB_AT}", (BEGUN, okay({"status": "queued"}, **{"Retry-After": "9"})))
 DROPPED = HttpAgent(STREAMED, (sse({"t": "hello"}, done=False, end="drop"),))
@@ -505,17 +447,10 @@ def test_what_is_busy_or_never_done_and_what_the_connection_cuts(ran: HttpRun) -
 
 def test_an_api_that_only_answers_is_not_observed(project: Project) -> None:
     """Even where the scenario declares tools: no request and no reply is a way to them."""
-    with LocalServer(okay({"data": {"reply": "hello"}})) as server:
-        agent(project, server, PLAIN)
-        project.scenarios("""
-            scenarios:
-              - name: s
-                turns: [hi]
-                tools: {drop: {returns: 1}}
-                expect: {tool_calls: {forbidden: [{name: drop}]}}
-        """)
-        assert project.run().code == 3
-    (check,) = [c for c in project.sample()["checks"] if c["name"] == "tool_calls"]
+    scenario = "turns: [hi], tools: {drop: {returns: 1}}, expect: {tool_calls: {forbidden: [{name: drop}]}}"
+    ran = run_http_agents(project, {"s": HttpAgent(PLAIN, (FINISHED,), scenario=scenario)})
+    assert ran.done.code == 3
+    (check,) = [c for c in ran.samples["s"]["checks"] if c["name"] == "tool_calls"]
     assert check["passed"] is None
     assert "calls: all" in check["detail"]
 
@@ -589,11 +524,12 @@ def test_names_are_filled_wherever_an_agent_is_written(project: Project, at: str
 
 def test_a_name_that_is_filled_is_no_secret(project: Project) -> None:
     """Not even under a key that tells of one: it would be masked in what is said about it."""
-    with LocalServer(okay({"t": "write ${session}"})) as server:
-        agent(project, server, "request: {session_token: '${session}', m: '${message}'}, reply: {text: t}")
-        project.scenarios(SAYS_HI.replace("[hello]", "['${session}']"))
-        assert project.run().code == 0
-    assert project.sample()["turns"][0]["agent"] == "write ${session}"
+    options = "request: {session_token: '${session}', m: '${message}'}, reply: {text: t}"
+    scenario = SAYS_HELLO.replace("[hello]", "['${session}']")
+    rows = {"s": HttpAgent(options, (okay({"t": "write ${session}"}),), scenario=scenario)}
+    ran = run_http_agents(project, rows)
+    assert ran.samples["s"]["verdict"] == "passed"
+    assert ran.samples["s"]["turns"][0]["agent"] == "write ${session}"
 
 
 def test_a_recording_is_replayed_without_the_server(project: Project) -> None:

@@ -75,18 +75,15 @@ KNOWN: dict[str, tuple[Any, ...]] = {
     "generationConfig": ({"responseSchema": {"anyOf": [{"type": "OBJECT"}]}},),
     "promptFeedback": ({"safetyRatings": [{"category": "X", "probability": "LOW"}]},),
     "config": ({"tools": [{"function_declarations": NAMED}], "safety_settings": [{"category": "X"}]},),
-    "toolConfig": (
-        {"functionCallingConfig": {"mode": "AUTO", "allowedFunctionNames": ["refund"]}},
-        {"tools": [{"toolSpec": {"name": "refund", "inputSchema": {"json": {"type": "object"}}}}]},
-    ),
+    "toolConfig": ({"functionCallingConfig": {"mode": "AUTO", "allowedFunctionNames": ["refund"]}},
+        {"tools": [{"toolSpec": {"name": "refund", "inputSchema": {"json": {"type": "object"}}}}]}),
     "inferenceConfig": ({"stopSequences": [], "maxTokens": 10},),
     "guardrailConfig": ({"guardrailIdentifier": "g", "trace": "enabled"},),
     "additionalModelRequestFields": ({"thinking": [{"type": "enabled"}]},),
     "mcp_servers": ([{"type": "url", "url": "https://example.com", "name": "m"}],),
     "context_management": (
         {"edits": [{"type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 3}}]},
-        [{"type": "compaction", "compact_threshold": 1000}],
-    ),
+        [{"type": "compaction", "compact_threshold": 1000}]),
     "container": ({"id": "c", "skills": [{"type": "anthropic", "skill_id": "pptx"}]},),
     "metadata": ({"user_id": "u"},),
     "prediction": ({"type": "content", "content": [{"type": "text", "text": "x"}]},),
@@ -98,7 +95,7 @@ KNOWN: dict[str, tuple[Any, ...]] = {
     "annotations": ([{"by": "me", "label": "good"}],),
     "user_scenario": ({"instructions": {"known": [{"order": "A-7"}]}},),
     "timings": ({"steps": [{"ms": 3}]},),
-}
+}  # fmt: skip
 UNKNOWN: dict[str, Any] = {
     "config": {"steps": [DID]},
     "context": [{"tool": "refund", "args": {}}],
@@ -108,7 +105,7 @@ UNKNOWN: dict[str, Any] = {
     "promptFeedback": {"calls": [DID]},
     "container": {"id": "c", "calls": [DID]},
     "customer": {"orders": [{"id": 1}]},
-}
+}  # fmt: skip
 FORBIDDEN = "expect: {tool_calls: {forbidden: [{name: refund}]}}"
 
 
