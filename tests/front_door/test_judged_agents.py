@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kit import Project
+from tests.support.kit import Project, failed_checks
 
 NUMERIC = ("helpfulness", "coherence", "relevance", "faithfulness", "verbosity")
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
@@ -176,10 +176,8 @@ def test_the_gate_fails_severities_from_its_level(project: Project, level: str) 
 
 
 def test_severities_override_the_table_both_ways(project: Project) -> None:
-    rules = [
-        rule(BEHAVIOUR, "BUG ask a", {"label": "repetition"}),
-        rule(BEHAVIOUR, "BUG ask b", {"label": "unsafe state"}),
-    ]
+    labels = {"a": "repetition", "b": "unsafe state"}
+    rules = [rule(BEHAVIOUR, f"BUG ask {name}", {"label": label}) for name, label in labels.items()]
     scenarios = [{"id": name, "agent": "buggy", "turns": [f"ask {name}"]} for name in "ab"]
     suite(project, scenarios, *rules, config="severities: {repetition: critical, unsafe state: medium}\n")
     assert project.run().code == 1
@@ -200,9 +198,8 @@ def test_a_scenarios_threshold_stands_over_the_suites_and_null_removes_it(projec
     ]
     rules = [rule("helpfulness", "BUG", {"score": 2}), rule("helpfulness", "well", {"score": 4.1})]
     three = ["ask 1", "ask 2", "ask 3"]
-    suite(
-        project, [{"turns": three, **s} for s in scenarios], *rules, config="thresholds: {helpfulness: 3.5}\n"
-    )
+    scenarios = [{"turns": three, **each} for each in scenarios]
+    suite(project, scenarios, *rules, config="thresholds: {helpfulness: 3.5}\n")
     assert project.run().code == 1
     assert broken(project) == {k: {"thresholds.helpfulness"} for k in ("inherits", "above")}
     gates = {g["scenario"]: g for g in project.results()["summary"]["gates"] if "helpful" in g["name"]}
@@ -210,9 +207,7 @@ def test_a_scenarios_threshold_stands_over_the_suites_and_null_removes_it(projec
     assert (gates["own"]["value"], gates["own"]["bound"], gates["own"]["verdict"]) == (2.0, 2.0, "passed")
 
 
-def test_a_suite_threshold_that_applies_nowhere_is_violated_and_elsewhere_it_is_not_asked(
-    project: Project,
-) -> None:
+def test_a_suite_threshold_that_applies_nowhere_is_violated(project: Project) -> None:
     config = "thresholds: {goal_completion: 0.5}\n"
     suite(project, [{"id": "no-goal", "turns": ["hi"]}], config=config)
     done = project.run()
@@ -269,18 +264,16 @@ def test_missing_scores_leave_a_threshold_open_unless_worst_and_best_agree(proje
     suite(project, scenarios, *rules)
     done = project.run()
     assert done.code == 1, done.all  # a failed part beats an inconclusive one
-    by_threshold = {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
-    assert by_threshold == {
+    scenarios_run = project.results()["scenarios"]
+    missing_scores = {s["id"]: s["aggregates"]["helpfulness"]["missing"] for s in scenarios_run}
+    assert missing_scores == {"sure-green": 1, "open": 1, "sure-red": 1, "all": 2, "no-threshold": 1}
+    assert verdicts(project) == {
         "sure-green": "passed",
         "open": "inconclusive",
         "sure-red": "failed",
         "all": "inconclusive",
         "no-threshold": "passed",
     }
-    assert {
-        k: project.results()["scenarios"][i]["aggregates"]["helpfulness"]["missing"]
-        for i, k in enumerate(by_threshold)
-    } == {"sure-green": 1, "open": 1, "sure-red": 1, "all": 2, "no-threshold": 1}
     assert project.run("-s", "sure-green", "-s", "no-threshold").code == 0
     sample = project.sample("no-threshold")  # told, though it changes no verdict
     failures = sample["turns"][0]["score_failures"]
@@ -294,12 +287,9 @@ def test_a_broken_label_judge_leaves_its_sample_inconclusive(project: Project) -
     assert project.run().code == 3
     assert project.sample()["verdict"] == "inconclusive"
     assert project.sample()["fault"] == "judge"
-    suite(
-        project,
-        [{"id": "s", "turns": ["break"], "epochs": 2}],
-        rule(BEHAVIOUR, "BUG", {"label": "fine by me"}),
-        config="fault_tolerance: 0.5\n",
-    )
+    odd = rule(BEHAVIOUR, "BUG", {"label": "fine by me"})
+    two = [{"id": "s", "turns": ["break"], "epochs": 2}]
+    suite(project, two, odd, config="fault_tolerance: 0.5\n")
     assert project.run("--agent", "luck").code == 0
     assert project.results()["scenarios"][0]["samples"][1]["verdict"] == "inconclusive"
 
@@ -323,30 +313,24 @@ def test_criteria_pass_fail_and_not_clear_at_the_scenario_and_at_a_turn(project:
     suite(project, [{"agent": "buggy", **s} for s in scenarios], *rules, config="metrics: []\n")
     assert project.run().code == 1
     kinds = {"ask red": "failed", "ask green": "passed"}
+    says = ("ask red", "ask green", "open", "broken", "wrong")
     expected = {
-        f"{scope} {said}": kinds.get(said, "inconclusive")
-        for said in ("ask red", "ask green", "open", "broken", "wrong")
-        for scope in ("whole", "turn")
+        f"{scope} {each}": kinds.get(each, "inconclusive") for scope in ("whole", "turn") for each in says
     }
     assert verdicts(project) == {**expected, "both": "failed"}
-    samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
     for name, place in (("whole ask red", None), ("turn ask red", 1)):
-        sample = samples[name]
-        owner = sample if place is None else sample["turns"][place]
-        assert [(c["name"], c["passed"]) for c in owner["checks"] if c["name"] == "criteria"] == [
-            ("criteria", False)
-        ]
+        sample = project.sample(name)
+        assert failed_checks(sample) == {(place, "criteria")}
         assert [(f["turn"], f["metric"]) for f in sample["findings"]] == [(place, "criteria")]
-    assert samples["whole open"]["checks"][-1]["passed"] is None
+    assert project.sample("whole open")["checks"][-1]["passed"] is None
     assert project.run("-s", "green").code == 0
     assert project.run("-s", "open").code == 3
 
 
 def test_a_criterion_that_was_not_decided_never_leaves_a_sample_passed(project: Project) -> None:
     suite(project, [{"id": "s", "turns": ["hi"], "expect": {"criteria": ["Is polite."]}}])
-    project.write(
-        "replies.yaml", json.dumps({"replies": [filled(GOOD[0]), filled(GOOD[1]), filled(GOOD[-2])]})
-    )
+    replies = [filled(GOOD[0]), filled(GOOD[1]), filled(GOOD[-2])]
+    project.write("replies.yaml", json.dumps({"replies": replies}))
     assert project.run("--metric", "agent_behavior_failure").code == 2
     assert project.sample()["verdict"] == "inconclusive"
 
@@ -362,11 +346,15 @@ def test_without_judges_cells_are_not_judged_and_gates_on_them_stay_open(project
     assert project.sample()["turns"][0]["scores"] == {}
     assert "not judged" in project.call("report", "latest", "-v").out
     assert "judge" not in {k for k, v in project.results()["summary"]["usage"].items() if v["calls"]}
-    suite(project, [{**green, "thresholds": {"helpfulness": 1}}])
+    polite = {"criteria": ["Is polite."]}
+    undecided = [
+        {**green, "id": "a", "thresholds": {"helpfulness": 1}},
+        {**green, "id": "b", "expect": polite},
+    ]
+    suite(project, undecided)
     assert project.run("--no-judge").code == 3
-    suite(project, [{**green, "expect": {"criteria": ["Is polite."]}}])
-    assert project.run("--no-judge").code == 3
-    suite(project, [{**green, "expect": {"criteria": ["Is polite."], "output": {"contains": ["never"]}}}])
+    assert verdicts(project) == {"a": "inconclusive", "b": "inconclusive"}
+    suite(project, [{**green, "expect": {**polite, "output": {"contains": ["never"]}}}])
     assert project.run("--no-judge").code == 1  # a failed check beats an undecided one
 
 
