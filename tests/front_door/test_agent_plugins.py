@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.support.kit import Project, failed_checks
+from tests.support.suites import samples_of, write_suite
 
 PACKAGE = """
 from typing import Annotated, Literal
@@ -103,13 +104,12 @@ OPTIONS = {
 
 def test_options_reach_the_agent(installed: Project) -> None:
     installed.agent("def agent(messages):\n    return 'Hi, world!'\n")
-    agents = "".join(f"  a{n}: {written}\n" for n, (written, _) in enumerate(OPTIONS.values()))
-    agent(installed, "{type: plain}", f"agents:\n{agents}")
-    lines = (f"- {{id: {id}, agent: a{n}, turns: [world], checks: none}}\n" for n, id in enumerate(OPTIONS))
-    installed.scenarios("scenarios:\n" + "".join(lines))
+    agents = {f"a{n}": written[1:-1] for n, (written, _) in enumerate(OPTIONS.values())}
+    scenarios = {id: f"agent: a{n}, turns: [world], checks: none" for n, id in enumerate(OPTIONS)}
+    write_suite(installed, agents, scenarios)
     done = installed.run()
     assert done.code == 0, done.all
-    found = {each["id"]: each["samples"][0]["turns"][0]["agent"] for each in installed.results()["scenarios"]}
+    found = {id: sample["turns"][0]["agent"] for id, sample in samples_of(installed).items()}
     assert found == {id: answer for id, (_, answer) in OPTIONS.items()}
 
 
@@ -238,13 +238,10 @@ DOES = {
 
 def test_an_adapter_needs_no_names_but_the_public_ones(installed: Project) -> None:
     installed.write("echo_agent.py", BY_PUBLIC_NAMES)
-    agents = "".join(f"  a{n}: {{type: echo, options: {{does: {does}}}}}\n" for n, does in enumerate(DOES))
-    agent(installed, "{type: echo, options: {does: answers}}", f"agents:\n{agents}")
+    agents = {f"a{n}": f"type: echo, options: {{does: {does}}}" for n, does in enumerate(DOES)}
     expect = "expect: {tool_calls: {forbidden: [{name: cancel}]}, agents: [shop]}"
-    lines = (
-        f"- {{id: {does}, agent: a{n}, turns: [{{user: world, {expect}}}]}}\n" for n, does in enumerate(DOES)
-    )
-    installed.scenarios("scenarios:\n" + "".join(lines))
+    scenarios = {d: f"agent: a{n}, turns: [{{user: world, {expect}}}]" for n, d in enumerate(DOES)}
+    write_suite(installed, agents, scenarios)
     assert installed.run().code == 1
     for does, (verdict, fault, broken) in DOES.items():
         sample = installed.sample(does)

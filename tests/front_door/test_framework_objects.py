@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.kit import Done, Project, failed_checks
+from tests.support.suites import samples_of, write_suite
 from tests.support.toy import PLACES, TOY_TOOLS, install_toy
 
 ALL = """
@@ -129,7 +130,7 @@ ROWS = {
     "threads": Row(THREADS),
     "looks_up": Row(DOWN),
     "calls_nothing": Row(f"checks: none, {TOOLS}", "failed", {(None, "unknown_tool")}),
-    "calls_nothing more": Row(f"agent: more, checks: none, {TOOLS}"),
+    "calls_nothing more": Row(f" agent: more, checks: none, {TOOLS}"),
     "hands_over": Row(TRIAGE),
     "hands_over bug": Row(TRIAGE, "failed", {(None, "agents")}),
     "searches": Row(f"checks: none, turns: [searches, again], {TOOLS}"),
@@ -164,18 +165,17 @@ class Ran(NamedTuple):
 @pytest.fixture(scope="module", params=PLACES)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Each row, played in one run."""
-    where = request.param
-    lines = []
-    for name, row in ROWS.items():
-        turns = "" if " turns:" in row.scenario else f"turns: [{name}], "
-        lines.append(f"- {{id: {name}, {turns}{row.scenario.replace('KIND', name)}}}\n")
-    agents = f"agents: {{more: {{target: 'agent.py:more'{where}}}}}\n"
-    config = f"agent: {{name: bot, target: 'agent.py:agent'{where}}}\n{agents}"
     project = Project(tmp_path_factory.mktemp("toy"))
-    toy_project(project, ALL, config, "scenarios:\n" + "".join(lines))
+    install_toy(project)
+    project.agent(TOY_TOOLS + ALL)
+    scenarios = {name: row.scenario.replace("KIND", name) for name, row in ROWS.items()}
+    for name, text in scenarios.items():
+        agent = "" if " agent: " in text else "agent: agent, "
+        scenarios[name] = f"{agent}{'' if ' turns:' in text else f'turns: [{name}], '}{text}"
+    write_suite(project, ("agent", "more"), scenarios, where=request.param)
     done = project.run()
     assert done.code == 1, done.all
-    return Ran(done, {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}, project)
+    return Ran(done, samples_of(project), project)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -337,17 +337,12 @@ def make_agent():
 @pytest.mark.parametrize("where", PLACES)
 def test_dependencies_are_made_for_each_conversation(project: Project, where: str) -> None:
     makers = ("Shop", "make_shop", "make_shop_async")
-    agents = "".join(
-        f"  {each}: {{target: {{object: 'agent.py:agent', deps: 'agent.py:{each}'}}{where}}}\n"
-        for each in makers
-    )
-    config = f"agent: {{target: x.py:x}}\nagents:\n{agents}agent_concurrency: 1\n"
-    scenarios = "".join(
-        f"- {{id: {each}-{n}, agent: {each}, turns: [one, two], checks: none}}\n"
-        for each in makers
-        for n in "ab"
-    )
-    toy_project(project, DEPS, config, f"scenarios:\n{scenarios}")
+    agents = {each: f"target: {{object: 'agent.py:agent', deps: 'agent.py:{each}'}}" for each in makers}
+    twice = "turns: [one, two], checks: none"
+    scenarios = {f"{each}-{n}": f"agent: {each}, {twice}" for each in makers for n in "ab"}
+    install_toy(project)
+    project.agent(TOY_TOOLS + DEPS)
+    write_suite(project, agents, scenarios, where=where, config="agent_concurrency: 1\n")
     done = project.run("--concurrency", "1")
     assert done.code == 0, done.all
     answers = [

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from agenteval import agentside
-from tests.front_door import test_python_agents as zoo
 from tests.front_door.test_commands import alive, wait_until
+from tests.support import python_agents as zoo
 from tests.support.kit import Project, failed_checks
+from tests.support.suites import samples_of, write_suite
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 
@@ -143,21 +144,19 @@ def test_every_agent_does_the_same_as_in_this_process(tmp_path: Path) -> None:
     left_out = ("pieces", "fifty", "thousand")
     functions = [name for name in zoo.NAMES if name.islower() and not name.startswith(left_out)]
     functions = [name for name in functions if "thread" not in name]
-    told = []
-    for more in ("", f", interpreter: '{sys.executable}'"):
-        project = Project(tmp_path / str(len(told)))
+    scenarios = dict.fromkeys(functions, "agent: every, turns: [one, two]")
+    scenarios |= {f"own-{name}": f"agent: {name}, turns: [one, two]" for name in OWN}
+    found = []
+    for number, where in enumerate(("", f", interpreter: '{sys.executable}'")):
+        project = Project(tmp_path / str(number))
         project.agent(zoo.AGENTS + EVERY)
-        agents = "".join(
-            f"  {name}: {{target: 'agent.py:{name}', timeout_s: 60{more}}}\n" for name in ("every", *OWN)
-        )
-        project.config(f"agents:\n{agents}unmocked_tools: empty\n", target="agent.py:text_sync")
-        lines = [f"  - {{id: {name}, agent: every, turns: [one, two]}}" for name in functions]
-        lines += [f"  - {{id: own-{name}, agent: {name}, turns: [one, two]}}" for name in OWN]
-        project.scenarios(zoo.TOOLS + "scenarios:\n" + "\n".join(lines))
+        more = "unmocked_tools: empty\n"
+        write_suite(project, ("every", *OWN), scenarios, where=where, config=more, defaults=zoo.TOOLS)
         project.write("scenarios/mocks.py", zoo.MOCKS)
-        project.run("--seed", "1", "--concurrency", "1")
-        told.append({each["id"]: timeless(each["samples"][0]) for each in project.results()["scenarios"]})
-    here, elsewhere = told
+        done = project.run("--seed", "1", "--concurrency", "1")
+        assert done.code == 0, done.all
+        found.append({name: timeless(sample) for name, sample in samples_of(project).items()})
+    here, elsewhere = found
     assert list(here) == list(elsewhere)
     assert len(here) > 20
     for name in here:
@@ -255,11 +254,10 @@ class Agent:
 
 def test_a_kept_process_shares_its_module_and_not_its_instances(project: Project, python: str) -> None:
     project.write("app/shop.py", STATE)
-    where = f"target: 'app/shop.py:Agent', interpreter: '{python}', timeout_s: 60"
-    agents = f"agents:\n  kept: {{{where}}}\n  fresh: {{{where}, keep: false}}\n"
-    project.config(agents, target="")
-    each = "- {{id: {0}, agent: {0}, turns: [x, y], checks: none, epochs: 2}}\n"
-    project.scenarios("scenarios:\n" + each.format("kept") + each.format("fresh"))
+    agent = f"target: 'app/shop.py:Agent', interpreter: '{python}', timeout_s: 60"
+    twice = "turns: [x, y], checks: none, epochs: 2"
+    agents = {"kept": agent, "fresh": f"{agent}, keep: false"}
+    write_suite(project, agents, dict.fromkeys(agents, twice))
     assert project.run("--concurrency", "1").code == 0
     for scenario in project.results()["scenarios"]:
         is_kept = scenario["id"] == "kept"

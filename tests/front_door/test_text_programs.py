@@ -15,6 +15,7 @@ import pytest
 
 from tests.front_door.test_commands import alive, wait_until
 from tests.support.kit import Done, Project, failed_checks
+from tests.support.suites import write_suite
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="asks /proc")
@@ -34,16 +35,10 @@ def config(project: Project, run: list[str], more: str = "") -> None:
 
 def play(project: Project, agents: dict[str, list[str]], scenarios: dict[str, str], *options: str) -> Done:
     """Agents by the name of their scenario; a scenario without one of its own has the first agent."""
-    lines = [
-        f"  {name}: {{command: {{run: {json.dumps(run)}}}, timeout_s: 30}}\n" for name, run in agents.items()
-    ]
-    project.config(f"agents:\n{''.join(lines)}", target="")
+    commands = {name: f"command: {{run: {json.dumps(run)}}}, timeout_s: 30" for name, run in agents.items()}
     first = next(iter(agents))
-    entries = [
-        f"- {{id: {name}, agent: {name if name in agents else first}, {text}}}\n"
-        for name, text in scenarios.items()
-    ]
-    project.scenarios("scenarios:\n" + "".join(entries))
+    played = {n: text if n in agents else f"agent: {first}, {text}" for n, text in scenarios.items()}
+    write_suite(project, commands, played)
     return project.run(*options)
 
 

@@ -11,11 +11,18 @@ Entries = Mapping[str, str] | Iterable[str]
 
 
 def write_suite(
-    project: Project, agents: Entries, scenarios: Entries, *, where: str = "", config: str = ""
+    project: Project,
+    agents: Entries,
+    scenarios: Entries,
+    *,
+    where: str = "",
+    config: str = "",
+    defaults: str = "",
+    file: str = "scenarios/suite.yaml",
 ) -> Project:
     """``agents``: what stands in the mapping of each, or names of targets in ``agent.py``; ``where`` is added
-    to each. ``scenarios``: by their ids; one that is called as an agent is played by it. Of ids alone, each
-    has one turn and no checks."""
+    to each, ``config`` to the configuration, ``defaults`` to the suite. ``scenarios``: by their ids; one that
+    is called as an agent is played by it, if it names no other. Ids alone: with one turn and no checks."""
     named = agents if isinstance(agents, Mapping) else {each: f"target: 'agent.py:{each}'" for each in agents}
     entries = (
         scenarios if isinstance(scenarios, Mapping) else dict.fromkeys(scenarios, "turns: [x], checks: none")
@@ -23,9 +30,10 @@ def write_suite(
     lines = [f"  {name}: {{{text}{where}}}\n" for name, text in named.items()]
     project.config(f"agents:\n{''.join(lines)}{config}", target="")
     played = [
-        f"- {{id: '{id}', {f'agent: {id}, ' if id in named else ''}{text}}}\n" for id, text in entries.items()
+        f"- {{id: '{id}', {f'agent: {id}, ' if id in named and 'agent:' not in text else ''}{text}}}\n"
+        for id, text in entries.items()
     ]
-    project.scenarios("scenarios:\n" + "".join(played))
+    project.scenarios(f"{defaults}scenarios:\n{''.join(played)}", file)
     return project
 
 
