@@ -177,6 +177,7 @@ def test_a_slow_agent_breaks_the_latency_limit(tmp_path: Path) -> None:
     assert outcome.sample("slow-turn", "bad")["turns"][1]["latency_ms"] > 50
 
 
+World = dict[str, list[dict[str, Any]]]
 WORLD = r"""
 defaults:
   checks: none
@@ -243,7 +244,7 @@ PLAYS: dict[str, list[Turn]] = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """The samples of each scenario of the tool world."""
     project = Project(tmp_path_factory.mktemp("world"))
     project.agent(PERFORMER)
@@ -261,7 +262,7 @@ def answers(sample: dict[str, Any]) -> list[str]:
     return [line for turn in sample["turns"] for line in turn["agent"].split("\n")]
 
 
-def test_results_reach_the_agent_as_text_and_all_else_as_json(world: dict[str, list[dict[str, Any]]]) -> None:
+def test_results_reach_the_agent_as_text_and_all_else_as_json(world: World) -> None:
     (sample,) = world["results"]
     seen = answers(sample)
     assert seen[:3] == ["plain text", "3", "null"]
@@ -275,15 +276,13 @@ def test_results_reach_the_agent_as_text_and_all_else_as_json(world: dict[str, l
     assert recorded[:6] == ["plain text", 3, None, False, "", [1, "é"]]
 
 
-def test_returns_echo_arguments_with_their_types(world: dict[str, list[dict[str, Any]]]) -> None:
+def test_returns_echo_arguments_with_their_types(world: World) -> None:
     first, second = (json.loads(line) for line in answers(world["echo"][0]))
     assert first == {"city": "Rome", "note": "in Rome!", "all": [3], "escaped": "${args.city}"}
     assert second == {"city": "Oslo", "note": "in Oslo!", "all": [{"a": [None]}], "escaped": "${args.city}"}
 
 
-def test_a_sequence_moves_on_with_each_call_and_starts_anew_for_each_sample(
-    world: dict[str, list[dict[str, Any]]],
-) -> None:
+def test_a_sequence_moves_on_with_each_call_and_starts_anew_for_each_sample(world: World) -> None:
     assert [s["epoch"] for s in world["sequence"]] == [0, 1, 2]
     for sample in world["sequence"]:
         error, second, third, fourth = answers(sample)
@@ -292,16 +291,14 @@ def test_a_sequence_moves_on_with_each_call_and_starts_anew_for_each_sample(
         assert json.loads(third) == json.loads(fourth) == {"last": True}
 
 
-def test_a_call_that_breaks_the_schema_gets_an_error_and_uses_up_no_step(
-    world: dict[str, list[dict[str, Any]]],
-) -> None:
+def test_a_call_that_breaks_the_schema_uses_up_no_step(world: World) -> None:
     wrong, missing, first, second = answers(world["schema"][0])
     assert "error" in json.loads(wrong)
     assert "city" in json.loads(missing)["error"]
     assert (first, second) == ("first", "second")
 
 
-def test_python_mocks(world: dict[str, list[dict[str, Any]]]) -> None:
+def test_python_mocks(world: World) -> None:
     (sample,) = world["python"]
     first, later, refused, second = (json.loads(line) for line in answers(sample))
     assert first == {"index": 0, "turn": 0, "sample": True, "args": {}}
@@ -310,9 +307,7 @@ def test_python_mocks(world: dict[str, list[dict[str, Any]]]) -> None:
     assert (second["index"], second["turn"], second["args"]) == (1, 1, {"a": 1})
 
 
-def test_an_undeclared_tool_where_tools_are_declared_is_the_agents_fault(
-    world: dict[str, list[dict[str, Any]]],
-) -> None:
+def test_an_undeclared_tool_where_tools_are_declared_is_the_agents_fault(world: World) -> None:
     (red,), (green,) = world["unknown"], world["known"]
     (finding,) = red["findings"]
     assert (finding["detector"], finding["turn"], finding["call"]) == ("unknown_tool", 1, 1)

@@ -59,9 +59,7 @@ def with_session(shop: Shop, request: Request) -> Behaviour:
 
 
 @both
-def test_a_session_of_the_servers_and_calls_that_the_scenario_answers(
-    project: Project, has_bug: bool
-) -> None:
+def test_a_session_of_the_server_and_mocked_calls(project: Project, has_bug: bool) -> None:
     _, server = played(project, with_session, SESSION, has_bug=has_bug)
     asked = [request.json for request in server.requests]
     assert ["session" in each for each in asked] == [False, True, True, True]
@@ -87,9 +85,7 @@ agent:
 
 
 @both
-def test_a_request_without_a_place_for_results_has_them_under_their_name(
-    project: Project, has_bug: bool
-) -> None:
+def test_results_without_a_place_stand_under_their_name(project: Project, has_bug: bool) -> None:
     _, server = played(project, with_session, SHORTEST, has_bug=has_bug)
     keys = [sorted(request.json) for request in server.requests]
     results = ["session", "tool_results"]

@@ -80,9 +80,7 @@ def warns(done: Done, *facts: str) -> bool:
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_a_main_without_a_guard_is_warned_of_and_its_mocked_tools_do_not_run(
-    project: Project, where: str
-) -> None:
+def test_a_main_without_a_guard_is_warned_of_and_mocks_hold(project: Project, where: str) -> None:
     shop(project, AGENT + RUNS, where)
     line = (project.root / "agent.py").read_text().splitlines().index("main()") + 1
     facts = ("'bot'", f"(agent.py:{line})", "audit (the real one ran)", "get_order (not run)")
@@ -136,9 +134,7 @@ def test_an_import_that_calls_tools_runs_none_of_them(
 
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("is_loop", [True, False], ids=["loop", "queue"])
-def test_a_thread_of_the_module_is_of_no_conversation_but_what_a_loop_in_it_is_asked_for(
-    project: Project, where: str, is_loop: bool
-) -> None:
+def test_a_thread_of_the_module_is_of_no_conversation(project: Project, where: str, is_loop: bool) -> None:
     """An event loop that the module starts gets the caller's context with each coroutine; a thread that reads
     a queue does not, so that its calls run nothing."""
     loop = """

@@ -104,7 +104,7 @@ def suites(project: Project, code: str, scenario: str, *names: str) -> None:
 
 @pytest.mark.parametrize("scenario", [SCENARIO, MOCKED], ids=["check", "mock"])
 @pytest.mark.parametrize("code", ["from {} import OK\n" + CHECK, LATE], ids=["at the top", "within"])
-def test_a_check_that_would_get_the_helper_of_another_folder_is_refused(
+def test_a_check_with_the_helper_of_another_folder_is_refused(
     project: Project, code: str, scenario: str
 ) -> None:
     suites(project, code, scenario, "helpers", "helpers")

@@ -210,9 +210,7 @@ def test_an_exception_counts_as_it_does_here(project: Project, python: str) -> N
         assert fact in sample["turns"][0]["error"], sample["turns"][0]["error"]
 
 
-def test_a_process_that_hangs_is_ended_with_its_children_and_the_next_is_another(
-    project: Project, python: str
-) -> None:
+def test_a_process_that_hangs_is_ended_with_its_children(project: Project, python: str) -> None:
     project.write(
         "app/shop.py",
         """
@@ -279,9 +277,7 @@ class Agent:
 """
 
 
-def test_a_process_that_breaks_after_a_conversation_has_failed_that_one(
-    project: Project, python: str
-) -> None:
+def test_a_process_that_breaks_after_a_conversation_fails_it(project: Project, python: str) -> None:
     """What it does to end the conversation is a part of it. The next one gets another process."""
     each = "{id: %s, turns: [{user: %s, expect: {output: {contains: [%s]}}}]}"
     project.scenarios("scenarios: [" + ", ".join(each % (id, id, id) for id in "abcde") + "]")

@@ -193,9 +193,7 @@ def test_validate_describes_agents_and_calls_nothing(project: Project, where: st
         ),
     ],
 )
-def test_validate_describes_agents_that_are_not_python(
-    agent: str, facts: tuple[str, ...], project: Project
-) -> None:
+def test_validate_describes_other_agents(agent: str, facts: tuple[str, ...], project: Project) -> None:
     project.config(f"agent: {{name: bot, {agent}}}\n", target="")
     project.scenarios(SUITE)
     done = project.call("validate")
@@ -286,9 +284,7 @@ class made:
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_a_function_of_text_alone_is_warned_of_once_if_it_has_several_turns(
-    project: Project, where: str
-) -> None:
+def test_a_function_that_forgets_is_warned_of_once(project: Project, where: str) -> None:
     agents = {
         name: f"target: 'agent.py:{name}'{where}" for name in ("forgets", "by_session", "by_messages", "made")
     }
@@ -321,9 +317,7 @@ FOUR = "scenarios:\n" + "".join(f"- {{id: s{n}, turns: [{n}a, {n}b], checks: non
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_an_object_that_cannot_be_copied_plays_one_conversation_at_a_time(
-    project: Project, where: str
-) -> None:
+def test_an_uncopyable_object_plays_one_conversation_at_a_time(project: Project, where: str) -> None:
     """In processes of its own, each conversation has one."""
     project.agent(SHARED)
     project.config(f"agent: {{name: bot, target: 'agent.py:agent'{where}}}\n", target="")

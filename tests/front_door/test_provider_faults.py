@@ -106,9 +106,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> HttpRun:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", CASES)
-def test_an_error_in_a_reply_of_status_200_counts_as_the_status_it_names(
-    ran: HttpRun, form: str, case: str
-) -> None:
+def test_an_error_in_a_reply_counts_as_its_status(ran: HttpRun, form: str, case: str) -> None:
     sample, (verdict, fault, _) = ran.samples[f"{form}, {case}"], CASES[case]
     assert (sample["verdict"], sample["fault"]) == (verdict, fault), sample
     assert len(ran.asked[f"{form}, {case}"]) == (2 if case == "limit" else 1)
@@ -146,7 +144,7 @@ def played(project: Project, server: ModelServer, more: str = "") -> tuple[int, 
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("content", [None, ""])
-def test_a_server_that_refuses_what_it_sent_itself_is_red_there(
+def test_a_server_that_refuses_what_it_sent_is_red(
     content: str | None, streamed: bool, project: Project
 ) -> None:
     """The one with the bug sends null and refuses it; the other one gets back what it sent."""

@@ -94,9 +94,7 @@ def bot(project: Project, agent: str, more: str = "", target: str = "agent") -> 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_object_that_remembers_is_played_one_at_a_time_and_the_run_warns(
-    project: Project, form: str
-) -> None:
+def test_an_object_that_remembers_is_played_one_at_a_time(project: Project, form: str) -> None:
     bot(project, FORMS[form])
     (described,) = [line for line in project.call("validate").out.splitlines() if line.startswith("  bot: ")]
     assert "one at a time" in described

@@ -124,9 +124,7 @@ def verdicts(project: Project) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_conversation_gets_its_own_answers_and_the_faulty_one_is_red(
-    project: Project, kind: str
-) -> None:
+def test_each_conversation_gets_its_own_answers(project: Project, kind: str) -> None:
     shop(project, KINDS[kind], buggy="C3")
     done = project.run()
     assert done.code == 1, done.all
@@ -164,9 +162,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_thread_of_one_conversation_that_answers_for_others_leaves_all_undecided(
-    project: Project, order: str
-) -> None:
+def test_a_thread_that_serves_other_conversations_leaves_all_undecided(project: Project, order: str) -> None:
     """Their calls are in the records of the first: without them the others would be green, or red."""
     forbidden = "tools: {get_order: {returns: {status: x}}}"
     forbidden += ", expect: {tool_calls: {forbidden: [{name: get_order}]}}"
@@ -206,9 +202,7 @@ def agent(messages):
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_a_thread_that_outlives_its_turn_and_calls_afterwards_runs_nothing(
-    project: Project, where: str
-) -> None:
+def test_a_thread_that_outlives_its_turn_runs_nothing(project: Project, where: str) -> None:
     expect = "tools: {cancel: {returns: ok}}, expect: {tool_calls: {calls: [{name: cancel}]}}"
     shop(project, OUTLIVES, suite=f"{{id: a, turns: [Hi, Then], {expect}}}", more=where)
     done = project.run()
