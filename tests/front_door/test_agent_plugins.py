@@ -16,11 +16,9 @@ from pydantic import BaseModel, Field, field_validator
 
 from agenteval import AgentAdapter, AgentReply
 
-
 class Voice(BaseModel):
     name: str
     loud: bool = False
-
 
 class Options(BaseModel):
     greeting: str
@@ -38,7 +36,6 @@ class Options(BaseModel):
             raise ValueError("nobody would hear it; write a word")
         return value
 
-
 class Echo:
     def __init__(self, options):
         self.options = options
@@ -46,7 +43,6 @@ class Echo:
     async def reply(self, messages, tools):
         said = " ".join([self.options.greeting] * self.options.times)
         return AgentReply(text=f"{said}, {self.options.name or messages[-1]['content']}!")
-
 
 class Factory:
     def __init__(self, agent, options, resources):
@@ -60,13 +56,10 @@ class Factory:
     async def aclose(self):
         pass
 
-
 ADAPTER = AgentAdapter(Factory, Options)
-
 
 def plain(agent, resources):
     return Factory(agent, Options(greeting="Plain"), resources)
-
 
 BROKEN = 3
 """
@@ -191,15 +184,12 @@ DONE = [
     {"role": "tool", "tool_call_id": "c", "content": "cancelled"},
 ]
 
-
 class Options(BaseModel):
     does: str
-
 
 def mistakes(own):
     if own.get("does") == "nothing":
         yield Mistake("an agent that does nothing cannot be tested", "write does: answers", ("does",))
-
 
 class Shop:
     def __init__(self, agent, options, resources):
@@ -219,10 +209,8 @@ class Shop:
         done = DONE if self.does == "cancels" else []
         return AgentReply("Hi, world!", messages=done, latency_ms=7, agent="shop")
 
-
 def visibility(options, tools):
     return KnownVisibility(calls=ToolVisibility.ALL)
-
 
 ADAPTER = AgentAdapter(Shop, Options, mistakes, visibility)
 """

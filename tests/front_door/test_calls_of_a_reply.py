@@ -24,7 +24,6 @@ import pathlib
 
 PLAYED = json.loads(pathlib.Path(__file__).with_name("played.json").read_text(encoding="utf-8"))
 
-
 async def agent(messages, ctx):
     """The replies of its scenario, one after the other: lists of calls, then the text."""
     replies = PLAYED[ctx.scenario_id]

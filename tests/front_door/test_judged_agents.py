@@ -37,10 +37,8 @@ def buggy(messages, ctx):
     said = messages[-1]["content"]
     return "This is the answer: " + (f"BUG {said}" if said.startswith("ask") else f"well, {said}")
 
-
 def agent(messages, ctx):
     return "This is the answer: well, " + messages[-1]["content"]
-
 
 def luck(messages, ctx):
     return "This is the answer: " + ("BUG " if ctx.epoch else "well, ") + messages[-1]["content"]

@@ -16,7 +16,6 @@ from tests.support.toy import PLACES
 BOTS = '''
 import threading
 
-
 def talk(memory, text):
     """Knows the order of this conversation from its first message; of one order it is wrong."""
     memory.append(text)
@@ -25,29 +24,23 @@ def talk(memory, text):
     order = "ORD-0" if memory[0] == "ORD-BUG" else memory[0]
     return f"Refunded {order} ({len(memory)})."
 
-
 def gradio(message, history):
     memory = [each["content"] for each in history if each["role"] == "user"]
     return talk(memory, message)
-
 
 def gradio_stream(message, history):
     answer = gradio(message, history)
     for end in range(1, len(answer) + 1):
         yield answer[:end]
 
-
 async def all_messages(chat_history):
     *memory, last = [each["content"] for each in chat_history if each["role"] == "user"]
     return talk(memory, last)
 
-
 sessions = {}
-
 
 def by_session(message: str, session_id="default"):
     return talk(sessions.setdefault(session_id, []), message)
-
 
 class Bot:
     def __init__(self):
@@ -55,7 +48,6 @@ class Bot:
 
     def ask(self, q: str) -> str:
         return talk(self.memory, q)
-
 
 class Several:
     def __init__(self, greeting=""):
@@ -77,12 +69,10 @@ class Several:
     async def both(self, question: str):
         return self.astream(question)
 
-
 class Called(Bot):
 
     async def __call__(self, user_input):
         return {"role": "assistant", "content": talk(self.memory, user_input)}
-
 
 class Locked(Bot):
     def __init__(self):
@@ -94,11 +84,9 @@ class Locked(Bot):
             self.memory.clear()
         return talk(self.memory, q)
 
-
 class Needs(Bot):
     def __init__(self, model):
         super().__init__()
-
 
 bot = Bot()
 called = Called()
@@ -106,14 +94,11 @@ several = Several()
 locked = Locked()
 alias = Bot().ask
 
-
 def make_bot():
     return Needs("a model").ask
 
-
 async def make_async():
     return Several().run
-
 
 def built() -> "Called":
     return Called()
