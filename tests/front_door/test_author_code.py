@@ -1,4 +1,4 @@
-"""Code of the author's that would end the run, or that cannot be called: told, and never green."""
+"""Code of the author's that would end the run, or that cannot be called: refused, and never green."""
 
 from __future__ import annotations
 

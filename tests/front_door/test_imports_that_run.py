@@ -1,4 +1,4 @@
-"""A target whose import runs the agent: what was called is said, and no tool of the suite runs."""
+"""A target whose import runs the agent: what was called is reported, and no tool of the suite runs."""
 
 from __future__ import annotations
 

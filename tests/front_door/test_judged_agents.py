@@ -273,7 +273,7 @@ def test_missing_scores_leave_a_threshold_open_unless_worst_and_best_agree(proje
         "no-threshold": "passed",
     }
     assert project.run("-s", "sure-green", "-s", "no-threshold").code == 0
-    sample = project.sample("no-threshold")  # told, though it changes no verdict
+    sample = project.sample("no-threshold")  # reported, though it changes no verdict
     failures = sample["turns"][0]["score_failures"]
     assert {f["metric"] for f in failures} == {"helpfulness", "coherence"}
     assert "helpfulness" not in sample["turns"][0]["scores"]
@@ -304,16 +304,16 @@ def test_criteria_pass_fail_and_not_clear_at_the_scenario_and_at_a_turn(project:
     ]
     expect = {"expect": {"criteria": ["Is polite."]}}
     scenarios: list[dict[str, Any]] = []
-    for said in ("ask red", "ask green", "open", "broken", "wrong"):
-        scenarios.append({"id": f"whole {said}", "turns": ["hi", said], **expect})
-        scenarios.append({"id": f"turn {said}", "turns": ["hi", {"user": said, **expect}]})
+    for message in ("ask red", "ask green", "open", "broken", "wrong"):
+        scenarios.append({"id": f"whole {message}", "turns": ["hi", message], **expect})
+        scenarios.append({"id": f"turn {message}", "turns": ["hi", {"user": message, **expect}]})
     scenarios.append({"id": "both", "turns": [{"user": "ask red", **expect}, {"user": "open", **expect}]})
     suite(project, [{"agent": "buggy", **s} for s in scenarios], *rules, config="metrics: []\n")
     assert project.run().code == 1
     kinds = {"ask red": "failed", "ask green": "passed"}
-    says = ("ask red", "ask green", "open", "broken", "wrong")
+    messages = ("ask red", "ask green", "open", "broken", "wrong")
     expected = {
-        f"{scope} {each}": kinds.get(each, "inconclusive") for scope in ("whole", "turn") for each in says
+        f"{scope} {each}": kinds.get(each, "inconclusive") for scope in ("whole", "turn") for each in messages
     }
     assert verdicts(project) == {**expected, "both": "failed"}
     for name, place in (("whole ask red", None), ("turn ask red", 1)):

@@ -233,8 +233,8 @@ def test_a_metric_may_change_what_it_is_given(project: Project) -> None:
         """,
     )
     forbidden = "{forbidden: [{name: pay, args: {amount: 5000}}]}"
-    says = f"tools: {{pay: {{returns: 1}}}}, expect: {{tool_calls: {forbidden}}}"
-    project.scenarios(f"scenarios: [{{id: a, turns: [x, y], {says}}}]")
+    rest = f"tools: {{pay: {{returns: 1}}}}, expect: {{tool_calls: {forbidden}}}"
+    project.scenarios(f"scenarios: [{{id: a, turns: [x, y], {rest}}}]")
     assert project.run().code == 1
     assert failed_checks(project.sample()) == {(None, "tool_calls")}
 

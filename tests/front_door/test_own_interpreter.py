@@ -101,10 +101,10 @@ def test_a_bug_is_red_and_all_calls_are_the_agents_own(project: Project, python:
     done = project.run()
     assert done.code == 0, done.all
     assert "the shop is open" not in done.out
-    said = [
+    answers = [
         sample["turns"][0]["agent"] for each in project.results()["scenarios"] for sample in each["samples"]
     ]
-    assert all(str(Path(python).parents[1]) in text for text in said)
+    assert all(str(Path(python).parents[1]) in text for text in answers)
     assert sorted(calls(project)) == sorted((project.root / "record").read_text("utf-8").splitlines())
 
     # Of another length: within a second Python takes its compiled code of a file of the same size.
@@ -379,7 +379,7 @@ def test_the_environments_of_both_are_kept_apart(project: Project, python: str) 
     project.scenarios("id: a\nturns: [x]\nchecks: none\n")
     config(project, python)
     assert project.run().code == 0
-    said = project.sample()["turns"][0]["agent"]
+    answers = project.sample()["turns"][0]["agent"]
     ours = Path(agentside.__file__).parent
-    assert str(ours.parent) + os.sep not in said.replace(str(ours / "start.py"), "")
-    assert str(project.root / "app") in said
+    assert str(ours.parent) + os.sep not in answers.replace(str(ours / "start.py"), "")
+    assert str(project.root / "app") in answers

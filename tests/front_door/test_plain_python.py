@@ -1,4 +1,4 @@
-"""Plain Python that was not written for agenteval: what it gets, where its state is, what is said of it."""
+"""Plain Python that was not written for agenteval: what it gets, where its state is, what describes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from agenteval.conversation.user_code import import_target
 from agenteval.core.errors import AuthorError
 from tests.support.kit import Project, failed_checks
-from tests.support.suites import samples_of, write_suite
+from tests.support.suites import samples_of, warnings_of, write_suite
 from tests.support.toy import PLACES
 
 BOTS = '''
@@ -281,9 +281,8 @@ def test_a_function_that_forgets_is_warned_of_once(project: Project, where: str)
     write_suite(project, agents, scenarios)
     done = project.run("--epochs", "2", "--concurrency", "2")
     assert done.code == 0, done.all
-    warnings = [line for line in done.err.splitlines() if line.startswith("warning:")]
-    assert len(warnings) == 1, done.err
-    assert all(fact in warnings[0] for fact in ("forgets", "`messages`", "`interpreter`", "`keep: false`"))
+    (warning,) = warnings_of(done)
+    assert all(fact in warning for fact in ("forgets", "`messages`", "`interpreter`", "`keep: false`"))
 
 
 SHARED = """

@@ -169,10 +169,10 @@ def test_a_server_that_refuses_what_it_sent_is_red(
         asked = server.asked
     if content is None:
         assert (code, sample["verdict"], sample["stop"]) == (1, "failed", "agent_error")
-        told = sample["turns"][1]["error"]
-        assert NULL in told
-        assert "`request`" in told
-        assert "`reply`" in told
+        message = sample["turns"][1]["error"]
+        assert NULL in message
+        assert "`request`" in message
+        assert "`reply`" in message
         assert [json.dumps(each) for each in asked].count(json.dumps(asked[-1])) == 1
     else:
         assert code == 0
@@ -194,6 +194,6 @@ def test_the_failure_names_the_key_that_mends_it(body: str, project: Project) ->
         code, sample = played(project, server, f", streaming: true{body}")
     assert code == (not body)
     if not body:
-        told = sample["turns"][0]["error"]
+        message = sample["turns"][0]["error"]
         facts = ("422", "Extra inputs are not permitted: stream_options", "`body: {stream_options: null}`")
-        assert all(fact in told for fact in (*facts, "`send_tools: false`")), told
+        assert all(fact in message for fact in (*facts, "`send_tools: false`")), message

@@ -1,4 +1,4 @@
-"""What a request says beside its messages: the agent's instructions are its policy, settings are no calls."""
+"""Fields of a logged request: the instructions of the agent are its policy, settings are no calls."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def model(text: str) -> dict[str, Any]:
     return {"role": "model", "parts": [{"text": text}]}
 
 
-def beside(answer: str, **said: Any) -> Any:
-    return {**said, "contents": [ASKED, model(answer)]}
+def in_record(answer: str, **fields: Any) -> Any:
+    return {**fields, "contents": [ASKED, model(answer)]}
 
 
-def with_response(answer: str, **said: Any) -> Any:
+def with_response(answer: str, **fields: Any) -> Any:
     return {
-        "request": {**said, "contents": [ASKED]},
+        "request": {**fields, "contents": [ASKED]},
         "response": {"candidates": [{"content": model(answer)}]},
     }
 
 
-def configured(answer: str, **said: Any) -> Any:
-    return beside(answer, config=said)
+def configured(answer: str, **fields: Any) -> Any:
+    return in_record(answer, config=fields)
 
 
-def configured_with_response(answer: str, **said: Any) -> Any:
-    return with_response(answer, config=said)
+def configured_with_response(answer: str, **fields: Any) -> Any:
+    return with_response(answer, config=fields)
 
 
-@pytest.mark.parametrize("form", [beside, with_response, configured, configured_with_response])
+@pytest.mark.parametrize("form", [in_record, with_response, configured, configured_with_response])
 def test_googles_instructions_are_the_policy(project: Project, form: Any) -> None:
     project.write("agenteval.yaml", "metrics: []\ndetectors: [leak]\nfail_on_severity: critical\n")
     records = [
@@ -148,8 +148,8 @@ def test_the_tools_of_a_request_to_bedrock_are_declared(project: Project) -> Non
 
 def test_where_a_node_of_a_workflow_stands_is_no_call(project: Project) -> None:
     def session(node: Any) -> dict[str, Any]:
-        said = [("user", ASKED), ("desk", model(ANSWERS))]
-        events = [{"author": a, "invocationId": "e", "content": c, "nodeInfo": node} for a, c in said]
+        talk = [("user", ASKED), ("desk", model(ANSWERS))]
+        events = [{"author": a, "invocationId": "e", "content": c, "nodeInfo": node} for a, c in talk]
         return {"app_name": "desk", "events": events}
 
     nodes = [{"path": "desk@1", "outputFor": ["desk@1"]}, {"path": "desk@1", "calls": [DID]}, DID]

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.support.kit import Done, Project, failed_checks
+from tests.support.kit import Project, failed_checks
+from tests.support.suites import warnings_of
 from tests.support.toy import install_toy
 
 SUITE = """
@@ -100,7 +101,7 @@ def test_an_object_that_remembers_is_played_one_at_a_time(project: Project, form
     assert "one at a time" in described
     done = project.run()
     assert done.code == 1, done.all
-    (warning,) = warnings(done)
+    (warning,) = warnings_of(done)
     assert all(fact in warning for fact in ("Remembers", "`def make_agent(): return Remembers(…)`")), warning
     scenarios = project.results()["scenarios"]
     assert {(1, "output.matches")} in [failed_checks(each) for each in scenarios[0]["samples"]]
@@ -113,10 +114,6 @@ def test_an_object_that_remembers_is_played_one_at_a_time(project: Project, form
     whole = max(asked, key=len)
     assert len(whole) == 6  # the turns of a conversation follow each other
     assert [whole[at + 1] for at, text in enumerate(whole) if text == "one"] == ["two", "two"]
-
-
-def warnings(done: Done) -> list[str]:
-    return [line for line in done.err.splitlines() if line.startswith("warning:")]
 
 
 NOT_REACHED = """
@@ -149,4 +146,4 @@ def test_conversations_that_share_nothing_are_not_warned_of(
     bot(project, agent, more, target)
     done = project.run()
     assert done.code == 0, done.all
-    assert warnings(done) == []
+    assert warnings_of(done) == []

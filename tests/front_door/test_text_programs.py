@@ -15,7 +15,7 @@ import pytest
 
 from tests.front_door.test_commands import alive, wait_until
 from tests.support.kit import Done, Project, failed_checks
-from tests.support.suites import write_suite
+from tests.support.suites import warnings_of, write_suite
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="asks /proc")
@@ -74,15 +74,15 @@ SHELL = pytest.param(
 
 @pytest.mark.parametrize(("code", "run"), [SHELL, NODE])
 def test_a_program_is_red_with_a_bug_and_green_without(code: str, run: list[str], project: Project) -> None:
-    for name, says in SAYS.items():
-        project.write(name, code.replace("SAYS", says)).chmod(0o755)
+    for name, last in SAYS.items():
+        project.write(name, code.replace("SAYS", last)).chmod(0o755)
     agents = {name: [part.replace("BOT", name) for part in run] for name in SAYS}
     done = play(project, agents, dict.fromkeys(SAYS, ORDERS))
     assert done.code == 1, done.all
-    for name, says in SAYS.items():
+    for name, last in SAYS.items():
         sample = project.sample(name)
         assert failed_checks(sample) == ({(1, "output.contains")} if name == "bug" else set())
-        assert answers(sample) == ["ORD-42 is shipped.", says]  # neither the log nor the last line end
+        assert answers(sample) == ["ORD-42 is shipped.", last]  # neither the log nor the last line end
 
 
 @pytest.mark.parametrize("is_bug", [True, False])
@@ -126,7 +126,7 @@ def test_a_bot_that_keeps_its_session_in_a_file(project: Project) -> None:
     many = {f"many-{n}": TWO.format(n) for n in range(20)}
     done = play(project, agents, {**many, "keeps": THREE, "forgets": THREE}, "--concurrency", "20")
     assert done.code == 1, done.all
-    assert "${session}" not in done.err  # no warning of what came before
+    assert warnings_of(done) == []
     found = {each["id"]: [*map(failed_checks, each["samples"])] for each in project.results()["scenarios"]}
     assert found == {
         **{name: [set()] for name in many}, "keeps": [set()] * 2, "forgets": [{(2, "output.matches")}] * 2
@@ -165,9 +165,8 @@ def test_without_a_session_the_run_warns_of_several_turns(project: Project) -> N
     project.write("bot.sh", "echo done\n")
     done = play(project, {"bot": ["sh", "bot.sh", "${message}"]}, {"a": ONE.replace("Hello", "x, y")})
     assert done.code == 0
-    warnings = [line for line in done.err.splitlines() if line.startswith("warning:")]
-    assert len(warnings) == 1, done.err
-    assert "bot" in warnings[0]
+    (warning,) = warnings_of(done)
+    assert "bot" in warning
 
 
 ECHO = """
@@ -303,9 +302,8 @@ def test_a_child_that_outlives_its_program_is_ended(project: Project) -> None:
     assert done.code == 1, done.all
     assert answers(project.sample("holds")) == answers(project.sample("quiet")) == ["done"]
     assert failed_checks(project.sample("later")) == {(0, "output.not_contains")}
-    warnings = [line for line in done.err.splitlines() if line.startswith("warning:")]
-    assert len(warnings) == 1, done.err
-    assert "(sleep 600) &" in warnings[0]
+    (warning,) = warnings_of(done)
+    assert "(sleep 600) &" in warning
     pids = [int(pid) for pid in (project.root / "pids").read_text("utf-8").split()]
     wait_until(lambda: not alive(pids))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.support.kit import Project
+from tests.support.kit import Done, Project
 
 Entries = Mapping[str, str] | Iterable[str]
 
@@ -40,3 +40,7 @@ def write_suite(
 def samples_of(project: Project) -> dict[str, Any]:
     """The first sample of each scenario."""
     return {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
+
+
+def warnings_of(done: Done) -> list[str]:
+    return [line for line in done.err.splitlines() if line.startswith("warning:")]
