@@ -37,6 +37,10 @@ async def threads(run, text):
     found.append(run.call_sync("get_order", id="blocking"))
     return " ".join(each["status"] for each in found)
 
+async def meets(run, text):
+    order = await run.call("get_order", id=text)
+    return f"{text}: {order['status']} ({len(run.said)})"
+
 async def untracked(run, text):
     try:
         run.lost("get_order", id="A-7")
@@ -83,7 +87,7 @@ async def breaks(run, text):
     await run.call("get_order", id="A-7")
     raise ValueError("no idea")
 
-plays = (hasty, careful, threads, untracked, looks_up, cancels, calls_nothing, hands_over, searches,
+plays = (hasty, careful, threads, meets, untracked, looks_up, cancels, calls_nothing, hands_over, searches,
          delegates, waits, breaks)
 
 async def play(run, text):
@@ -108,6 +112,17 @@ THREADS = """tools: {get_order: {returns: {status: "${args.id}"}}}, expect: {
     {name: get_order, args: {id: pool-0}}, {name: get_order, args: {id: pool-1}}]}}"""
 DOWN = """tools: {get_order: {error: the shop is closed}},
   expect: {output: {contains: ['failed:', the shop is closed]}}"""
+MEETS = """ turns: [meets 1, meets 2], tools: {get_order: {python: 'mocks.py:answer'}},
+  expect: {output: {contains: ['meets 1: KIND (1)', 'meets 2: KIND (2)']}}"""
+MOCKS = """
+import asyncio
+waiting = {}
+
+async def answer(args, ctx):
+    # Each call waits until the other conversation has made its own.
+    await waiting.setdefault(ctx.turn, asyncio.Barrier(2)).wait()
+    return {"status": ctx.sample.scenario}
+"""
 TRIAGE = f"expect: {{agents: [triage, billing], limits: {{steps: 2}}}}, {TOOLS}"
 RESEARCH = (
     """expect: {
@@ -128,6 +143,8 @@ ROWS = {
     "hasty": Row(CANCEL, "failed", {(1, "tool_calls")}),
     "careful": Row(CANCEL),
     "threads": Row(THREADS),
+    "meets a": Row(MEETS),
+    "meets b": Row(MEETS),
     "looks_up": Row(DOWN),
     "calls_nothing": Row(f"checks: none, {TOOLS}", "failed", {(None, "unknown_tool")}),
     "calls_nothing more": Row(f" agent: more, checks: none, {TOOLS}"),
@@ -168,6 +185,7 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     project = Project(tmp_path_factory.mktemp("toy"))
     install_toy(project)
     project.agent(TOY_TOOLS + ALL)
+    project.write("scenarios/mocks.py", MOCKS)
     scenarios = {name: row.scenario.replace("KIND", name) for name, row in ROWS.items()}
     for name, text in scenarios.items():
         agent = "" if " agent: " in text else "agent: agent, "
@@ -201,34 +219,6 @@ def test_what_a_run_records_of_an_object(ran: Ran) -> None:
     assert not real_calls(ran.project)
     closed = (ran.project.root / "marks").read_text().splitlines()
     assert 'closed "careful Where is my order?"' in closed  # a conversation that is over is closed
-
-
-@pytest.mark.parametrize("where", PLACES)
-def test_two_conversations_at_once_have_a_world_each(project: Project, where: str) -> None:
-    code = """
-async def play(run, text):
-    order = await run.call("get_order", id=text)
-    return f"{text}: {order['status']} ({len(run.said)})"
-
-agent = Agent(play, get_order)
-"""
-    meet = """
-import asyncio
-waiting = {}
-
-async def answer(args, ctx):
-    # Each call waits until the other conversation has made its own.
-    await waiting.setdefault(ctx.turn, asyncio.Barrier(2)).wait()
-    return {"status": ctx.sample.scenario}
-"""
-    one = "- id: {0}\n  turns: [{0}-1, {0}-2]\n  tools: {{get_order: {{python: 'mocks.py:answer'}}}}\n"
-    one += "  expect: {{output: {{contains: ['{0}-1: {0} (1)', '{0}-2: {0} (2)']}}}}\n"
-    project.write("scenarios/mocks.py", meet)
-    config = f"agent: {{target: 'agent.py:agent'{where}}}\nagent_concurrency: 2\n"
-    toy_project(project, code, config, "scenarios:\n" + one.format("a") + one.format("b"))
-    done = project.run()
-    assert done.code == 0, done.all
-    assert not real_calls(project)
 
 
 @pytest.mark.parametrize("where", PLACES)
