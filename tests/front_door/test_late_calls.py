@@ -98,20 +98,17 @@ async def _no_function(*_: Any) -> Any:
     raise AssertionError
 
 
-def test_a_call_between_two_turns_belongs_to_the_next() -> None:
-    ended = anyio.run(Talk(2, 1).ended)
-    assert [len(turn.tool_calls) for turn in ended.turns] == [0, 1]
-    assert [turn.answer for turn in ended.turns] == ["ok", "ok"]
-    assert ended.stop
-    assert ended.stop.fault is None
-
-
-def test_a_call_after_the_last_answer_is_the_agents_fault() -> None:
-    ended = anyio.run(Talk(1, 1).ended)
-    assert ended.stop
-    assert ended.stop.fault == "agent"
-    assert "'t'" in ended.stop.detail
+@pytest.mark.parametrize(("turns", "calls", "fault"), [(2, [0, 1], None), (1, [0], "agent")])
+def test_a_call_between_turns_is_of_the_next_and_after_the_last_a_fault(
+    turns: int, calls: list[int], fault: str | None
+) -> None:
+    ended = anyio.run(Talk(turns, 1).ended)
+    assert [len(turn.tool_calls) for turn in ended.turns] == calls
     assert [call.name for call in ended.tool_calls] == ["t"]
+    assert [turn.answer for turn in ended.turns] == ["ok"] * turns
+    assert ended.stop
+    assert ended.stop.fault == fault
+    assert fault is None or "'t'" in ended.stop.detail
 
 
 def test_a_call_while_judges_are_at_work_is_the_agents_fault() -> None:
@@ -182,35 +179,30 @@ def test_a_call_that_the_agent_gives_up_differs_from_one_that_returned_null(proj
 # ── what is done to a record afterwards ──────────────────────────────────────────────────────────
 
 
+PAYS_TWICE = """
+def agent(m, ctx):
+    args = {"amount": 5000, "to": ["b"]}
+    ctx.call_tool_sync("pay", args)
+    args["to"].append("c")
+    args.clear()
+    ctx.call_tool_sync("pay", {"amount": 1, "to": []})
+    return "ok"
+"""
+PAY = """
+kept = {"paid": []}
+def pay(args):
+    kept["paid"].append(args.pop("amount"))
+    args["to"].clear()
+    return kept
+"""
+
+
 def test_a_mock_may_change_its_arguments_and_its_results(project: Project) -> None:
     project.config()
-    project.write(
-        "agent.py",
-        """
-        def agent(m, ctx):
-            args = {"amount": 5000, "to": ["b"]}
-            ctx.call_tool_sync("pay", args)
-            args["to"].append("c")
-            args.clear()
-            ctx.call_tool_sync("pay", {"amount": 1, "to": []})
-            return "ok"
-    """,
-    )
-    project.write(
-        "scenarios/k.py",
-        """
-        kept = {"paid": []}
-        def pay(args):
-            kept["paid"].append(args.pop("amount"))
-            args["to"].clear()
-            return kept
-        """,
-    )
-    forbidden = "{forbidden: [{name: pay, args: {amount: 5000, to: [b]}}]}"
-    tools = "{pay: {python: 'k.py:pay'}}"
-    project.scenarios(
-        f"scenarios: [{{id: a, turns: [x], tools: {tools}, expect: {{tool_calls: {forbidden}}}}}]"
-    )
+    project.write("agent.py", PAYS_TWICE)
+    project.write("scenarios/k.py", PAY)
+    forbidden = "{tool_calls: {forbidden: [{name: pay, args: {amount: 5000, to: [b]}}]}}"
+    project.scenarios(f"{{id: a, turns: [x], tools: {{pay: {{python: 'k.py:pay'}}}}, expect: {forbidden}}}")
     assert project.run().code == 1
     first, second = project.sample()["turns"][0]["tool_calls"]
     assert (first["args"], first["result"]) == ({"amount": 5000, "to": ["b"]}, {"paid": [5000]})
