@@ -177,6 +177,7 @@ def test_a_slow_agent_breaks_the_latency_limit(tmp_path: Path) -> None:
     assert outcome.sample("slow-turn", "bad")["turns"][1]["latency_ms"] > 50
 
 
+World = dict[str, list[dict[str, Any]]]
 WORLD = r"""
 defaults:
   checks: none
@@ -211,18 +212,14 @@ scenarios:
 MOCKS = """
 from agenteval import ToolError
 
-
 def sync(args, ctx):
     return {"index": ctx.call_index, "turn": ctx.turn, "sample": ctx.sample is not None, "args": args}
-
 
 async def later(args, ctx):
     return [args["x"] + 1]
 
-
 def refuse(args, ctx):
     raise ToolError("no such order")
-
 
 def crash(args, ctx):
     raise KeyError("a defect of the mock")
@@ -243,7 +240,7 @@ PLAYS: dict[str, list[Turn]] = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """The samples of each scenario of the tool world."""
     project = Project(tmp_path_factory.mktemp("world"))
     project.agent(PERFORMER)
@@ -256,63 +253,52 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
     return {s["id"]: s["samples"] for s in project.results()["scenarios"]}
 
 
-def answers(sample: dict[str, Any]) -> list[str]:
-    """The tools' results as the agent saw them, one each."""
-    return [line for turn in sample["turns"] for line in turn["agent"].split("\n")]
+SEEN = {
+    # the tools' results as the agent saw them: texts as they are, all else as JSON
+    "results": [
+        "plain text", "3", "null", "false", "", [1, "é"], {"error": "Connection timeout"},
+        {"a": "no", "b": "12:30", "c": "2026-11-21", "d": "1_000", "e": 16, "f": 1000.0, "g": None,
+         "h": "yes"},
+    ],
+    # arguments are echoed with their types
+    "echo": [
+        {"city": "Rome", "note": "in Rome!", "all": [3], "escaped": "${args.city}"},
+        {"city": "Oslo", "note": "in Oslo!", "all": [{"a": [None]}], "escaped": "${args.city}"},
+    ],
+    # a sequence moves on with each call, and starts anew for each sample
+    "sequence": [{"error": "Server busy"}, "order 8", {"last": True}, {"last": True}],
+    "python": [
+        {"index": 0, "turn": 0, "sample": True, "args": {}}, [2], {"error": "no such order"},
+        {"index": 1, "turn": 1, "sample": True, "args": {"a": 1}},
+    ],
+}  # fmt: skip
 
 
-def test_results_reach_the_agent_as_text_and_all_else_as_json(world: dict[str, list[dict[str, Any]]]) -> None:
-    (sample,) = world["results"]
-    seen = answers(sample)
-    assert seen[:3] == ["plain text", "3", "null"]
-    assert (seen[3], seen[4]) == ("false", "")
-    assert json.loads(seen[5]) == [1, "é"]
-    assert json.loads(seen[6]) == {"error": "Connection timeout"}
-    assert json.loads(seen[7]) == {
-        "a": "no", "b": "12:30", "c": "2026-11-21", "d": "1_000", "e": 16, "f": 1000.0, "g": None, "h": "yes"
-    }  # fmt: skip
-    recorded = [c["result"] for c in sample["turns"][0]["tool_calls"]]
+def seen(sample: dict[str, Any]) -> list[Any]:
+    """The results that the agent saw, one a line."""
+    lines = [line for turn in sample["turns"] for line in turn["agent"].split("\n")]
+    return [json.loads(line) if line.startswith(("{", "[")) else line for line in lines]
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_results_reach_the_agent(world: World, name: str) -> None:
+    assert [sample["epoch"] for sample in world[name]] == [0, 1, 2][: 3 if name == "sequence" else 1]
+    assert [seen(sample) for sample in world[name]] == [SEEN[name]] * len(world[name])
+
+
+def test_results_are_recorded_with_their_types(world: World) -> None:
+    recorded = [call["result"] for call in world["results"][0]["turns"][0]["tool_calls"]]
     assert recorded[:6] == ["plain text", 3, None, False, "", [1, "é"]]
 
 
-def test_returns_echo_arguments_with_their_types(world: dict[str, list[dict[str, Any]]]) -> None:
-    first, second = (json.loads(line) for line in answers(world["echo"][0]))
-    assert first == {"city": "Rome", "note": "in Rome!", "all": [3], "escaped": "${args.city}"}
-    assert second == {"city": "Oslo", "note": "in Oslo!", "all": [{"a": [None]}], "escaped": "${args.city}"}
-
-
-def test_a_sequence_moves_on_with_each_call_and_starts_anew_for_each_sample(
-    world: dict[str, list[dict[str, Any]]],
-) -> None:
-    assert [s["epoch"] for s in world["sequence"]] == [0, 1, 2]
-    for sample in world["sequence"]:
-        error, second, third, fourth = answers(sample)
-        assert json.loads(error) == {"error": "Server busy"}
-        assert second == "order 8"
-        assert json.loads(third) == json.loads(fourth) == {"last": True}
-
-
-def test_a_call_that_breaks_the_schema_gets_an_error_and_uses_up_no_step(
-    world: dict[str, list[dict[str, Any]]],
-) -> None:
-    wrong, missing, first, second = answers(world["schema"][0])
-    assert "error" in json.loads(wrong)
-    assert "city" in json.loads(missing)["error"]
+def test_a_call_that_breaks_the_schema_uses_up_no_step(world: World) -> None:
+    wrong, missing, first, second = seen(world["schema"][0])
+    assert "error" in wrong
+    assert "city" in missing["error"]
     assert (first, second) == ("first", "second")
 
 
-def test_python_mocks(world: dict[str, list[dict[str, Any]]]) -> None:
-    (sample,) = world["python"]
-    first, later, refused, second = (json.loads(line) for line in answers(sample))
-    assert first == {"index": 0, "turn": 0, "sample": True, "args": {}}
-    assert later == [2]
-    assert refused == {"error": "no such order"}
-    assert (second["index"], second["turn"], second["args"]) == (1, 1, {"a": 1})
-
-
-def test_an_undeclared_tool_where_tools_are_declared_is_the_agents_fault(
-    world: dict[str, list[dict[str, Any]]],
-) -> None:
+def test_an_undeclared_tool_where_tools_are_declared_is_the_agents_fault(world: World) -> None:
     (red,), (green,) = world["unknown"], world["known"]
     (finding,) = red["findings"]
     assert (finding["detector"], finding["turn"], finding["call"]) == ("unknown_tool", 1, 1)
@@ -320,5 +306,5 @@ def test_an_undeclared_tool_where_tools_are_declared_is_the_agents_fault(
     assert finding["label"] == "wrong tool"
     assert "txet" in json.dumps(finding)
     assert (red["verdict"], red["stop"]) == ("failed", "script_done")
-    assert "error" in json.loads(answers(red)[-1])
+    assert "error" in seen(red)[-1]
     assert (green["verdict"], green["findings"]) == ("passed", [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kit import Project
+from tests.support.kit import Done, Project
 
 FORMS = (".nan", ".inf", "-.INF", "1e999")
 EXPECTED = [
@@ -24,20 +24,33 @@ OF_SCENARIOS = [
     "tools: {f: {returns: 1, parameters: {type: object, properties: {a: {maximum: %s}}}}}",
     *("thresholds: {helpfulness: %s}", "epochs: %s", "max_turns: %s"),
 ]
-OF_CONFIGURATIONS = [
-    "thresholds: {helpfulness: %s}",
-    "thresholds: {helpfulness: {share_below: {2: %s}}}",
-    "gates: {pass_rate: {at_least: %s, reject_below: 0.5}}",
-    "gates: {latency_ms: {p95: %s}}",
-    "gates: {tool_accuracy: %s}",
-    "budget: {max_cost: %s}",
-    "fault_tolerance: %s",
-    "deadlines: {run_s: %s}",
-    "prices: {bot: {input: 1, output: %s}}",
-    "agents: {other: {endpoint: 'http://localhost:1/x', body: {temperature: %s}}}",
-    "profiles: {pr: {gates: {cost: {max: %s}}}}",
-    "profiles: {pr: {agents: {other: {endpoint: 'http://localhost:1/x', body: {temperature: %s}}}}}",
-]
+CONFIGURATION = """
+thresholds:
+  helpfulness: %s
+  coherence: {share_below: {2: %s}}
+gates:
+  pass_rate: {at_least: %s, reject_below: 0.5}
+  latency_ms: {p95: %s}
+  tool_accuracy: %s
+budget: {max_cost: %s}
+fault_tolerance: %s
+deadlines: {run_s: %s}
+prices: {bot: {input: 1, output: %s}}
+agents: {other: {endpoint: 'http://localhost:1/x', body: {temperature: %s}}}
+"""
+PROFILES = """
+profiles:
+  pr: {gates: {cost: {max: %s}}}
+  slow: {agents: {other: {endpoint: 'http://localhost:1/x', body: {temperature: %s}}}}
+"""
+
+
+def refused_lines(done: Done, file: str) -> list[int]:
+    """The lines of the file that were refused for a number, each once."""
+    assert done.code == 2, done.all
+    lines = done.err.splitlines()
+    assert all("number" in line for line in lines), done.err
+    return sorted(int(line.partition(f"{file}:")[2].partition(":")[0]) for line in lines)
 
 
 def rows(number: str) -> list[str]:
@@ -45,65 +58,56 @@ def rows(number: str) -> list[str]:
     return [*expected, *(f"turns: [x], checks: none, {each % number}" for each in OF_SCENARIOS)]
 
 
+@pytest.fixture
+def echo(project: Project) -> Project:
+    project.config()
+    project.agent("def agent(message):\n    return message\n")
+    project.scenarios("{id: s, turns: [x], expect: {output: {contains: [x]}}}\n")
+    return project
+
+
 @pytest.mark.parametrize("number", FORMS)
-def test_no_scenario_holds_one(project: Project, number: str) -> None:
-    project.config()
-    project.agent("def agent(message):\n    return message\n")
-    listed = [f"- {{id: s{at}, {row}}}" for at, row in enumerate(rows(number))]
-    project.scenarios("\n".join(["scenarios:", *listed]) + "\n")
-    done = project.call("validate")
-    assert done.code == 2
-    for line, row in enumerate(rows(number), 2):
-        said = [each for each in done.err.splitlines() if f"suite.yaml:{line}:" in each]
-        assert len(said) == 1, (row, said)
-        assert "number" in said[0], (row, said)
-        assert any(shown in said[0] for shown in ("nan", "inf")), (row, said)
-    listed = [f"- {{id: s{at}, {row}}}" for at, row in enumerate(rows("3"))]
-    project.scenarios("\n".join(["scenarios:", *listed]) + "\n")
-    done = project.call("validate")
-    assert "finite" not in done.all
-    assert "expected a" not in done.all
+def test_no_scenario_holds_one(echo: Project, number: str) -> None:
+    def write(number: str) -> None:
+        listed = [f"- {{id: s{at}, {row}}}" for at, row in enumerate(rows(number))]
+        echo.scenarios("\n".join(["scenarios:", *listed]) + "\n")
+
+    write(number)
+    done = echo.call("validate")
+    assert refused_lines(done, "suite.yaml") == [*range(2, len(rows(number)) + 2)]
+    assert all("nan" in line or "inf" in line for line in done.err.splitlines()), done.err
+    write("3")
+    done = echo.call("validate")
+    assert "number" not in done.all
 
 
-@pytest.mark.parametrize("written", OF_CONFIGURATIONS)
-def test_no_configuration_holds_one(project: Project, written: str) -> None:
-    project.agent("def agent(message):\n    return message\n")
-    project.scenarios("{id: s, turns: [x], expect: {output: {contains: [x]}}}\n")
-    for number in FORMS:
-        project.config(written % number)
-        done = project.run()
-        assert done.code == 2, done.all
-        lines = project.root.joinpath("agenteval.yaml").read_text(encoding="utf-8").splitlines()
-        line = next(at for at, text in enumerate(lines, 1) if number in text)
-        assert f"agenteval.yaml:{line}:" in done.err
-        assert "number" in done.err
-        assert done.err.count("\n") == 1, done.err
+@pytest.mark.parametrize("number", FORMS)
+@pytest.mark.parametrize("text", [CONFIGURATION, PROFILES], ids=["configuration", "profiles"])
+def test_no_configuration_holds_one(echo: Project, number: str, text: str) -> None:
+    echo.config(text.replace("%s", number))
+    lines = (echo.root / "agenteval.yaml").read_text(encoding="utf-8").splitlines()
+    wrong = [at for at, line in enumerate(lines, 1) if number in line]
+    assert len(wrong) == text.count("%s")
+    assert refused_lines(echo.run(), "agenteval.yaml") == wrong
 
 
-def test_no_variable_no_option_and_no_pyproject_holds_one(project: Project) -> None:
-    project.agent("def agent(message):\n    return message\n")
-    project.scenarios("{id: s, turns: [x], expect: {output: {contains: [x]}}}\n")
-    project.config("thresholds: {helpfulness: '${BOUND}'}")
+def test_no_variable_no_option_and_no_pyproject_holds_one(echo: Project) -> None:
+    echo.config("thresholds: {helpfulness: '${BOUND}'}")
     for number in ("nan", "inf", "1e999"):
-        done = project.run(env={"BOUND": number})
-        assert (done.code, "helpfulness: expected a number" in done.err) == (2, True), done.all
-    project.config()
+        echo.run(env={"BOUND": number}).refuses("agenteval.yaml:3", "helpfulness", "number")
+    echo.config()
     for number in ("nan", ".nan", "inf", ".inf", "1e999"):
-        done = project.run(env={"AGENTEVAL_FAULT_TOLERANCE": number})
-        assert (done.code, "fault_tolerance: expected a number" in done.err) == (2, True), done.all
-    assert project.call("diff", "a", "b", "--margin", "nan").code == 2
-    project.root.joinpath("agenteval.yaml").unlink()
+        echo.run(env={"AGENTEVAL_FAULT_TOLERANCE": number}).refuses("", "fault_tolerance", "number")
+    assert echo.call("diff", "a", "b", "--margin", "nan").code == 2
+    echo.root.joinpath("agenteval.yaml").unlink()
     body = '{endpoint = "http://localhost:1/x", body = {temperature = nan}}'
-    project.write("pyproject.toml", f"[tool.agenteval]\nmetrics = []\nagent = {body}\n")
-    done = project.run()
-    assert (done.code, "pyproject.toml:3:" in done.err, "finite number" in done.err) == (2, True, True)
+    echo.write("pyproject.toml", f"[tool.agenteval]\nmetrics = []\nagent = {body}\n")
+    echo.run().refuses("pyproject.toml:3", "number")
 
 
-def test_a_text_may_be_written_so(project: Project) -> None:
-    project.config()
-    project.agent("def agent(message):\n    return message\n")
-    project.scenarios("{id: s, turns: [read setup.inf], expect: {output: {contains: ['.inf', .inf]}}}\n")
-    assert project.run().code == 0
+def test_a_text_may_be_written_so(echo: Project) -> None:
+    echo.scenarios("{id: s, turns: [read setup.inf], expect: {output: {contains: ['.inf', .inf]}}}\n")
+    assert echo.run().code == 0
 
 
 GUARDED = """

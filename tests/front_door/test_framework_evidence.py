@@ -3,22 +3,19 @@ those that were shown where it does not, and never those of an entry that nobody
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
-from tests.support.kit import Done, Project, failed_checks
-from tests.support.toy import install_toy
+from tests.support.kit import Project, failed_checks
+from tests.support.suites import write_suite
+from tests.support.toy import TOY_TOOLS, install_toy
 
 CODE = """
-import toy
-from toy import Agent
-
-def get_order(id):
-    toy.mark("get_order", id)
-    return {"status": "real"}
-
-def cancel_order(id):
-    toy.mark("cancel_order", id)
-    return {"cancelled": "really"}
+def agent(play, **attributes):
+    made = Agent(play, get_order, cancel_order)
+    vars(made).update(attributes)
+    return made
 
 async def talks(run, text):
     return "Hello."
@@ -27,103 +24,90 @@ async def calls(run, text):
     order = await run.call("get_order", id="A-7")
     return f"It is {order['status']}."
 
-"""
-NO_CALL = """
-id: it
-turns: [hello]
-tools: {get_order: {returns: {status: shipped}}, cancel_order: {returns: {cancelled: true}}}
-expect: {tool_calls: {forbidden: [{name: cancel_order}]}}
-"""
+# Tools may run without the adapter: some are known only in a run, or a node calls them itself.
+listed = agent(talks)
+unlisted, unlisted_calls = agent(talks, more=True), agent(calls, more=True)
+own_code, own_code_calls = agent(talks, runs_own_code=True), agent(calls, runs_own_code=True)
 
-
-def run(project: Project, code: str, scenario: str = NO_CALL, more: str = "") -> Done:
-    install_toy(project)
-    project.agent(CODE + code)
-    project.config(f"agent: {{name: bot, target: 'agent.py:agent'}}\nmetrics: []\n{more}", target="")
-    project.scenarios(scenario)
-    return project.run()
-
-
-def test_an_agent_whose_adapter_lists_its_tools_is_seen_without_a_call(project: Project) -> None:
-    done = run(project, "agent = Agent(talks, get_order, cancel_order)\n")
-    assert done.code == 0, done.all
-
-
-@pytest.mark.parametrize("unlisted", ["more", "runs_own_code"])
-def test_where_tools_may_run_without_the_adapter_only_a_call_shows_that_calls_are_seen(
-    project: Project, unlisted: str
-) -> None:
-    """``more``: its tools are known only in a run; ``runs_own_code``: a node may call them itself."""
-    done = run(project, f"agent = Agent(talks, get_order, cancel_order)\nagent.{unlisted} = True\n")
-    assert done.code == 3, done.all
-    assert "no call of the agent was seen in this run" in done.all
-    done = run(project, f"agent = Agent(calls, get_order, cancel_order)\nagent.{unlisted} = True\n")
-    assert done.code == 0, done.all
-
-
-UNPLACED = """
-async def play(run, text):
+async def unplaced_play(run, text):
     await run.call("get_order", id="A-7")
-    run.world.note_unseen_calls("agent 'billing' is used as a tool: calls within it are not seen")
+    if text != "placed":
+        run.world.note_unseen_calls("agent 'billing' is used as a tool")
+    if text == "broken":
+        raise ValueError("it broke")
     return "Done."
 
-agent = Agent(play, get_order, cancel_order)
-"""
+unplaced = agent(unplaced_play)
 
-
-def test_a_turn_with_calls_that_nobody_sees_is_not_fully_seen(project: Project) -> None:
-    done = run(project, UNPLACED)
-    assert done.code == 3, done.all
-    assert "not fully seen: agent 'billing' is used as a tool: calls within it are not seen" in done.all
-    expected = NO_CALL.replace("forbidden: [{name: cancel_order}]", "calls: [{name: get_order}]")
-    assert run(project, UNPLACED, expected).code == 0  # what was seen counts
-
-
-def test_that_a_turn_is_not_fully_seen_says_nothing_of_the_others(project: Project) -> None:
-    code = UNPLACED.replace("    run.world", "    if text == 'first':\n        run.world")
-    turns = """
-id: it
-turns:
-  - first
-  - user: second
-    expect: {tool_calls: {forbidden: [{name: cancel_order}]}}
-tools: {get_order: {returns: {status: shipped}}, cancel_order: {returns: {cancelled: true}}}
-"""
-    done = run(project, code, turns)
-    assert done.code == 0, done.all
-
-
-def test_what_a_turn_that_broke_could_not_place_is_known_too(project: Project) -> None:
-    code = UNPLACED.replace('    return "Done."', '    raise ValueError("it broke")')
-    assert run(project, code).code == 1
-    assert failed_checks(project.sample()) == {(None, "no_error")}
-
-
-CHANGED = """
-def listed(run, number, args, text, **more):
-    function = {"name": "get_order", "arguments": args}
-    run.messages += [
-        {"role": "assistant", "tool_calls": [{"id": number, "type": "function", "function": function}]},
-        {"role": "tool", "tool_call_id": number, "content": text, **more},
-    ]
-
-async def play(run, text):
+async def completed_play(run, text):
     async def own():
         raise RuntimeError("real")
 
     answer = await run.world.call("get_order", {"id": "A-7", "verbose": False}, own, "c1")
-    listed(run, "c1", '{"id": "A-7"}', answer.text)
+    function = {"name": "get_order", "arguments": '{"id": "A-7"}'}
+    run.messages += [
+        {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "c1", "content": answer.text},
+    ]
     return "Done."
 
-agent = Agent(play, get_order, cancel_order)
+completed = agent(completed_play)
 """
+NAMES = ("listed", "unlisted", "unlisted_calls", "own_code", "own_code_calls", "unplaced", "completed")
+FORBIDS = "expect: {tool_calls: {forbidden: [{name: cancel_order}]}}"
+AFTER = "turns: [unplaced, {user: placed, expect: {tool_calls: {forbidden: [{name: cancel_order}]}}}]"
+COMPLETED = "{match: strict, calls: [{name: get_order, args: {id: A-7, verbose: false}}]}"
 
 
-def test_a_call_whose_arguments_the_framework_completed_counts_once(project: Project) -> None:
-    scenario = NO_CALL.replace(
-        "forbidden: [{name: cancel_order}]",
-        "match: strict, calls: [{name: get_order, args: {id: A-7, verbose: false}}]",
-    )
-    done = run(project, CHANGED, scenario)
-    assert done.code == 0, done.all
-    assert [call["observed"] for call in project.sample()["turns"][0]["tool_calls"]] == [False]
+class Row(NamedTuple):
+    agent: str
+    scenario: str
+    verdict: str
+    reason: str = ""
+
+
+ROWS = {
+    "an adapter that lists its tools": Row("listed", f"turns: [Hi], {FORBIDS}", "passed"),
+    "unlisted tools, no call": Row("unlisted", f"turns: [Hi], {FORBIDS}", "inconclusive", "calls: all"),
+    "unlisted tools, a call": Row("unlisted_calls", f"turns: [Hi], {FORBIDS}", "passed"),
+    "own code, no call": Row("own_code", f"turns: [Hi], {FORBIDS}", "inconclusive", "calls: all"),
+    "own code, a call": Row("own_code_calls", f"turns: [Hi], {FORBIDS}", "passed"),
+    "calls that nobody sees": Row("unplaced", f"turns: [Hi], {FORBIDS}", "inconclusive", "'billing'"),
+    "an expected call that was seen": Row("unplaced",
+        "turns: [Hi], expect: {tool_calls: {calls: [{name: get_order}]}}", "passed"),
+    "another turn than the unseen one": Row("unplaced", AFTER, "passed"),
+    "a turn that broke": Row("unplaced", f"turns: [broken], {FORBIDS}", "failed"),
+    "arguments that the framework completed": Row("completed",
+        f"turns: [Hi], expect: {{tool_calls: {COMPLETED}}}", "passed"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("evidence"))
+    install_toy(project)
+    project.agent(TOY_TOOLS + CODE)
+    mocks = "tools: {get_order: {returns: {status: shipped}}, cancel_order: {returns: {}}}"
+    scenarios = {id: f"agent: {row.agent}, {mocks}, {row.scenario}" for id, row in ROWS.items()}
+    write_suite(project, NAMES, scenarios)
+    done = project.run()
+    assert done.code == 1, done.all
+    return project
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_known_of_calls_decides_the_verdict(ran: Project, name: str) -> None:
+    sample = ran.sample(name)
+    assert sample["verdict"] == ROWS[name].verdict, sample
+    reasons = [str(check.get("detail")) for check in sample["checks"] if check["passed"] is None]
+    assert bool(reasons) == (name == "a turn that broke" or sample["verdict"] == "inconclusive")
+    assert all(ROWS[name].reason in each for each in reasons), reasons
+
+
+def test_a_turn_that_broke_fails_for_its_error_alone(ran: Project) -> None:
+    assert failed_checks(ran.sample("a turn that broke")) == {(None, "no_error")}
+
+
+def test_a_call_whose_arguments_the_framework_completed_counts_once(ran: Project) -> None:
+    (turn,) = ran.sample("arguments that the framework completed")["turns"]
+    assert [call["observed"] for call in turn["tool_calls"]] == [False]

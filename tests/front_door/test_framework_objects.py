@@ -2,135 +2,32 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.kit import Project, failed_checks
-from tests.support.toy import install_toy
+from tests.support.kit import Done, Project, failed_checks
+from tests.support.suites import samples_of, write_suite
+from tests.support.toy import PLACES, TOY_TOOLS, install_toy
 
-TOOLS = """
-import asyncio, threading
-from concurrent.futures import ThreadPoolExecutor
-import toy
-from toy import Agent
+ALL = """
+pool = ThreadPoolExecutor(2)
 
-def get_order(id):
-    "Look an order up."
-    toy.mark("get_order", id)
-    return {"status": "real"}
-
-def cancel_order(id):
-    "Cancel an order."
-    toy.mark("cancel_order", id)
-    return {"cancelled": "really"}
-"""
-
-SHOP = """
-async def hastily(run, text):
+async def hasty(run, text):
     if "cancel" in text:
         await run.call("cancel_order", id="A-7")
         return "It is cancelled."
     order = await run.call("get_order", id="A-7")
     return f"It is {order['status']} ({len(run.said)})."
 
-async def carefully(run, text):
+async def careful(run, text):
     order = await run.call("get_order", id="A-7")
     if order["status"] == "shipped":
         return f"It is shipped ({len(run.said)})."
     await run.call("cancel_order", id="A-7")
     return "It is cancelled."
 
-hasty = Agent(hastily, get_order, cancel_order)
-careful = Agent(carefully, get_order, cancel_order)
-"""
-
-SUITE = """
-id: cancel
-turns:
-  - {user: Where is my order?, expect: {output: {contains: [shipped]}}}
-  - user: Then cancel it.
-    expect: {tool_calls: {match: strict, calls: [{name: get_order, args: {id: A-7}}]}}
-tools:
-  get_order: {returns: {status: shipped}}
-  cancel_order: {returns: {cancelled: true}}
-"""
-
-PLACES = [
-    "here",
-    pytest.param("elsewhere", marks=pytest.mark.skipif(sys.platform == "win32", reason="process groups")),
-]
-
-
-@pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest) -> str:
-    """What the configuration says of where the agent runs."""
-    return f", interpreter: '{sys.executable}'" if request.param == "elsewhere" else ""
-
-
-def shop(project: Project, code: str, target: str, place: str, more: str = "") -> None:
-    install_toy(project)
-    project.agent(TOOLS + code)
-    project.config(f"agent: {{name: bot, target: {target}{place}}}\nmetrics: []\n{more}", target="")
-
-
-def ran(project: Project) -> list[str]:
-    """The real tools that ran."""
-    marks = project.root / "marks"
-    lines = marks.read_text().splitlines() if marks.exists() else []
-    return [line for line in lines if not line.startswith("closed")]
-
-
-def test_the_bug_is_red_where_it_is_and_the_fix_is_green(project: Project, place: str) -> None:
-    shop(project, SHOP, "agent.py:hasty", place)
-    project.scenarios(SUITE)
-    assert project.run().code == 1
-    assert failed_checks(project.sample()) == {(1, "tool_calls")}
-    calls = [call for turn in project.sample()["turns"] for call in turn["tool_calls"]]
-    assert [call["name"] for call in calls] == ["get_order", "cancel_order"]  # each counts once
-    assert calls[1]["result"] == {"cancelled": True}
-    assert project.sample()["turns"][0]["usage"]["input_tokens"] == 3
-
-    shop(project, SHOP, "agent.py:careful", place)
-    assert project.run().code == 0
-    assert "(2)" in project.sample()["turns"][1]["agent"]  # the second turn saw the first
-    assert not ran(project)
-
-
-def test_two_conversations_at_once_have_a_world_each(project: Project, place: str) -> None:
-    code = """
-async def play(run, text):
-    order = await run.call("get_order", id=text)
-    return f"{text}: {order['status']} ({len(run.said)})"
-
-agent = Agent(play, get_order)
-"""
-    meet = """
-import asyncio
-waiting = {}
-
-async def answer(args, ctx):
-    # Each call waits until the other conversation has made its own.
-    await waiting.setdefault(ctx.turn, asyncio.Barrier(2)).wait()
-    return {"status": ctx.sample.scenario}
-"""
-    shop(project, code, "agent.py:agent", place, "agent_concurrency: 2")
-    project.write("scenarios/mocks.py", meet)
-    one = "  - id: {0}\n    turns: [{0}-1, {0}-2]\n    tools: {{get_order: {{python: 'mocks.py:answer'}}}}\n"
-    one += "    expect: {{output: {{contains: ['{0}-1: {0} (1)', '{0}-2: {0} (2)']}}}}\n"
-    project.scenarios("scenarios:\n" + one.format("a") + one.format("b"))
-    done = project.run()
-    assert done.code == 0, done.all
-    assert not ran(project)
-
-
-def test_threads_of_the_agents_own_reach_the_conversation_that_started_them(
-    project: Project, place: str
-) -> None:
-    code = """
-pool = ThreadPoolExecutor(2)
-
-async def play(run, text):
+async def threads(run, text):
     found = []
     bare = threading.Thread(target=lambda: found.append(run.call_sync("get_order", id="bare")))
     bare.start()
@@ -140,143 +37,220 @@ async def play(run, text):
     found.append(run.call_sync("get_order", id="blocking"))
     return " ".join(each["status"] for each in found)
 
-agent = Agent(play, get_order)
-"""
-    shop(project, code, "agent.py:agent", place)
-    project.scenarios("""
-id: threads
-turns: [hello]
-tools: {get_order: {returns: {status: "${args.id}"}}}
-expect:
-  output: {contains: ["bare pool-0 pool-1 blocking"]}
-  tool_calls: {match: unordered, calls: [
-    {name: get_order, args: {id: bare}}, {name: get_order, args: {id: blocking}},
-    {name: get_order, args: {id: pool-0}}, {name: get_order, args: {id: pool-1}}]}
-""")
-    done = project.run()
-    assert done.code == 0, done.all
-    assert not ran(project)
+async def meets(run, text):
+    order = await run.call("get_order", id=text)
+    return f"{text}: {order['status']} ({len(run.said)})"
 
-
-def test_a_call_that_nobody_can_follow_does_not_run_and_proves_nothing(project: Project, place: str) -> None:
-    code = """
-async def play(run, text):
+async def untracked(run, text):
     try:
         run.lost("get_order", id="A-7")
     except Exception:
         return "All is well."
 
-agent = Agent(play, get_order)
-"""
-    shop(project, code, "agent.py:agent", place)
-    project.scenarios("id: lost\nturns: [hello]\nexpect: {output: {contains: [well]}}\n")
-    done = project.run()
-    assert done.code == 3, done.all
-    assert "get_order was called from a thread that agenteval cannot follow; it was not run" in done.all
-    assert not ran(project)
-
-
-def test_an_error_of_a_tool_reaches_the_agent_as_one(project: Project, place: str) -> None:
-    code = """
-async def play(run, text):
+async def looks_up(run, text):
     return await run.call("get_order", id="A-7")
 
-agent = Agent(play, get_order)
-"""
-    shop(project, code, "agent.py:agent", place)
-    project.scenarios("""
-id: down
-turns: [hello]
-tools: {get_order: {error: the shop is closed}}
-expect: {output: {contains: ["failed:", "the shop is closed"]}}
-""")
-    done = project.run()
-    assert done.code == 0, done.all
-
-
-@pytest.mark.parametrize("tools", ["", "tools: {get_order: {returns: {status: shipped}}}\n"])
-def test_a_tool_that_the_scenario_does_not_answer_is_its_authors_mistake(
-    project: Project, place: str, tools: str
-) -> None:
-    code = """
-async def play(run, text):
+async def cancels(run, text):
     try:
         await run.call("cancel_order", id="A-7")
     except BaseException:
         pass
     return "Done."
 
-agent = Agent(play, get_order, cancel_order)
-"""
-    shop(project, code, "agent.py:agent", place)
-    project.scenarios(f"id: unmocked\nturns: [hello]\n{tools}expect: {{output: {{contains: [Done]}}}}\n")
-    done = project.run()
-    assert done.code == 2, done.all
-    assert "the agent called the tool 'cancel_order', which is not mocked" in done.all
-    assert not ran(project)
-
-
-def test_a_call_of_a_tool_that_there_is_none_of_is_the_agents_fault(project: Project, place: str) -> None:
-    code = """
-async def play(run, text):
+async def calls_nothing(run, text):
     run.call_nothing("get_ordr")
     return "Done."
 
-agent = Agent(play, get_order)
-more = Agent(play, get_order)
-more.more = True
-"""
-    shop(project, code, "agent.py:agent", place)
-    project.scenarios("id: unknown\nturns: [hello]\ntools: {get_order: {returns: {}}}\nchecks: none\n")
-    assert project.run().code == 1
-    assert failed_checks(project.sample()) == {(None, "unknown_tool")}
-    assert [each["detector"] for each in project.sample()["findings"]] == ["unknown_tool"]
-    shop(project, code, "agent.py:more", place)  # it may be there all the same
-    assert project.run().code == 0
-
-
-def test_who_hands_over_without_a_word_has_spoken_and_took_no_step(project: Project, place: str) -> None:
-    code = """
-async def play(run, text):
+async def hands_over(run, text):
     if "bug" not in text:
         run.messages.append({"role": "assistant", "content": None, "agent": "triage"})
     run.messages.append({"role": "assistant", "content": "Refunded.", "agent": "billing"})
     return run.as_agent("billing", "Anything else?")
 
-agent = Agent(play, get_order)
-"""
-    shop(project, code, "agent.py:agent", place)
-    for said, code_of in (("charged twice", 0), ("a bug", 1)):
-        project.scenarios(
-            f"id: hand\nturns: [{said}]\ntools: {{get_order: {{returns: {{}}}}}}\n"
-            "expect: {agents: [triage, billing], limits: {steps: 2}}\n"
-        )
-        done = project.run()
-        assert done.code == code_of, done.all
-    assert "spoke: billing" in done.all
-
-
-def test_a_call_without_a_result_is_not_answered(project: Project, place: str) -> None:
-    """One that runs at the provider, which does not tell its result."""
-    code = """
-async def play(run, text):
+async def searches(run, text):
     function = {"name": "web_search", "arguments": "{}"}
     call = {"id": "w", "type": "function", "function": function}
     run.messages.append({"role": "assistant", "tool_calls": [call]})
     return "Found."
 
-agent = Agent(play, get_order, hosted=("web_search",))
-"""
-    shop(project, code, "agent.py:agent", place)
-    project.scenarios("id: hosted\nturns: [a, b]\ntools: {get_order: {returns: {}}}\nchecks: none\n")
-    done = project.run()
-    assert done.code == 0, done.all
-    assert [len(turn["tool_calls"]) for turn in project.sample()["turns"]] == [1, 1]
+async def researcher(run, args):
+    order = await run.call("get_order", id=args["id"])
+    return f"researched: {order['status']}"
 
+async def delegates(run, text):
+    return await run.below("research", researcher, id="A-7")
 
-def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project, place: str) -> None:
-    code = """
+async def waits(run, text):
+    raise toy.frameworks.Waits("approval of cancel_order")
+
+async def breaks(run, text):
+    await run.call("get_order", id="A-7")
+    raise ValueError("no idea")
+
+plays = (hasty, careful, threads, meets, untracked, looks_up, cancels, calls_nothing, hands_over, searches,
+         delegates, waits, breaks)
+
 async def play(run, text):
+    # As the play that the first message of the conversation names.
+    kind = run.said[0].split()[0]
+    return await next(each for each in plays if each.__name__ == kind)(run, text)
+
+agent = Agent(play, get_order, cancel_order, hosted=("web_search",))
+more = Agent(play, get_order)
+more.more = True
+"""
+TOOLS = "tools: {get_order: {returns: {status: shipped}}, cancel_order: {returns: {cancelled: true}}}"
+CANCEL = f""" turns: [
+    {{user: KIND Where is my order?, expect: {{output: {{contains: [shipped]}}}}}},
+    {{user: Then cancel it., expect: {{
+      tool_calls: {{match: strict, calls: [{{name: get_order, args: {{id: A-7}}}}]}}}}}}],
+  {TOOLS}"""
+THREADS = """tools: {get_order: {returns: {status: "${args.id}"}}}, expect: {
+  output: {contains: ["bare pool-0 pool-1 blocking"]},
+  tool_calls: {match: unordered, calls: [
+    {name: get_order, args: {id: bare}}, {name: get_order, args: {id: blocking}},
+    {name: get_order, args: {id: pool-0}}, {name: get_order, args: {id: pool-1}}]}}"""
+DOWN = """tools: {get_order: {error: the shop is closed}},
+  expect: {output: {contains: ['failed:', the shop is closed]}}"""
+MEETS = """ turns: [meets 1, meets 2], tools: {get_order: {python: 'mocks.py:answer'}},
+  expect: {output: {contains: ['meets 1: KIND (1)', 'meets 2: KIND (2)']}}"""
+MOCKS = """
+import asyncio
+waiting = {}
+
+async def answer(args, ctx):
+    # Each call waits until the other conversation has made its own.
+    await waiting.setdefault(ctx.turn, asyncio.Barrier(2)).wait()
+    return {"status": ctx.sample.scenario}
+"""
+TRIAGE = f"expect: {{agents: [triage, billing], limits: {{steps: 2}}}}, {TOOLS}"
+RESEARCH = (
+    """expect: {
+  tool_calls: {match: in_order, calls: [{name: research, args: {id: A-7}}, {name: get_order}]},
+  output: {contains: ["researched: WORD"]}}, """
+    + TOOLS
+)
+
+
+class Row(NamedTuple):
+    scenario: str
+    verdict: str = "passed"
+    failed: set[tuple[int | None, str]] = set()
+    fault: str | None = None
+
+
+ROWS = {
+    "hasty": Row(CANCEL, "failed", {(1, "tool_calls")}),
+    "careful": Row(CANCEL),
+    "threads": Row(THREADS),
+    "meets a": Row(MEETS),
+    "meets b": Row(MEETS),
+    "looks_up": Row(DOWN),
+    "calls_nothing": Row(f"checks: none, {TOOLS}", "failed", {(None, "unknown_tool")}),
+    "calls_nothing more": Row(f" agent: more, checks: none, {TOOLS}"),
+    "hands_over": Row(TRIAGE),
+    "hands_over bug": Row(TRIAGE, "failed", {(None, "agents")}),
+    "searches": Row(f"checks: none, turns: [searches, again], {TOOLS}"),
+    "delegates": Row(RESEARCH.replace("WORD", "shipped")),
+    "delegates wrongly": Row(RESEARCH.replace("WORD", "real"), "failed", {(None, "output.contains")}),
+    "waits": Row("checks: none", "inconclusive", fault="infrastructure"),
+    "breaks": Row(f"checks: none, {TOOLS}", "failed", {(None, "no_error")}, "agent"),
+}  # fmt: skip
+
+
+def toy_project(project: Project, code: str, config: str, scenarios: str) -> Project:
+    install_toy(project)
+    project.agent(TOY_TOOLS + code)
+    project.config(config + "metrics: []\n", target="")
+    project.scenarios(scenarios)
+    return project
+
+
+def real_calls(project: Project) -> list[str]:
+    """The real tools that ran."""
+    marks = project.root / "marks"
+    lines = marks.read_text().splitlines() if marks.exists() else []
+    return [line for line in lines if not line.startswith("closed")]
+
+
+class Ran(NamedTuple):
+    done: Done
+    samples: dict[str, Any]
+    project: Project
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Each row, played in one run."""
+    project = Project(tmp_path_factory.mktemp("toy"))
+    install_toy(project)
+    project.agent(TOY_TOOLS + ALL)
+    project.write("scenarios/mocks.py", MOCKS)
+    scenarios = {name: row.scenario.replace("KIND", name) for name, row in ROWS.items()}
+    for name, text in scenarios.items():
+        agent = "" if " agent: " in text else "agent: agent, "
+        scenarios[name] = f"{agent}{'' if ' turns:' in text else f'turns: [{name}], '}{text}"
+    write_suite(project, ("agent", "more"), scenarios, where=request.param)
+    done = project.run()
+    assert done.code == 1, done.all
+    return Ran(done, samples_of(project), project)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_an_object_is_played_with_mocks(ran: Ran, name: str) -> None:
+    row, sample = ROWS[name], ran.samples[name]
+    assert (sample["verdict"], sample["fault"], failed_checks(sample)) == (row.verdict, row.fault, row.failed)
+
+
+def test_what_a_run_records_of_an_object(ran: Ran) -> None:
+    hasty, careful = ran.samples["hasty"], ran.samples["careful"]
+    calls = [call for turn in hasty["turns"] for call in turn["tool_calls"]]
+    assert [call["name"] for call in calls] == ["get_order", "cancel_order"]  # each counts once
+    assert calls[1]["result"] == {"cancelled": True}
+    assert hasty["turns"][0]["usage"]["input_tokens"] == 3
+    assert "(2)" in careful["turns"][1]["agent"]  # the second turn saw the first
+    assert [each["detector"] for each in ran.samples["calls_nothing"]["findings"]] == ["unknown_tool"]
+    assert "billing" in str([check["detail"] for check in ran.samples["hands_over bug"]["checks"]])
+    assert not ran.samples["delegates"]["findings"]  # an agent that is a tool is no unknown tool
+    assert [len(turn["tool_calls"]) for turn in ran.samples["searches"]["turns"]] == [1, 1]
+    assert [call["name"] for call in ran.samples["breaks"]["turns"][0]["tool_calls"]] == ["get_order"]
+    assert "ValueError: no idea" in ran.samples["breaks"]["turns"][0]["error"]
+    assert "approval of cancel_order" in ran.done.all
+    assert not real_calls(ran.project)
+    closed = (ran.project.root / "marks").read_text().splitlines()
+    assert 'closed "careful Where is my order?"' in closed  # a conversation that is over is closed
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(
+    ("scenarios", "code", "fact"),
+    [
+        ("[{id: untracked, turns: [untracked], expect: {output: {contains: [well]}}}]", 3, "get_order"),
+        (
+            "[{id: a, turns: [cancels], checks: none}, {id: b, turns: [cancels], checks: none,"
+            " tools: {get_order: {returns: 1}}}]",
+            2,
+            "'cancel_order'",
+        ),
+    ],
+    ids=["of no known conversation", "that the scenario does not mock"],
+)
+def test_a_call_that_cannot_be_answered_does_not_run(
+    project: Project, where: str, scenarios: str, code: int, fact: str
+) -> None:
+    toy_project(project, ALL, f"agent: {{target: 'agent.py:agent'{where}}}\n", f"scenarios: {scenarios}")
+    done = project.run()
+    assert done.code == code, done.all
+    assert {each["verdict"] for each in project.results()["scenarios"]} == {"inconclusive"}
+    assert fact in done.all
+    assert not real_calls(project)
+
+
+REAL = """
+async def play(run, text):
+    if text == "any":
+        return str([[await run.call(f"look_{n}"), await asyncio.to_thread(run.call_sync, f"look_{n}")]
+                    for n in range(4)])
     order = await run.call("get_order", id="A-7")
     done = await asyncio.to_thread(run.call_sync, "cancel_order", id="A-8")
     try:
@@ -288,19 +262,31 @@ def fails(id):
     toy.mark("fails", id)
     raise ValueError("no such order")
 
-agent = Agent(play, get_order, cancel_order, fails)
+def look_0(): return "a text"
+def look_1(): return ["a", "list"]
+def look_2(): return 7
+def look_3(): return None
+
+agent = Agent(play, get_order, cancel_order, fails, look_0, look_1, look_2, look_3)
 """
-    shop(project, code, "agent.py:agent", place, "unmocked_tools: passthrough")
-    project.scenarios("""
-id: through
-turns: [hello]
-tools: {get_order: {returns: {status: shipped}}}
-expect: {output: {contains: ["shipped, really, no such order"]}}
-""")
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project, where: str) -> None:
+    config = f"agent: {{target: 'agent.py:agent'{where}}}\nunmocked_tools: passthrough\n"
+    scenarios = """
+scenarios:
+- id: through
+  turns: [hello]
+  tools: {get_order: {returns: {status: shipped}}}
+  expect: {output: {contains: ["shipped, really, no such order"]}}
+- {id: any, turns: [any], checks: none}
+"""
+    toy_project(project, REAL, config, scenarios)
     done = project.run()
     assert done.code == 0, done.all
-    assert ran(project) == ['cancel_order "A-8"', 'fails "A-9"']
-    calls = project.sample()["turns"][0]["tool_calls"]
+    assert real_calls(project) == ['cancel_order "A-8"', 'fails "A-9"']
+    calls = project.sample("through")["turns"][0]["tool_calls"]
     assert [(call["name"], call["args"], call["observed"]) for call in calls] == [
         ("get_order", {"id": "A-7"}, False),
         ("cancel_order", {"id": "A-8"}, True),
@@ -308,58 +294,10 @@ expect: {output: {contains: ["shipped, really, no such order"]}}
     ]
     assert calls[1]["result"] == {"cancelled": "really"}
     assert "no such order" in str(calls[2]["result"])
-
-
-@pytest.mark.parametrize("returned", ["a text", ["a", "list"], 7, None])
-def test_a_real_tool_may_return_anything(project: Project, place: str, returned: object) -> None:
-    code = f"""
-async def play(run, text):
-    return str([await run.call("look"), await asyncio.to_thread(run.call_sync, "look")])
-
-def look():
-    return {returned!r}
-
-agent = Agent(play, look)
-"""
-    shop(project, code, "agent.py:agent", place, "unmocked_tools: passthrough")
-    project.scenarios("{id: any, turns: [hello], checks: none}")
-    done = project.run()
-    assert done.code == 0, done.all
-    turn = project.sample()["turns"][0]
-    assert turn["agent"] == str([returned, returned])
-    assert [call["result"] for call in turn["tool_calls"]] == [returned, returned]
-
-
-def test_an_agent_that_is_a_tool_runs_and_is_seen_and_its_tools_are_answered(
-    project: Project, place: str
-) -> None:
-    code = """
-async def researcher(run, args):
-    order = await run.call("get_order", id=args["id"])
-    return f"researched: {order['status']}"
-
-async def play(run, text):
-    return await run.below("research", researcher, id="A-7")
-
-agent = Agent(play, get_order)
-"""
-    shop(project, code, "agent.py:agent", place)
-    scenario = """
-id: below
-turns: [hello]
-tools: {get_order: {returns: {status: shipped}}}
-expect:
-  tool_calls: {match: in_order, calls: [{name: research, args: {id: A-7}}, {name: get_order}]}
-  output: {contains: ["WORDS"]}
-"""
-    project.scenarios(scenario.replace("WORDS", "researched: shipped"))
-    done = project.run()
-    assert done.code == 0, done.all
-    assert not project.sample()["findings"]  # no unknown tool
-    assert not ran(project)
-    project.scenarios(scenario.replace("WORDS", "researched: real"))
-    assert project.run().code == 1
-    assert failed_checks(project.sample()) == {(None, "output.contains")}
+    (turn,) = project.sample("any")["turns"]
+    returned = ["a text", ["a", "list"], 7, None]
+    assert turn["agent"] == str([[each, each] for each in returned])
+    assert [call["result"] for call in turn["tool_calls"]] == [each for each in returned for _ in range(2)]
 
 
 DEPS = """
@@ -380,168 +318,116 @@ async def play(run, text):
     return f"shop {run.deps.number}"
 
 agent = Agent(play, deps_type=Shop)
+
+def make_agent():
+    return agent
 """
-TWO = "scenarios: [{id: a, turns: [one, two]}, {id: b, turns: [one, two]}]\n"
 
 
-@pytest.mark.parametrize("maker", ["Shop", "make_shop", "make_shop_async"])
-def test_dependencies_are_made_for_each_conversation(project: Project, place: str, maker: str) -> None:
-    target = f"{{object: 'agent.py:agent', deps: 'agent.py:{maker}'}}"
-    shop(project, DEPS, target, place, "agent_concurrency: 1")
-    project.scenarios(TWO.replace("]}", "], checks: none}"))
-    done = project.run()
+@pytest.mark.parametrize("where", PLACES)
+def test_dependencies_are_made_for_each_conversation(project: Project, where: str) -> None:
+    makers = ("Shop", "make_shop", "make_shop_async")
+    agents = {each: f"target: {{object: 'agent.py:agent', deps: 'agent.py:{each}'}}" for each in makers}
+    twice = "turns: [one, two], checks: none"
+    scenarios = {f"{each}-{n}": f"agent: {each}, {twice}" for each in makers for n in "ab"}
+    install_toy(project)
+    project.agent(TOY_TOOLS + DEPS)
+    write_suite(project, agents, scenarios, where=where, config="agent_concurrency: 1\n")
+    done = project.run("--concurrency", "1")
     assert done.code == 0, done.all
-    said = [turn["agent"] for s in project.results()["scenarios"] for turn in s["samples"][0]["turns"]]
-    assert said == ["shop 1", "shop 1", "shop 2", "shop 2"]
+    answers = [
+        [int(turn["agent"].removeprefix("shop ")) for turn in each["samples"][0]["turns"]]
+        for each in project.results()["scenarios"]
+    ]
+    numbers = (
+        (1, 2) * 3 if where else range(1, 7)
+    )  # each agent has a process of its own, or all have this one
+    assert answers == [[number, number] for number in numbers]
 
 
-@pytest.mark.parametrize(
-    ("target", "where", "said"),
-    [
-        ("agent.py:agent", "14", "the agent needs deps of type Shop — write target: {object: …, deps: "),
-        ("{object: 'agent.py:agent', deps: 'agent.py:nothing'}", "", "has no 'nothing'"),
-        ("{object: 'agent.py:agent', deps: agent.py}", "", "what makes the deps does not name an attribute"),
-        ("{object: agent.py}", "", "the target's object does not name an attribute"),
-        ("{objekt: 'agent.py:agent'}", "", "objekt"),
-        (
-            "{object: 'agent.py:agent', deps: 'agent.py:made'}",
-            "",
-            "a list, which all conversations would share",
-        ),
-        (
-            "{object: 'agent.py:get_order', deps: 'agent.py:Shop'}",
-            "",
-            "deps are for an object of a framework",
-        ),
-        ("agent.py:Agent", "", "the agent is the class Agent of Toy — name an object of it"),
-        (
-            "agent.py:agent.run",
-            "",
-            "the target is run, a method of the Toy object 'agent' — write target: agent.py:agent",
-        ),
-    ],
-)
+REFUSED = {
+    "needs deps": ("agent.py:agent", "Shop", "deps:"),
+    "no such maker": ("{object: 'agent.py:agent', deps: 'agent.py:nothing'}", "'nothing'"),
+    "deps name no attribute": ("{object: 'agent.py:agent', deps: agent.py}", "deps", "attribute"),
+    "object names no attribute": ("{object: agent.py}", "object", "attribute"),
+    "unknown key": ("{objekt: 'agent.py:agent'}", "objekt"),
+    "deps are shared": ("{object: 'agent.py:agent', deps: 'agent.py:made'}", "a list"),
+    "deps of a function": ("{object: 'agent.py:get_order', deps: 'agent.py:Shop'}", "deps", "framework"),
+    "a class": ("agent.py:Agent", "class Agent", "Toy"),
+    "a method": ("agent.py:agent.run", "run", "Toy", "target: agent.py:agent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(("target", "facts"), [(each[0], each[1:]) for each in REFUSED.values()], ids=REFUSED)
 def test_what_cannot_be_played_is_refused_at_its_place(
-    project: Project, place: str, target: str, where: str, said: str
+    project: Project, where: str, target: str, facts: tuple[str, ...]
 ) -> None:
-    shop(project, DEPS, target, place)
-    project.scenarios("id: s\nturns: [hello]\nchecks: none\n")
-    done = project.call("validate")
-    assert done.code == 2, done.all
-    assert said in done.err
-    assert done.err.startswith("agenteval: agenteval.yaml:1:")
-    assert "Traceback" not in done.all
-    assert not ran(project)
+    scenario = "{id: s, turns: [x], checks: none}"
+    toy_project(project, DEPS, f"agent: {{name: bot, target: {target}{where}}}\n", scenario)
+    project.call("validate").refuses("agenteval.yaml:1", *facts)
+    assert not real_calls(project)
 
 
-def test_what_a_function_makes_may_be_of_a_framework(project: Project, place: str) -> None:
-    shop(project, SHOP + "\ndef make_agent():\n    return careful\n", "agent.py:make_agent", place)
-    project.scenarios(SUITE)
+@pytest.mark.parametrize("where", PLACES)
+def test_what_a_function_makes_may_be_of_a_framework(project: Project, where: str) -> None:
+    factory = "\ndef make_agent():\n    return agent\n"
+    config = f"agent: {{target: 'agent.py:make_agent'{where}}}\n"
+    toy_project(project, ALL + factory, config, f"{{id: careful, {CANCEL.replace('KIND', 'careful')}}}")
     done = project.run()
     assert done.code == 0, done.all
-    assert not ran(project)
+    assert not real_calls(project)
 
-    shop(project, DEPS + "\ndef make_agent():\n    return agent\n", "agent.py:make_agent", place)
-    project.scenarios("id: cancel\nturns: [hello]\nchecks: none\n")
+    toy_project(project, DEPS, config, "{id: cancel, turns: [hello], checks: none}")
     done = project.run()
-    assert done.code == 2, done.all
-    assert "the agent needs deps of type Shop" in done.all
+    assert (done.code, "deps of type Shop" in done.all) == (2, True), done.all
 
 
-def test_an_agent_that_waits_for_a_person_has_not_failed(project: Project, place: str) -> None:
-    code = """
-from toy import frameworks
-
-async def play(run, text):
-    raise frameworks.Waits("the agent waits for a person (approval of cancel_order)")
-
-agent = Agent(play)
-"""
-    shop(project, code, "agent.py:agent", place)
-    project.scenarios("id: waits\nturns: [hello]\nchecks: none\n")
-    done = project.run()
-    assert done.code == 3, done.all
-    assert "the agent waits for a person (approval of cancel_order)" in done.all
-
-
-def test_an_agent_that_breaks_has_failed_and_its_calls_are_evidence(project: Project, place: str) -> None:
-    code = """
-async def play(run, text):
-    await run.call("get_order", id="A-7")
-    raise ValueError("no idea")
-
-agent = Agent(play, get_order)
-"""
-    shop(project, code, "agent.py:agent", place)
-    project.scenarios("id: breaks\nturns: [hello]\ntools: {get_order: {returns: {}}}\nchecks: none\n")
-    done = project.run()
-    assert done.code == 1, done.all
-    assert "ValueError: no idea" in done.all
-    assert [call["name"] for call in project.sample()["turns"][0]["tool_calls"]] == ["get_order"]
-
-
-def test_a_conversation_is_closed_when_it_is_over(project: Project, place: str) -> None:
-    shop(project, SHOP, "agent.py:careful", place)
-    project.scenarios(SUITE)
-    assert project.run().code == 0
-    assert (project.root / "marks").read_text().splitlines() == ['closed "Where is my order?"']
-
-
-def test_validate_says_what_it_will_do_with_the_object(project: Project, place: str) -> None:
-    shop(project, SHOP, "agent.py:careful", place)
-    project.scenarios(SUITE)
+@pytest.mark.parametrize("where", PLACES)
+def test_validate_lists_the_tools_of_an_object_and_those_not_mocked(project: Project, where: str) -> None:
+    config = f"agent: {{target: 'agent.py:agent'{where}}}\n"
+    scenario = f"{{id: careful, {CANCEL.replace('KIND', 'careful')}}}"
+    toy_project(project, ALL.replace(', hosted=("web_search",)', ""), config, scenario)
     done = project.call("validate")
     assert done.code == 0, done.all
-    said = "agent.py:careful, a Toy (toy-framework) agent, as it is; its tools: get_order, cancel_order"
-    assert said in done.out
-    assert "all calls are seen" in done.out
+    for fact in ("agent.py:agent", "Toy (toy-framework)", "get_order, cancel_order"):
+        assert fact in done.out
     assert "not mocked" not in done.out
 
-    project.scenarios(SUITE[: SUITE.index("  cancel_order")])
-    done = project.call("validate")
-    assert "not mocked: cancel_order (in 1 scenario); a call ends its sample as a mistake" in done.out
-    project.config("", target="")
-    shop(project, SHOP, "agent.py:careful", place, "unmocked_tools: passthrough")
-    assert "a call runs the real tool (unmocked_tools: passthrough)" in project.call("validate").out
+    one = scenario.replace(", cancel_order: {returns: {cancelled: true}}", "")
+    project.scenarios(one)
+    assert "not mocked: cancel_order (in 1 scenario)" in project.call("validate").out
+    project.config(f"{config}metrics: []\nunmocked_tools: passthrough\n", target="")
+    assert "(unmocked_tools: passthrough)" in project.call("validate").out
 
 
-def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Project, place: str) -> None:
-    shop(project, SHOP, "agent.py:careful", place)
-    project.scenarios(SUITE.replace("  get_order: {", "  get_ordr: {"))
-    done = project.run()
-    assert done.code == 2, done.all
-    assert "suite.yaml:7:" in done.err
-    assert "agent 'bot' has no tool 'get_ordr' — did you mean 'get_order'?" in done.err
+@pytest.mark.parametrize("where", PLACES)
+def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Project, where: str) -> None:
+    scenario = f"id: careful\nturns: [careful]\nchecks: none\n{TOOLS}\n"
+    typo = scenario.replace("{get_order", "{get_ordr")
+    config = f"agent: {{name: bot, target: 'agent.py:NAME'{where}}}\n"
+    toy_project(project, ALL, config.replace("NAME", "agent"), typo)
+    project.run().refuses("suite.yaml:4", "'bot'", "'get_ordr'", "'get_order'")
+    project.scenarios(scenario.replace("{get_order", "{web_search: {returns: {}}, get_order"))
+    project.run().refuses("suite.yaml:4", "web_search", "tools:")  # runs at the provider
 
-    searching = "\nsearching = Agent(carefully, get_order, cancel_order, hosted=('web_search',))\n"
-    shop(project, SHOP + searching, "agent.py:searching", place)
-    project.scenarios(SUITE + "  web_search: {returns: {}}\n")
-    done = project.run()
-    assert done.code == 2, done.all
-    assert "web_search runs at the provider and cannot be mocked — remove it from tools:" in done.err
-
-    dynamic = "\ndynamic = Agent(carefully, get_order)\ndynamic.more = True\n"
-    shop(project, SHOP + dynamic, "agent.py:dynamic", place)
-    project.scenarios(SUITE)
+    toy_project(project, ALL, config.replace("NAME", "more"), scenario)
     assert project.run().code == 0
-    assert "its tools: get_order, others known only in a run" in project.call("validate").out
-    assert "did you mean" not in project.call("validate").err
-    project.scenarios(SUITE.replace("  get_order: {", "  get_ordr: {"))
-    done = project.call("validate")
-    assert done.code == 0, done.all
-    assert "mocks 'get_ordr', which is not a known tool (scenarios/suite.yaml:7)" in done.err
-    assert "did you mean 'get_order'?" in done.err
+    validated = project.call("validate")
+    assert "get_order, others" in validated.out
+    assert "suite.yaml" not in validated.err
+    project.scenarios(typo)
+    validated = project.call("validate")
+    assert validated.code == 0, validated.all  # it may be there all the same
+    for fact in ("'get_ordr'", "scenarios/suite.yaml:4", "'get_order'"):
+        assert fact in validated.err
 
 
-def test_a_mock_that_only_one_of_the_agents_can_need_is_none(project: Project) -> None:
+def test_a_mock_that_only_one_of_the_agents_can_need_is_allowed(project: Project) -> None:
     """A suite for two agents that are compared, which do not have the same tools."""
-    install_toy(project)
-    project.agent(TOOLS + SHOP + "\nlooking = Agent(hastily, get_order)\n")
-    agents = "[{name: a, target: 'agent.py:careful'}, {name: b, target: 'agent.py:looking'}]"
-    project.config(f"compare: {agents}\nmetrics: []\n", target="")
-    project.scenarios(SUITE)
+    config = "compare: [{name: a, target: 'agent.py:agent'}, {name: b, target: 'agent.py:looking'}]\n"
+    scenario = f"id: careful\nturns: [careful]\nchecks: none\n{TOOLS}\n"
+    toy_project(project, ALL + "\nlooking = Agent(play, get_order)\n", config, scenario)
     assert project.call("validate").code == 0
-    project.scenarios(SUITE + "  refund: {returns: {}}\n")
-    done = project.call("validate")
-    assert done.code == 2, done.all
-    assert "has no tool 'refund'" in done.err
+    project.scenarios(scenario.replace("{get_order", "{refund: {returns: {}}, get_order"))
+    project.call("validate").refuses("suite.yaml:4", "'refund'")

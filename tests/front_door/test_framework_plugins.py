@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Any
 
 import pytest
 
-from tests.front_door.test_framework_objects import PLACES
-from tests.support.kit import Project, failed_checks
-from tests.support.toy import install_toy
+from tests.support.kit import Done, Project, failed_checks
+from tests.support.toy import PLACES, TOY_TOOLS, install_toy
 from tests.test_docs import blocks
 
 DESK = """
@@ -66,11 +65,6 @@ tools:
 SIMPLE = "id: s\nturns: [Where is my order?]\nexpect: {output: {contains: [shipped]}}\n"
 
 
-@pytest.fixture(params=PLACES)
-def place(request: pytest.FixtureRequest) -> str:
-    return f", interpreter: '{sys.executable}'" if request.param == "elsewhere" else ""
-
-
 @pytest.fixture
 def desks(project: Project) -> Project:
     found = blocks("docs/frameworks.md")
@@ -88,74 +82,73 @@ def register(project: Project, entry: str) -> None:
     project.write("desk-1.dist-info/entry_points.txt", f"[agenteval.frameworks]\n{entry}\n")
 
 
-def target(project: Project, written: str, place: str) -> None:
-    project.config(f"agent: {{name: bot, target: '{written}'{place}}}\nmetrics: []\n", target="")
+def play(project: Project, where: str, *targets: str) -> Done:
+    """The scenario of the suite with each of the targets."""
+    agents = "".join(f"- {{name: {each}, target: 'agent.py:{each}'{where}}}\n" for each in targets)
+    project.config(f"compare:\n{agents}metrics: []\n", target="")
+    return project.run()
 
 
-def test_an_object_of_another_packages_framework_is_played_with_mocks(desks: Project, place: str) -> None:
+def samples(project: Project) -> dict[str, Any]:
+    return {each["agent"]: each["samples"][0] for each in project.results()["scenarios"]}
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_an_object_of_another_packages_framework_is_played_with_mocks(desks: Project, where: str) -> None:
     desks.scenarios(SUITE)
-    target(desks, "agent.py:hasty", place)
-    assert desks.run().code == 1
-    assert failed_checks(desks.sample()) == {(1, "tool_calls")}
-    for written in ("agent.py:careful", "agent.py:derived"):
-        target(desks, written, place)
-        done = desks.run()
-        assert done.code == 0, done.all
-    assert "(2)" in desks.sample()["turns"][1]["agent"]
+    done = play(desks, where, "hasty", "careful", "derived")
+    assert done.code == 1, done.all
+    failed = {name: failed_checks(sample) for name, sample in samples(desks).items()}
+    assert failed == {"hasty": {(1, "tool_calls")}, "careful": set(), "derived": set()}
+    assert "(2)" in samples(desks)["derived"]["turns"][1]["agent"]
     assert "Desk (desk 1)" in desks.call("validate").all
 
 
-BROKEN = [
-    ("gone = 1", "desk = no_such_module:Adapter", "ModuleNotFoundError: No module named 'no_such_module'"),
-    ("NOTHING = 3", "desk = broken:NOTHING", "TypeError: it has no name"),
-    (
-        "class Adapter:\n    def __init__(self, seam):\n        raise RuntimeError('no desk')",
-        "desk = broken:Adapter",
-        "RuntimeError: no desk",
-    ),
-    (
-        "from desk_adapter import Adapter\n\n\nclass Blind(Adapter):\n    def matches(self, obj):\n"
-        "        raise ValueError('cannot\\n see')",
-        "desk = broken:Blind",
-        "ValueError: cannot see",
-    ),
-]
+LOOKS_UP = """
+async def play(run, text):
+    order = await run.call("get_order", id="A-7")
+    return f"It is {order['status']}."
+
+agent = Agent(play, get_order)
+"""
+BLIND = """
+from desk_adapter import Adapter
+
+class Blind(Adapter):
+    def matches(self, obj):
+        raise ValueError('cannot\\n see')
+"""
+CRASHES = """
+class Adapter:
+    def __init__(self, seam):
+        raise RuntimeError('no desk')
+"""
+BROKEN = {
+    "gone": ("", "no_such_module:Adapter", "ModuleNotFoundError: No module named 'no_such_module'"),
+    "nothing": ("NOTHING = 3", "broken:NOTHING", "TypeError"),
+    "crash": (CRASHES, "broken:Adapter", "RuntimeError: no desk"),
+    "blind": (BLIND, "broken:Blind", "ValueError: cannot see"),
+}
 
 
-@pytest.mark.parametrize(("code", "entry", "why"), BROKEN, ids=["gone", "nothing", "crash", "blind"])
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(("code", "entry", "why"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_adapter_is_named_for_its_own_objects_and_breaks_no_others(
-    desks: Project, place: str, code: str, entry: str, why: str
+    desks: Project, where: str, code: str, entry: str, why: str
 ) -> None:
     desks.write("broken.py", code)
-    register(desks, entry)
+    register(desks, f"desk = {entry}")
     desks.scenarios(SIMPLE)
-    target(desks, "agent.py:careful", place)
-    done = desks.run()
-    named = entry.partition(" = ")[2]
-    said = f"the adapter for objects of desk ({named}) cannot be loaded: {why} — fix or uninstall"
-    assert (done.code, said in done.err, "Traceback" in done.all) == (2, True, False), done.all
-    for written in ("agent.py:plain", "agent.py:own"):
-        target(desks, written, place)
-        done = desks.run()
-        assert (done.code, "desk" in done.all) == (0, False), done.all
+    play(desks, where, "careful").refuses("agenteval.yaml:2", "desk", f"({entry})", why)
+    done = play(desks, where, "plain", "own")
+    assert (done.code, "desk" in done.all) == (0, False), done.all
 
 
-def test_frameworks_do_without_the_broken_adapter_of_another(desks: Project, place: str) -> None:
+@pytest.mark.parametrize("where", PLACES)
+def test_frameworks_do_without_the_broken_adapter_of_another(desks: Project, where: str) -> None:
     register(desks, "desk = no_such_module:Adapter")
     install_toy(desks)
-    desks.agent("""
-        from toy import Agent
-
-        async def play(run, text):
-            order = await run.call("get_order", id="A-7")
-            return f"It is {order['status']}."
-
-        def get_order(id):
-            raise SystemExit("a real tool ran")
-
-        agent = Agent(play, get_order)
-    """)
+    desks.agent(TOY_TOOLS + LOOKS_UP)
     desks.scenarios(SIMPLE + "tools: {get_order: {returns: {status: shipped}}}\n")
-    target(desks, "agent.py:agent", place)
-    done = desks.run()
+    done = play(desks, where, "agent")
     assert done.code == 0, done.all

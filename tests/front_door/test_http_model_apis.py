@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.support.agent_servers import SCENARIO, Shop, calls_of, okay, played, served
+from tests.support.http_runs import SAYS_HELLO, HttpAgent, HttpRun, error_of, run_http_agents
 from tests.support.kit import Project
-from tests.support.local_servers import Behaviour, LocalServer, Request, respond, sse
+from tests.support.local_servers import Behaviour, Request, respond, sse
 
 both = pytest.mark.parametrize("has_bug", [True, False], ids=["bug", "fix"])
 streamed = pytest.mark.parametrize("streaming", [False, True])
@@ -152,154 +153,117 @@ def test_the_messages_api(project: Project, has_bug: bool, streaming: bool) -> N
     assert (usage["input_tokens"], usage["cached_tokens"], usage["output_tokens"]) == (24, 16, 8)
 
 
-def test_several_calls_and_their_results_are_one_message_each(project: Project) -> None:
-    """Both APIs get what was asked for at once, and the results together."""
-    calls = [
-        {"type": "tool_use", "id": f"t{n}", "name": "get_order", "input": {"id": f"ORD-{n}"}} for n in (1, 2)
-    ]
-    text = {"type": "text", "text": "Both are shipped."}
-    with LocalServer(okay(messages_reply(*calls, stop="tool_use")), okay(messages_reply(text))) as server:
-        project.write("agenteval.yaml", MESSAGES.replace("{url}", server.address) + "\nmetrics: []\n")
-        project.scenarios("""
-            scenarios:
-              - name: s
-                turns: [Where are my orders?]
-                tools: {get_order: {returns: shipped}}
-                expect: {limits: {steps: 2}, tool_calls: {calls: [{name: get_order}, {name: get_order}]}}
-        """)
-        assert project.run().code == 0
-    last = server.requests[1].json["messages"][-1]
-    assert [part["tool_use_id"] for part in last["content"]] == ["t1", "t2"]
+# ── single replies of both ───────────────────────────────────────────────────────────────────────
+
+BODY = "body: {model: m, input: [{role: developer, content: Look it up.}]}"
 
 
-def test_calls_that_the_provider_ran_are_observed(project: Project) -> None:
-    search = {
-        "type": "mcp_call",
-        "id": "m",
-        "name": "get_order",
-        "arguments": '{"id": 1}',
-        "output": "shipped",
-    }
-    with LocalServer(okay(response(search, message("It is shipped.")))) as server:
-        project.write("agenteval.yaml", RESPONSES.replace("{url}", server.address) + "\nmetrics: []\n")
-        project.scenarios("""
-            scenarios:
-              - {name: s, turns: [hi], expect: {tool_calls: {calls: [{name: get_order, args: {id: 1}}]}}}
-        """)
-        assert project.run().code == 0
-    (made,) = project.sample()["turns"][0]["tool_calls"]
-    assert made["observed"]
-    assert len(server.requests) == 1
+def by_responses(*behaviours: Behaviour, scenario: str = SAYS_HELLO) -> HttpAgent:
+    return HttpAgent(BODY, behaviours, "/v1/responses", scenario)
 
 
-def cut_response(reason: str) -> dict[str, Any]:
-    return response(message("It is"), status="incomplete", incomplete_details={"reason": reason})
+def by_messages(*behaviours: Behaviour, scenario: str = SAYS_HELLO, options: str = "") -> HttpAgent:
+    return HttpAgent(options or "body: {model: m}", behaviours, "/v1/messages", scenario)
 
 
-def test_what_the_provider_ran_and_what_it_asks_for_stand_side_by_side(project: Project) -> None:
-    ran = {"type": "mcp_call", "id": "m", "name": "search", "arguments": "{}", "output": "found"}
-    asks = [
-        {"type": "function_call", "call_id": f"c{n}", "name": "get_order", "arguments": f'{{"id": {n}}}'}
-        for n in (1, 2)
-    ]
-    with LocalServer(okay(response(ran, *asks)), okay(response(message("Both are shipped.")))) as server:
-        project.write("agenteval.yaml", RESPONSES.replace("{url}", server.address) + "\nmetrics: []\n")
-        project.scenarios("""
-            scenarios:
-              - name: s
-                turns: [hi]
-                tools: {get_order: {returns: shipped}}
-                expect: {tool_calls: {calls: [{name: search}, {name: get_order}, {name: get_order}]}}
-        """)
-        assert project.run().code == 0
-    calls = project.sample()["turns"][0]["tool_calls"]
-    assert [(call["name"], call["observed"]) for call in calls] == [
-        ("search", True),
-        ("get_order", False),
-        ("get_order", False),
-    ]
-    sent = server.requests[1].json["input"]
-    assert [item["output"] for item in sent if item.get("type") == "function_call_output"][-2:] == [
-        "shipped"
-    ] * 2
+def text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+SEARCHED = {"type": "mcp_call", "id": "m", "name": "search", "arguments": '{"id": 1}', "output": "found"}
+ASKED_AT_ONCE = [
+    {"type": "function_call", "call_id": f"c{n}", "name": "get_order", "arguments": f'{{"id": {n}}}'}
+    for n in (1, 2)
+]
+USED_AT_ONCE = [
+    {"type": "tool_use", "id": f"t{n}", "name": "get_order", "input": {"id": f"ORD-{n}"}} for n in (1, 2)
+]
+REFUSAL = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "I will not."}]}
+SHIPPED = "turns: [hi], tools: {get_order: {returns: shipped}}"
+TWO_CALLS = "calls: [{name: get_order}, {name: get_order}]"
+READ = {
+    "messages: calls at once": by_messages(okay(messages_reply(*USED_AT_ONCE, stop="tool_use")),
+        okay(messages_reply(text_block("Both are shipped."))),
+        scenario=f"{SHIPPED}, expect: {{limits: {{steps: 2}}, tool_calls: {{{TWO_CALLS}}}}}"),
+    "responses: a call of the provider": by_responses(okay(response(SEARCHED, message("It is shipped."))),
+        scenario="turns: [hi], expect: {tool_calls: {calls: [{name: search, args: {id: 1}}]}}"),
+    "responses: calls of both": by_responses(okay(response(SEARCHED, *ASKED_AT_ONCE)),
+        okay(response(message("Both are shipped."))),
+        scenario=f"{SHIPPED}, expect: {{tool_calls: {{{TWO_CALLS.replace('[', '[{name: search}, ')}}}}}"),
+    "responses: a refusal": by_responses(okay(response(REFUSAL)),
+        scenario="turns: [hi], expect: {output: {contains: [I will not]}}"),
+    "chat completions at such a path": by_messages(
+        okay({"choices": [{"message": {"role": "assistant", "content": "hello"}}]}),
+        options="api: chat_completions"),
+}  # fmt: skip
+
+
+def cut(reason: str) -> Behaviour:
+    return okay(response(message("It is"), status="incomplete", incomplete_details={"reason": reason}))
 
 
 ERROR = {"type": "error", "error": {"type": "unforeseen_error", "message": "Overloaded"}}
+NAMELESS = {"type": "function_call", "call_id": "c", "arguments": "{}"}
+BEGUN = {"type": "message_start", "message": {}}
 BROKEN = {
-    "responses: failed": (RESPONSES, okay(response(status="failed", error={"message": "boom"})), "boom"),
-    "responses: cut": (
-        RESPONSES,
-        okay(
-            response(
-                message("It is"), status="incomplete", incomplete_details={"reason": "max_output_tokens"}
-            )
-        ),
-        "was cut off (max_output_tokens) — raise the agent's token limit, `body.max_output_tokens`?",
-    ),
-    "responses: filtered": (
-        RESPONSES,
-        okay(cut_response("content_filter")),
-        "was cut off (content_filter)",
-    ),
-    "responses: queued": (RESPONSES, okay(response(status="queued")), "is not complete (status=queued)"),
-    "responses: nothing": (RESPONSES, okay({"hello": 1}), "has no message"),
-    "responses: cut stream": (RESPONSES, sse({"type": "response.created"}, done=False), "cut off"),
-    "responses: error event": (RESPONSES, sse({"type": "error", "message": "boom", "code": "x"}), "boom"),
-    "responses: a call without a name": (
-        RESPONSES,
-        okay(response({"type": "function_call", "call_id": "c", "arguments": "{}"})),
-        "call",
-    ),
-    "messages: an error": (MESSAGES, okay(ERROR), "Overloaded"),
-    "messages: cut": (
-        MESSAGES,
-        okay(messages_reply({"type": "text", "text": "It is"}, stop="max_tokens")),
-        "`body.max_tokens`?",
-    ),
-    "messages: cut stream": (MESSAGES, sse({"type": "message_start", "message": {}}, done=False), "cut off"),
-    "messages: error event": (
-        MESSAGES,
-        sse({"type": "message_start", "message": {}}, ERROR, done=False),
-        "Overloaded",
-    ),
-    "messages: no JSON": (MESSAGES, respond("hello"), "is not JSON"),
-}
+    "responses: failed": ("boom", by_responses(okay(response(status="failed", error={"message": "boom"})))),
+    "responses: cut": ("`body.max_output_tokens`", by_responses(cut("max_output_tokens"))),
+    "responses: filtered": ("content_filter", by_responses(cut("content_filter"))),
+    "responses: queued": ("status=queued", by_responses(okay(response(status="queued")))),
+    "responses: nothing": ('{"hello": 1}', by_responses(okay({"hello": 1}))),
+    "responses: cut stream": ("stream", by_responses(sse({"type": "response.created"}, done=False))),
+    "responses: error event": ("boom", by_responses(sse({"type": "error", "message": "boom", "code": "x"}))),
+    "responses: a call without a name": ("function_call", by_responses(okay(response(NAMELESS)))),
+    "messages: an error": ("Overloaded", by_messages(okay(ERROR))),
+    "messages: cut": ("`body.max_tokens`",
+        by_messages(okay(messages_reply(text_block("It is"), stop="max_tokens")))),
+    "messages: cut stream": ("stream", by_messages(sse(BEGUN, done=False))),
+    "messages: error event": ("Overloaded", by_messages(sse(BEGUN, ERROR, done=False))),
+    "messages: no JSON": ("JSON", by_messages(respond("hello"))),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BROKEN)
-def test_what_breaks_is_the_agents_failure(project: Project, case: str) -> None:
-    config, behaviour, says = BROKEN[case]
-    with LocalServer(behaviour) as server:
-        project.write("agenteval.yaml", config.replace("{url}", server.address) + "\nmetrics: []\n")
-        project.scenarios("scenarios: [{name: s, turns: [hi], expect: {output: {contains: [hello]}}}]")
-        done = project.run()
-    sample = project.sample()
-    assert (done.code, sample["verdict"], sample["fault"]) == (1, "failed", "agent"), done.all
-    assert says in sample["turns"][0]["error"], sample["turns"]
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> HttpRun:
+    rows = READ | {name: agent for name, (_, agent) in BROKEN.items()}
+    return run_http_agents(Project(tmp_path_factory.mktemp("apis")), rows)
 
 
-def test_a_refusal_is_an_answer(project: Project) -> None:
-    refused = {
-        "type": "message",
-        "role": "assistant",
-        "content": [{"type": "refusal", "refusal": "I will not."}],
+@pytest.mark.parametrize("name", READ)
+def test_a_reply_is_read(ran: HttpRun, name: str) -> None:
+    assert ran.samples[name]["verdict"] == "passed", ran.samples[name]
+    assert len(ran.asked[name]) == len(READ[name].behaviours)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_reply_is_the_agents_failure(ran: HttpRun, name: str) -> None:
+    sample = ran.samples[name]
+    assert (sample["verdict"], sample["fault"]) == ("failed", "agent")
+    assert BROKEN[name][0] in error_of(sample)
+
+
+def test_results_of_calls_at_once_are_sent_together(ran: HttpRun) -> None:
+    last = ran.asked["messages: calls at once"][1].json["messages"][-1]
+    assert [part["tool_use_id"] for part in last["content"]] == ["t1", "t2"]
+    sent = ran.asked["responses: calls of both"][1].json["input"]
+    results = [item["output"] for item in sent if item.get("type") == "function_call_output"]
+    assert results[-2:] == ["shipped"] * 2
+
+
+def test_calls_that_the_provider_ran_are_observed(ran: HttpRun) -> None:
+    found = {
+        name: [(call["name"], call["observed"]) for call in ran.samples[name]["turns"][0]["tool_calls"]]
+        for name in ("responses: a call of the provider", "responses: calls of both")
     }
-    with LocalServer(okay(response(refused))) as server:
-        project.write("agenteval.yaml", RESPONSES.replace("{url}", server.address) + "\nmetrics: []\n")
-        project.scenarios("scenarios: [{name: s, turns: [hi], expect: {output: {contains: [I will not]}}}]")
-        assert project.run().code == 0
+    assert [*found.values()] == [
+        [("search", True)],
+        [("search", True), ("get_order", False), ("get_order", False)],
+    ]
 
 
-def test_an_endpoint_with_such_a_path_may_speak_chat_completions(project: Project) -> None:
-    made = {"choices": [{"message": {"role": "assistant", "content": "hello"}}]}
-    with LocalServer(okay(made)) as server:
-        project.write(
-            "agenteval.yaml",
-            f"agent: {{endpoint: '{server.address}/v1/messages', api: chat_completions}}\nmetrics: []\n",
-        )
-        project.scenarios("scenarios: [{name: s, turns: [hi], expect: {output: {contains: [hello]}}}]")
-        assert project.run().code == 0
-    assert server.requests[0].json == {"messages": [{"role": "user", "content": "hi"}]}
+def test_an_endpoint_with_such_a_path_may_speak_chat_completions(ran: HttpRun) -> None:
+    (request,) = ran.asked["chat completions at such a path"]
+    assert request.json == {"messages": [{"role": "user", "content": "hi"}]}
 
 
 def test_such_a_conversation_is_replayed_from_a_recording(project: Project) -> None:

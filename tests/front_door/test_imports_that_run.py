@@ -1,15 +1,12 @@
-"""A target whose import runs the agent: what was called is said, and no tool of the suite runs."""
+"""A target whose import runs the agent: what was called is reported, and no tool of the suite runs."""
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from tests.support.kit import Project
-from tests.support.toy import install_toy
+from tests.support.kit import Done, Project
+from tests.support.toy import PLACES, install_toy
 
-PLACES = ["", f", interpreter: '{sys.executable}'"]
 AGENT = """
 import pathlib, threading
 from toy import Tool
@@ -63,12 +60,12 @@ scenarios:
 """
 
 
-def shop(project: Project, agent: str, where: str, more: str = "") -> None:
+def shop(project: Project, agent: str, where: str, unmocked: str = "passthrough") -> None:
     install_toy(project)
     project.agent(agent)
     project.scenarios(SUITE)
     config = f"agent: {{name: bot, target: 'agent.py:agent', calls: all{where}}}\n"
-    project.write("agenteval.yaml", f"{config}metrics: []\nunmocked_tools: passthrough\n{more}")
+    project.config(f"{config}metrics: []\nunmocked_tools: {unmocked}\n", target="")
 
 
 def ran(project: Project) -> str:
@@ -76,63 +73,68 @@ def ran(project: Project) -> str:
     return marks.read_text() if marks.exists() else ""
 
 
-@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
-def test_a_main_without_a_guard_is_said_and_its_mocked_tools_do_not_run(project: Project, where: str) -> None:
+def warns(done: Done, *facts: str) -> bool:
+    """Whether a line that names the agent's file has all of them."""
+    flat = " ".join(done.all.split())
+    return all(fact in flat for fact in ("agent.py", *facts))
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_a_main_without_a_guard_is_warned_of_and_mocks_hold(project: Project, where: str) -> None:
     shop(project, AGENT + RUNS, where)
     line = (project.root / "agent.py").read_text().splitlines().index("main()") + 1
+    facts = ("'bot'", f"(agent.py:{line})", "audit (the real one ran)", "get_order (not run)")
     for command in ("validate", "run"):
         done = project.call(command)
         assert done.code == 0, done.all
-        said = " ".join(done.all.split())
-        assert f"agent 'bot': importing agent.py runs the agent (agent.py:{line})" in said
-        assert "tools were called: audit (the real one ran), get_order (not run)" in said
-        assert '— put the code that runs it under `if __name__ == "__main__":`' in said
+        assert warns(done, *facts, '`if __name__ == "__main__":`'), done.all
         assert "get_order" not in ran(project)
 
     guarded = RUNS.replace("\nmain()", '\nif __name__ == "__main__":\n    main()')
     shop(project, AGENT + guarded, where)
     (project.root / "REAL").unlink()
     done = project.call("validate")
-    assert (done.code, "runs the agent" in done.all, ran(project)) == (0, False, "")
+    assert (done.code, "get_order (" in done.all, ran(project)) == (0, False, "")
 
 
-@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
-def test_nothing_real_runs_where_the_suite_leaves_no_tool_to_the_agent(project: Project, where: str) -> None:
-    shop(project, AGENT.replace("    audit.run", "    # audit.run") + "audit.run({'text': 'x'})\n", where)
-    config = (project.root / "agenteval.yaml").read_text().replace("passthrough", "error")
-    project.write("agenteval.yaml", config)
-    done = project.run()
-    assert done.code == 0, done.all
-    assert "tools were called: audit (not run)" in " ".join(done.all.split())
-    assert ran(project) == ""
+NO_AUDIT = AGENT.replace("    audit.run", "    # audit.run")
 
 
-@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
-def test_a_thread_that_an_import_starts_is_of_the_import(project: Project, where: str) -> None:
-    shop(project, AGENT + IN_A_THREAD, where)
-    done = project.call("validate")
-    assert "tools were called: get_order (not run)" in " ".join(done.all.split())
-    assert ran(project) == ""
-
-
-@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
-def test_an_import_that_breaks_on_the_answer_says_what_it_called(project: Project, where: str) -> None:
-    shop(project, AGENT + "get_order.run({'id': 'ORD-0'})['status']\n", where)
-    done = project.call("validate")
-    assert done.code == 2, done.all
-    said = " ".join(done.all.split())
-    assert "agenteval.yaml:1" in said
-    assert "importing 'agent.py' failed: TypeError" in said
-    assert "importing agent.py runs the agent" in said
-    assert "get_order (not run)" in said
-    assert ran(project) == ""
-
-
-@pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
-@pytest.mark.parametrize("is_loop", [True, False], ids=["loop", "queue"])
-def test_a_thread_of_the_module_is_of_no_conversation_but_what_a_loop_in_it_is_asked_for(
-    project: Project, where: str, is_loop: bool
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(
+    ("code", "unmocked", "command", "exit_code", "facts"),
+    [
+        (NO_AUDIT + "audit.run({'text': 'x'})\n", "error", "run", 0, ("audit (not run)",)),
+        (AGENT + IN_A_THREAD, "passthrough", "validate", 0, ("get_order (not run)",)),
+        (
+            AGENT + "get_order.run({'id': 'ORD-0'})['status']\n",
+            "passthrough",
+            "validate",
+            2,
+            ("agenteval.yaml:1", "'agent.py'", "TypeError", "get_order (not run)"),
+        ),
+    ],
+    ids=["no tool is left to the agent", "a thread of the import", "it breaks on the answer"],
+)
+def test_an_import_that_calls_tools_runs_none_of_them(
+    project: Project,
+    where: str,
+    code: str,
+    unmocked: str,
+    command: str,
+    exit_code: int,
+    facts: tuple[str, ...],
 ) -> None:
+    shop(project, code, where, unmocked)
+    done = project.call(command)
+    assert done.code == exit_code, done.all
+    assert warns(done, *facts), done.all
+    assert ran(project) == ""
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("is_loop", [True, False], ids=["loop", "queue"])
+def test_a_thread_of_the_module_is_of_no_conversation(project: Project, where: str, is_loop: bool) -> None:
     """An event loop that the module starts gets the caller's context with each coroutine; a thread that reads
     a queue does not, so that its calls run nothing."""
     loop = """
@@ -168,7 +170,7 @@ def agent(message: str) -> str:
     shop(project, AGENT + (loop if is_loop else queue), where)
     done = project.run()
     assert done.code == (0 if is_loop else 3), done.all
-    assert "runs the agent" not in done.all
+    assert "get_order (" not in done.all  # the import called nothing
     assert "get_order" not in ran(project)
 
 
@@ -177,5 +179,5 @@ def test_a_module_that_a_mock_imports_first_is_watched_too(project: Project) -> 
     project.write("scenarios/mocks.py", "from agent import get_order\n\ndef order(args):\n    return {}\n")
     project.scenarios("{id: a, turns: [Hi], checks: none, tools: {get_order: {python: 'mocks.py:order'}}}")
     done = project.call("validate")
-    assert (done.code, "importing agent.py runs the agent" in " ".join(done.all.split())) == (0, True)
+    assert (done.code, warns(done, "get_order (not run)")) == (0, True), done.all
     assert "get_order" not in ran(project)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kit import Done, Project
+from tests.support.kit import Project, failed_checks
 
 NUMERIC = ("helpfulness", "coherence", "relevance", "faithfulness", "verbosity")
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
@@ -37,10 +37,8 @@ def buggy(messages, ctx):
     said = messages[-1]["content"]
     return "This is the answer: " + (f"BUG {said}" if said.startswith("ask") else f"well, {said}")
 
-
 def agent(messages, ctx):
     return "This is the answer: well, " + messages[-1]["content"]
-
 
 def luck(messages, ctx):
     return "This is the answer: " + ("BUG " if ctx.epoch else "well, ") + messages[-1]["content"]
@@ -95,12 +93,6 @@ def broken(project: Project) -> dict[str, set[str]]:
     return {name: violations for name, violations in found.items() if violations}
 
 
-def refused(done: Done, *words: str) -> None:
-    assert done.code == 2, done.all
-    missing = [word for word in words if word not in done.all]
-    assert not missing, (missing, done.all)
-
-
 # ── the metrics ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -137,43 +129,53 @@ def test_each_metric_is_red_for_the_bug_at_its_turn_and_green_for_the_fix(projec
     assert project.run("-s", "fix").code == 0
 
 
-def test_each_label_has_the_severity_of_the_table_and_the_gate_its_level(project: Project) -> None:
+def label_suite() -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, str]]:
+    """A scenario for each label and for goals that are not reached; the judge's rules; the severities."""
     rules, scenarios = [], []
     for label in SEVERITY:
         metric = TOOLS if "tool" in label or label == "wrong arguments" else BEHAVIOUR
         rules.append(rule(metric, f"BUG ask {label}$", {"label": label}))
-        scenarios.append({"id": label, "agent": "buggy", "turns": ["hi", f"ask {label}"]})
-        scenarios[-1]["tools"] = {"find": {"returns": 1}}
+        turns = ["hi", f"ask {label}"]
+        scenarios.append({"id": label, "agent": "buggy", "turns": turns, "tools": {"find": {"returns": 1}}})
     rules.append(rule("goal_completion", "BUG", {"score": 0}))
-    scenarios.append({"id": "goal not completed", "agent": "luck", "turns": ["goal"], "goal": "g"})
-    scenarios[-1]["epochs"] = 2  # the first reaches it
-    alone = {"agent": "luck", "turns": ["goal"], "goal": "g"}
-    never = {**alone, "agent": "buggy", "turns": ["ask goal"]}
-    scenarios.append({**never, "id": "goal never completed", "epochs": 2})
-    scenarios.append({**never, "id": "one epoch alone", "epochs": 1})
-    critical = ("goal never completed", "one epoch alone")
-    expected = {**SEVERITY, "goal not completed": "high", **dict.fromkeys(critical, "critical")}
-    for level in (*LADDER, "none"):
-        if level == "none":  # what no label could fail has to say so
-            scenarios = [{**entry, "checks": "none"} for entry in scenarios]
-        suite(project, scenarios, *rules, config=f"fail_on_severity: {level}\n")
-        done = project.run()
-        gated = LADDER[LADDER.index(level) :] if level in LADDER else ()
-        red = {label for label, severity in expected.items() if severity in gated}
-        assert {k for k, v in verdicts(project).items() if v == "failed"} == red, level
-        assert set(broken(project)) == red
-        assert done.code == (1 if red else 0)
+    never = {"agent": "buggy", "turns": ["ask goal"], "goal": "g"}
+    scenarios += [
+        {**never, "id": "not completed", "agent": "luck", "turns": ["goal"], "epochs": 2},  # the first is
+        {**never, "id": "never completed", "epochs": 2},
+        {**never, "id": "one epoch alone", "epochs": 1},
+    ]
+    critical = ("never completed", "one epoch alone")
+    return scenarios, rules, {**SEVERITY, "not completed": "high", **dict.fromkeys(critical, "critical")}
+
+
+def test_each_label_has_the_severity_of_the_table(project: Project) -> None:
+    scenarios, rules, severities = label_suite()
+    # What no label could fail has to say so.
+    suite(project, [{**s, "checks": "none"} for s in scenarios], *rules, config="fail_on_severity: none\n")
+    done = project.run()
+    assert done.code == 0, done.all
     for scenario in project.results()["scenarios"]:
         findings = [f for sample in scenario["samples"] for f in sample["findings"]]
-        assert {f["severity"] for f in findings} == {expected[scenario["id"]]}, scenario["id"]
+        assert {f["severity"] for f in findings} == {severities[scenario["id"]]}, scenario["id"]
         assert {f["detector"] for f in findings} == {"judge"}
 
 
+@pytest.mark.parametrize("level", LADDER)
+def test_the_gate_fails_severities_from_its_level(project: Project, level: str) -> None:
+    scenarios, rules, severities = label_suite()
+    one_each = ("repetition", "wrong arguments", "wrong tool", "unsafe state", "not completed")
+    chosen = [each for each in scenarios if each["id"] in (*one_each, "never completed")]
+    suite(project, chosen, *rules, config=f"fail_on_severity: {level}\n")
+    assert project.run().code == 1
+    gated = LADDER[LADDER.index(level) :]
+    red = {each["id"] for each in chosen if severities[each["id"]] in gated}
+    assert {name for name, verdict in verdicts(project).items() if verdict == "failed"} == red
+    assert set(broken(project)) == red
+
+
 def test_severities_override_the_table_both_ways(project: Project) -> None:
-    rules = [
-        rule(BEHAVIOUR, "BUG ask a", {"label": "repetition"}),
-        rule(BEHAVIOUR, "BUG ask b", {"label": "unsafe state"}),
-    ]
+    labels = {"a": "repetition", "b": "unsafe state"}
+    rules = [rule(BEHAVIOUR, f"BUG ask {name}", {"label": label}) for name, label in labels.items()]
     scenarios = [{"id": name, "agent": "buggy", "turns": [f"ask {name}"]} for name in "ab"]
     suite(project, scenarios, *rules, config="severities: {repetition: critical, unsafe state: medium}\n")
     assert project.run().code == 1
@@ -194,9 +196,8 @@ def test_a_scenarios_threshold_stands_over_the_suites_and_null_removes_it(projec
     ]
     rules = [rule("helpfulness", "BUG", {"score": 2}), rule("helpfulness", "well", {"score": 4.1})]
     three = ["ask 1", "ask 2", "ask 3"]
-    suite(
-        project, [{"turns": three, **s} for s in scenarios], *rules, config="thresholds: {helpfulness: 3.5}\n"
-    )
+    scenarios = [{"turns": three, **each} for each in scenarios]
+    suite(project, scenarios, *rules, config="thresholds: {helpfulness: 3.5}\n")
     assert project.run().code == 1
     assert broken(project) == {k: {"thresholds.helpfulness"} for k in ("inherits", "above")}
     gates = {g["scenario"]: g for g in project.results()["summary"]["gates"] if "helpful" in g["name"]}
@@ -204,9 +205,7 @@ def test_a_scenarios_threshold_stands_over_the_suites_and_null_removes_it(projec
     assert (gates["own"]["value"], gates["own"]["bound"], gates["own"]["verdict"]) == (2.0, 2.0, "passed")
 
 
-def test_a_suite_threshold_that_applies_nowhere_is_violated_and_elsewhere_it_is_not_asked(
-    project: Project,
-) -> None:
+def test_a_suite_threshold_that_applies_nowhere_is_violated(project: Project) -> None:
     config = "thresholds: {goal_completion: 0.5}\n"
     suite(project, [{"id": "no-goal", "turns": ["hi"]}], config=config)
     done = project.run()
@@ -220,25 +219,25 @@ def test_a_suite_threshold_that_applies_nowhere_is_violated_and_elsewhere_it_is_
 
 
 @pytest.mark.parametrize(
-    ("config", "thresholds", "words"),
+    ("config", "thresholds", "place", "facts"),
     [
-        ("", {"goal_completion": 0.5}, ("goal_completion", "goal")),  # cannot apply: the scenario has no goal
-        ("", {"helpfulness": 7}, ("helpfulness", "7")),
-        ("", {"helpfulness": 0.5}, ("helpfulness", "0.5")),
-        ("", {BEHAVIOUR: 1.5}, (BEHAVIOUR, "1.5")),
-        ("", {"helpfulnes": 3}, ("helpfulnes", "did you mean", "helpfulness")),
-        ("", {"helpfulness": "high"}, ("helpfulness",)),
-        ("thresholds: {coherance: 3}\n", {}, ("coherance", "did you mean", "coherence", "agenteval.yaml")),
-        ("thresholds: {coherence: 9}\n", {}, ("coherence", "9", "agenteval.yaml")),
-        ("severities: {repetitoin: low}\n", {}, ("repetitoin", "did you mean", "repetition")),
-        ("metrics: [helpfulnes]\n", {}, ("helpfulnes", "did you mean", "helpfulness")),
+        ("", {"goal_completion": 0.5}, "suite.yaml:1", ("goal_completion", "goal")),  # there is none
+        ("", {"helpfulness": 7}, "suite.yaml:1", ("helpfulness", "7")),
+        ("", {"helpfulness": 0.5}, "suite.yaml:1", ("helpfulness", "0.5")),
+        ("", {BEHAVIOUR: 1.5}, "suite.yaml:1", (BEHAVIOUR, "1.5")),
+        ("", {"helpfulnes": 3}, "suite.yaml:1", ("helpfulnes", "'helpfulness'")),
+        ("", {"helpfulness": "high"}, "suite.yaml:1", ("helpfulness", "'high'")),
+        ("thresholds: {coherance: 3}\n", {}, "agenteval.yaml:4", ("coherance", "'coherence'")),
+        ("thresholds: {coherence: 9}\n", {}, "agenteval.yaml:4", ("coherence", "9")),
+        ("severities: {repetitoin: low}\n", {}, "agenteval.yaml:4", ("repetitoin", "'repetition'")),
+        ("metrics: [helpfulnes]\n", {}, "agenteval.yaml:4", ("helpfulnes", "'helpfulness'")),
     ],
 )
 def test_a_threshold_or_metric_that_makes_no_sense_is_the_authors_mistake(
-    project: Project, config: str, thresholds: dict[str, Any], words: tuple[str, ...]
+    project: Project, config: str, thresholds: dict[str, Any], place: str, facts: tuple[str, ...]
 ) -> None:
     suite(project, [{"id": "s", "turns": ["hi"], "thresholds": thresholds}], config=config)
-    refused(project.run(), *words)
+    project.run().refuses(place, *facts)
     assert not (project.root / "results.json").exists()
 
 
@@ -263,20 +262,18 @@ def test_missing_scores_leave_a_threshold_open_unless_worst_and_best_agree(proje
     suite(project, scenarios, *rules)
     done = project.run()
     assert done.code == 1, done.all  # a failed part beats an inconclusive one
-    by_threshold = {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
-    assert by_threshold == {
+    scenarios_run = project.results()["scenarios"]
+    missing_scores = {s["id"]: s["aggregates"]["helpfulness"]["missing"] for s in scenarios_run}
+    assert missing_scores == {"sure-green": 1, "open": 1, "sure-red": 1, "all": 2, "no-threshold": 1}
+    assert verdicts(project) == {
         "sure-green": "passed",
         "open": "inconclusive",
         "sure-red": "failed",
         "all": "inconclusive",
         "no-threshold": "passed",
     }
-    assert {
-        k: project.results()["scenarios"][i]["aggregates"]["helpfulness"]["missing"]
-        for i, k in enumerate(by_threshold)
-    } == {"sure-green": 1, "open": 1, "sure-red": 1, "all": 2, "no-threshold": 1}
     assert project.run("-s", "sure-green", "-s", "no-threshold").code == 0
-    sample = project.sample("no-threshold")  # told, though it changes no verdict
+    sample = project.sample("no-threshold")  # reported, though it changes no verdict
     failures = sample["turns"][0]["score_failures"]
     assert {f["metric"] for f in failures} == {"helpfulness", "coherence"}
     assert "helpfulness" not in sample["turns"][0]["scores"]
@@ -288,12 +285,9 @@ def test_a_broken_label_judge_leaves_its_sample_inconclusive(project: Project) -
     assert project.run().code == 3
     assert project.sample()["verdict"] == "inconclusive"
     assert project.sample()["fault"] == "judge"
-    suite(
-        project,
-        [{"id": "s", "turns": ["break"], "epochs": 2}],
-        rule(BEHAVIOUR, "BUG", {"label": "fine by me"}),
-        config="fault_tolerance: 0.5\n",
-    )
+    odd = rule(BEHAVIOUR, "BUG", {"label": "fine by me"})
+    two = [{"id": "s", "turns": ["break"], "epochs": 2}]
+    suite(project, two, odd, config="fault_tolerance: 0.5\n")
     assert project.run("--agent", "luck").code == 0
     assert project.results()["scenarios"][0]["samples"][1]["verdict"] == "inconclusive"
 
@@ -310,37 +304,31 @@ def test_criteria_pass_fail_and_not_clear_at_the_scenario_and_at_a_turn(project:
     ]
     expect = {"expect": {"criteria": ["Is polite."]}}
     scenarios: list[dict[str, Any]] = []
-    for said in ("ask red", "ask green", "open", "broken", "wrong"):
-        scenarios.append({"id": f"whole {said}", "turns": ["hi", said], **expect})
-        scenarios.append({"id": f"turn {said}", "turns": ["hi", {"user": said, **expect}]})
+    for message in ("ask red", "ask green", "open", "broken", "wrong"):
+        scenarios.append({"id": f"whole {message}", "turns": ["hi", message], **expect})
+        scenarios.append({"id": f"turn {message}", "turns": ["hi", {"user": message, **expect}]})
     scenarios.append({"id": "both", "turns": [{"user": "ask red", **expect}, {"user": "open", **expect}]})
     suite(project, [{"agent": "buggy", **s} for s in scenarios], *rules, config="metrics: []\n")
     assert project.run().code == 1
     kinds = {"ask red": "failed", "ask green": "passed"}
+    messages = ("ask red", "ask green", "open", "broken", "wrong")
     expected = {
-        f"{scope} {said}": kinds.get(said, "inconclusive")
-        for said in ("ask red", "ask green", "open", "broken", "wrong")
-        for scope in ("whole", "turn")
+        f"{scope} {each}": kinds.get(each, "inconclusive") for scope in ("whole", "turn") for each in messages
     }
     assert verdicts(project) == {**expected, "both": "failed"}
-    samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
     for name, place in (("whole ask red", None), ("turn ask red", 1)):
-        sample = samples[name]
-        owner = sample if place is None else sample["turns"][place]
-        assert [(c["name"], c["passed"]) for c in owner["checks"] if c["name"] == "criteria"] == [
-            ("criteria", False)
-        ]
+        sample = project.sample(name)
+        assert failed_checks(sample) == {(place, "criteria")}
         assert [(f["turn"], f["metric"]) for f in sample["findings"]] == [(place, "criteria")]
-    assert samples["whole open"]["checks"][-1]["passed"] is None
+    assert project.sample("whole open")["checks"][-1]["passed"] is None
     assert project.run("-s", "green").code == 0
     assert project.run("-s", "open").code == 3
 
 
 def test_a_criterion_that_was_not_decided_never_leaves_a_sample_passed(project: Project) -> None:
     suite(project, [{"id": "s", "turns": ["hi"], "expect": {"criteria": ["Is polite."]}}])
-    project.write(
-        "replies.yaml", json.dumps({"replies": [filled(GOOD[0]), filled(GOOD[1]), filled(GOOD[-2])]})
-    )
+    replies = [filled(GOOD[0]), filled(GOOD[1]), filled(GOOD[-2])]
+    project.write("replies.yaml", json.dumps({"replies": replies}))
     assert project.run("--metric", "agent_behavior_failure").code == 2
     assert project.sample()["verdict"] == "inconclusive"
 
@@ -353,34 +341,37 @@ def test_without_judges_cells_are_not_judged_and_gates_on_them_stay_open(project
     suite(project, [green])
     done = project.run("--no-judge")
     assert done.code == 0, done.all
-    assert done.out.endswith("— with judges not asked\n")
+    assert project.sample()["turns"][0]["scores"] == {}
     assert "not judged" in project.call("report", "latest", "-v").out
     assert "judge" not in {k for k, v in project.results()["summary"]["usage"].items() if v["calls"]}
-    suite(project, [{**green, "thresholds": {"helpfulness": 1}}])
+    polite = {"criteria": ["Is polite."]}
+    undecided = [
+        {**green, "id": "a", "thresholds": {"helpfulness": 1}},
+        {**green, "id": "b", "expect": polite},
+    ]
+    suite(project, undecided)
     assert project.run("--no-judge").code == 3
-    suite(project, [{**green, "expect": {"criteria": ["Is polite."]}}])
-    assert project.run("--no-judge").code == 3
-    suite(project, [{**green, "expect": {"criteria": ["Is polite."], "output": {"contains": ["never"]}}}])
+    assert verdicts(project) == {"a": "inconclusive", "b": "inconclusive"}
+    suite(project, [{**green, "expect": {**polite, "output": {"contains": ["never"]}}}])
     assert project.run("--no-judge").code == 1  # a failed check beats an undecided one
 
 
 def test_a_model_that_is_needed_and_not_set_names_the_remedies(project: Project) -> None:
     hi = {"id": "s", "turns": ["hi"], "expect": {"output": {"contains": ["hi"]}}}
     suite(project, [hi], config="models: {}\n")
-    refused(project.run(), "models", "default", "AGENTEVAL_MODEL", "--no-judge")
+    project.run().refuses("agenteval", "models", "default", "AGENTEVAL_MODEL", "--no-judge")
     assert project.run("-m", "scripted/replies.yaml").code == 0
     assert project.run(env={"AGENTEVAL_MODEL": "scripted/replies.yaml"}).code == 0
     assert set(project.sample()["turns"][0]["scores"]) == {*NUMERIC, BEHAVIOUR}, "no tools, no goal"
     flags = ("--metric", "coherence", "--metric", "verbosity", "-m", "scripted/replies.yaml")
     assert project.run(*flags).code == 0
     assert set(project.sample()["turns"][0]["scores"]) == {"coherence", "verbosity"}
-    refused(project.run("--metric", "coherense"), "coherense", "did you mean", "coherence")
+    project.run("--metric", "coherense").refuses("agenteval", "coherense", "'coherence'")
     suite(project, [hi], config="metrics: [relevance, agent_behavior_failure]\n")
     done = project.run()
     assert set(project.sample()["turns"][0]["scores"]) == {"relevance", BEHAVIOUR}
     assert project.results()["summary"]["ungated"] == ["relevance"]
     assert project.results()["summary"]["scripted"] is True
     assert project.results()["summary"]["usage"]["judge"]["calls"] == 2
-    for words in ("uncalibrated", "no language model was called"):
-        assert words in done.out, words
-    assert "gates nothing" in project.call("report", "latest", "-v").out
+    assert "uncalibrated" in done.out
+    assert "relevance" in project.call("report", "latest", "-v").out

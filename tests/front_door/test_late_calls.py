@@ -98,20 +98,17 @@ async def _no_function(*_: Any) -> Any:
     raise AssertionError
 
 
-def test_a_call_between_two_turns_belongs_to_the_next() -> None:
-    ended = anyio.run(Talk(2, 1).ended)
-    assert [len(turn.tool_calls) for turn in ended.turns] == [0, 1]
-    assert [turn.answer for turn in ended.turns] == ["ok", "ok"]
-    assert ended.stop
-    assert ended.stop.fault is None
-
-
-def test_a_call_after_the_last_answer_is_the_agents_fault() -> None:
-    ended = anyio.run(Talk(1, 1).ended)
-    assert ended.stop
-    assert ended.stop.fault == "agent"
-    assert "called 't' after its last answer" in ended.stop.detail
+@pytest.mark.parametrize(("turns", "calls", "fault"), [(2, [0, 1], None), (1, [0], "agent")])
+def test_a_call_between_turns_is_of_the_next_and_after_the_last_a_fault(
+    turns: int, calls: list[int], fault: str | None
+) -> None:
+    ended = anyio.run(Talk(turns, 1).ended)
+    assert [len(turn.tool_calls) for turn in ended.turns] == calls
     assert [call.name for call in ended.tool_calls] == ["t"]
+    assert [turn.answer for turn in ended.turns] == ["ok"] * turns
+    assert ended.stop
+    assert ended.stop.fault == fault
+    assert fault is None or "'t'" in ended.stop.detail
 
 
 def test_a_call_while_judges_are_at_work_is_the_agents_fault() -> None:
@@ -131,12 +128,12 @@ def test_a_call_while_judges_are_at_work_is_the_agents_fault() -> None:
 
 def test_a_call_when_all_is_over_is_ended_quietly() -> None:
     async def main() -> None:
-        talk, told = Talk(1), list[str]()
+        talk, late = Talk(1), list[str]()
         await talk.ended()
-        talk.world.rounds, talk.world.on_late_call = None, told.append
+        talk.world.rounds, talk.world.on_late_call = None, late.append
         with pytest.raises(asyncio.CancelledError):
             await talk.call("t", {}, 1)
-        assert told == ["t"]
+        assert late == ["t"]
 
     anyio.run(main)
 
@@ -148,11 +145,12 @@ def test_a_conversations_context_is_of_no_use_in_another(project: Project) -> No
     )
     project.scenarios("defaults: {tools: {t: {returns: hi}}}\ncases: [{id: a, input: x}, {id: b, input: x}]")
     assert project.run().code == 1
-    assert project.sample("a")["verdict"] == "passed"
-    assert "the conversation is over" in project.sample("b")["turns"][-1]["error"]
+    samples = [project.sample(name) for name in "ab"]
+    assert [each["verdict"] for each in samples] == ["passed", "failed"]
+    assert samples[1]["stop"] == "agent_error"
 
 
-def test_a_call_that_the_agent_gives_up_is_told_from_one_that_returned_null(project: Project) -> None:
+def test_a_call_that_the_agent_gives_up_differs_from_one_that_returned_null(project: Project) -> None:
     project.config()
     project.write(
         "agent.py",
@@ -174,43 +172,37 @@ def test_a_call_that_the_agent_gives_up_is_told_from_one_that_returned_null(proj
     project.scenarios(f"scenarios: [{{id: a, turns: [x], checks: none, tools: {tools}}}]")
     assert project.run().code == 0
     (turn,) = project.sample()["turns"]
-    told = {(call["name"], *call["args"]): call.get("error") for call in turn["tool_calls"]}
-    unawaited = "the agent did not wait for the result"
-    assert told == {("slow",): unawaited, ("slow", "left"): unawaited, ("null",): None}
+    has_error = {(call["name"], *call["args"]): bool(call.get("error")) for call in turn["tool_calls"]}
+    assert has_error == {("slow",): True, ("slow", "left"): True, ("null",): False}
 
 
 # ── what is done to a record afterwards ──────────────────────────────────────────────────────────
 
 
+PAYS_TWICE = """
+def agent(m, ctx):
+    args = {"amount": 5000, "to": ["b"]}
+    ctx.call_tool_sync("pay", args)
+    args["to"].append("c")
+    args.clear()
+    ctx.call_tool_sync("pay", {"amount": 1, "to": []})
+    return "ok"
+"""
+PAY = """
+kept = {"paid": []}
+def pay(args):
+    kept["paid"].append(args.pop("amount"))
+    args["to"].clear()
+    return kept
+"""
+
+
 def test_a_mock_may_change_its_arguments_and_its_results(project: Project) -> None:
     project.config()
-    project.write(
-        "agent.py",
-        """
-        def agent(m, ctx):
-            args = {"amount": 5000, "to": ["b"]}
-            ctx.call_tool_sync("pay", args)
-            args["to"].append("c")
-            args.clear()
-            ctx.call_tool_sync("pay", {"amount": 1, "to": []})
-            return "ok"
-    """,
-    )
-    project.write(
-        "scenarios/k.py",
-        """
-        kept = {"paid": []}
-        def pay(args):
-            kept["paid"].append(args.pop("amount"))
-            args["to"].clear()
-            return kept
-        """,
-    )
-    forbidden = "{forbidden: [{name: pay, args: {amount: 5000, to: [b]}}]}"
-    tools = "{pay: {python: 'k.py:pay'}}"
-    project.scenarios(
-        f"scenarios: [{{id: a, turns: [x], tools: {tools}, expect: {{tool_calls: {forbidden}}}}}]"
-    )
+    project.write("agent.py", PAYS_TWICE)
+    project.write("scenarios/k.py", PAY)
+    forbidden = "{tool_calls: {forbidden: [{name: pay, args: {amount: 5000, to: [b]}}]}}"
+    project.scenarios(f"{{id: a, turns: [x], tools: {{pay: {{python: 'k.py:pay'}}}}, expect: {forbidden}}}")
     assert project.run().code == 1
     first, second = project.sample()["turns"][0]["tool_calls"]
     assert (first["args"], first["result"]) == ({"amount": 5000, "to": ["b"]}, {"paid": [5000]})
@@ -233,8 +225,8 @@ def test_a_metric_may_change_what_it_is_given(project: Project) -> None:
         """,
     )
     forbidden = "{forbidden: [{name: pay, args: {amount: 5000}}]}"
-    says = f"tools: {{pay: {{returns: 1}}}}, expect: {{tool_calls: {forbidden}}}"
-    project.scenarios(f"scenarios: [{{id: a, turns: [x, y], {says}}}]")
+    rest = f"tools: {{pay: {{returns: 1}}}}, expect: {{tool_calls: {forbidden}}}"
+    project.scenarios(f"scenarios: [{{id: a, turns: [x, y], {rest}}}]")
     assert project.run().code == 1
     assert failed_checks(project.sample()) == {(None, "tool_calls")}
 
@@ -252,10 +244,16 @@ def test_an_agent_may_change_its_messages_and_what_it_returned() -> None:
     assert read.args == {"x": [1]}
 
 
-# ── results that the agent tells itself ──────────────────────────────────────────────────────────
+# ── results that the agent reports itself ────────────────────────────────────────────────────────
 
 ENDLESS: list[Any] = []
 ENDLESS.append(ENDLESS)
+
+
+def result_of(content: Any) -> Any:
+    asks = {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "t", "arguments": "{}"}}]}
+    (step,) = parse_steps([asks, {"role": "tool", "tool_call_id": "1", "content": content}])
+    return step.tool_calls[0].result
 
 
 @pytest.mark.parametrize(
@@ -273,11 +271,15 @@ ENDLESS.append(ENDLESS)
         ("text", "text"),
         ([{"type": "text", "text": "a"}, {"type": "image_url"}], "a"),
         (["a", {"text": "b"}], "ab"),
-        (float("nan"), "float that is not JSON: Out of range float values are not JSON compliant"),
-        (ENDLESS, "list that is not JSON: Circular reference detected"),
     ],
 )
 def test_a_tool_message_may_hold_any_value(content: Any, value: Any) -> None:
-    asks = {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "t", "arguments": "{}"}}]}
-    (step,) = parse_steps([asks, {"role": "tool", "tool_call_id": "1", "content": content}])
-    assert step.tool_calls[0].result == ToolResult(value=value)
+    assert result_of(content) == ToolResult(value=value)
+
+
+@pytest.mark.parametrize(("content", "kind"), [(float("nan"), "float"), (ENDLESS, "list")])
+def test_a_value_that_is_not_json_is_kept_as_its_kind(content: Any, kind: str) -> None:
+    result = result_of(content)
+    assert isinstance(result, ToolResult)
+    assert kind in str(result.value)
+    assert "JSON" in str(result.value)

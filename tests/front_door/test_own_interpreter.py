@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from agenteval import agentside
-from tests.front_door import test_python_agents as zoo
 from tests.front_door.test_commands import alive, wait_until
+from tests.support import python_agents as zoo
 from tests.support.kit import Project, failed_checks
+from tests.support.suites import samples_of, write_suite
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 
@@ -92,9 +93,7 @@ epochs: 2
 """
 
 
-def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
-    project: Project, python: str
-) -> None:
+def test_a_bug_is_red_and_all_calls_are_the_agents_own(project: Project, python: str) -> None:
     project.write("app/shop.py", SHOP)
     project.write("app/helper.py", HELPER)
     project.scenarios(SUITE.replace("epochs: 2\n", "defaults: {epochs: 2}\n"))
@@ -102,10 +101,10 @@ def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
     done = project.run()
     assert done.code == 0, done.all
     assert "the shop is open" not in done.out
-    said = [
+    answers = [
         sample["turns"][0]["agent"] for each in project.results()["scenarios"] for sample in each["samples"]
     ]
-    assert all(str(Path(python).parents[1]) in text for text in said)
+    assert all(str(Path(python).parents[1]) in text for text in answers)
     assert sorted(calls(project)) == sorted((project.root / "record").read_text("utf-8").splitlines())
 
     # Of another length: within a second Python takes its compiled code of a file of the same size.
@@ -145,21 +144,19 @@ def test_every_agent_does_the_same_as_in_this_process(tmp_path: Path) -> None:
     left_out = ("pieces", "fifty", "thousand")
     functions = [name for name in zoo.NAMES if name.islower() and not name.startswith(left_out)]
     functions = [name for name in functions if "thread" not in name]
-    told = []
-    for more in ("", f", interpreter: '{sys.executable}'"):
-        project = Project(tmp_path / str(len(told)))
+    scenarios = dict.fromkeys(functions, "agent: every, turns: [one, two]")
+    scenarios |= {f"own-{name}": f"agent: {name}, turns: [one, two]" for name in OWN}
+    found = []
+    for number, where in enumerate(("", f", interpreter: '{sys.executable}'")):
+        project = Project(tmp_path / str(number))
         project.agent(zoo.AGENTS + EVERY)
-        agents = "".join(
-            f"  {name}: {{target: 'agent.py:{name}', timeout_s: 60{more}}}\n" for name in ("every", *OWN)
-        )
-        project.config(f"agents:\n{agents}unmocked_tools: empty\n", target="agent.py:text_sync")
-        lines = [f"  - {{id: {name}, agent: every, turns: [one, two]}}" for name in functions]
-        lines += [f"  - {{id: own-{name}, agent: {name}, turns: [one, two]}}" for name in OWN]
-        project.scenarios(zoo.TOOLS + "scenarios:\n" + "\n".join(lines))
+        more = "unmocked_tools: empty\n"
+        write_suite(project, ("every", *OWN), scenarios, where=where, config=more, defaults=zoo.TOOLS)
         project.write("scenarios/mocks.py", zoo.MOCKS)
-        project.run("--seed", "1", "--concurrency", "1")
-        told.append({each["id"]: timeless(each["samples"][0]) for each in project.results()["scenarios"]})
-    here, elsewhere = told
+        done = project.run("--seed", "1", "--concurrency", "1")
+        assert done.code == 0, done.all
+        found.append({name: timeless(sample) for name, sample in samples_of(project).items()})
+    here, elsewhere = found
     assert list(here) == list(elsewhere)
     assert len(here) > 20
     for name in here:
@@ -176,48 +173,44 @@ RAISES = """
 import asyncio, os, socket, sys
 class Down(Exception):
     status_code = 503
-def raises(messages): raise ValueError("no luck")
-def down(messages): raise Down("later")
-def quits(messages): sys.exit(3)
-def ends(messages):
+def raises(): raise ValueError("no luck")
+def down(): raise Down("later")
+def quits(): sys.exit(3)
+def ends():
     print("fatal: out of paper", file=sys.stderr)
     os._exit(7)
-async def cancels(messages): raise asyncio.CancelledError
-def odd(messages): return {1, 2}
-def holds_itself(messages):
+def cancels(): raise asyncio.CancelledError
+def odd(): return {1, 2}
+def holds_itself():
     found = {"role": "assistant", "content": "x"}
     found["content"] = [found]
     return found
-def nothing(messages): return None
+async def agent(messages, ctx): return globals()[ctx.scenario_id]()
 """
+ERRORS = {
+    "raises": ("agent_error", "ValueError: no luck (shop.py:4, in raises)"),
+    "down": ("infrastructure", "Down: later (shop.py:5, in down)"),
+    "quits": ("agent_error", "SystemExit: 3 (shop.py:6, in quits)"),
+    "ends": ("agent_error", "7; its log: fatal: out of paper"),
+    "cancels": ("agent_error", "cancelled"),
+    "odd": ("agent_error", "set"),
+    "holds_itself": ("agent_error", "nested"),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "stop", "says"),
-    [
-        ("raises", "agent_error", "ValueError: no luck (shop.py:4, in raises)"),
-        ("down", "infrastructure", "Down: later (shop.py:5, in down)"),
-        ("quits", "agent_error", "SystemExit: 3 (shop.py:6, in quits)"),
-        ("ends", "agent_error", "ended with exit code 7; its log: fatal: out of paper"),
-        ("cancels", "agent_error", "its code was cancelled"),
-        ("odd", "agent_error", "the agent returned set; expected the answer's text"),
-        ("holds_itself", "agent_error", "nested too deeply"),
-    ],
-)
-def test_an_exception_counts_as_it_does_here(
-    name: str, stop: str, says: str, project: Project, python: str
-) -> None:
+def test_an_exception_counts_as_it_does_here(project: Project, python: str) -> None:
     project.write("app/shop.py", RAISES)
-    project.scenarios("id: a\nturns: [x]\nchecks: none\n")
-    config(project, python, target=f"app/shop.py:{name}")
-    assert project.run().code == (3 if stop == "infrastructure" else 1)
-    sample = project.sample()
-    assert (sample["stop"], says in sample["turns"][0]["error"]) == (stop, True), sample["turns"][0]["error"]
+    lines = (f"- {{id: {name}, turns: [x], checks: none}}\n" for name in ERRORS)
+    project.scenarios("scenarios:\n" + "".join(lines))
+    config(project, python)
+    assert project.run("--concurrency", "2").code == 1
+    for name, (stop, fact) in ERRORS.items():
+        sample = project.sample(name)
+        assert sample["stop"] == stop
+        assert fact in sample["turns"][0]["error"], sample["turns"][0]["error"]
 
 
-def test_a_process_that_hangs_is_ended_with_its_children_and_the_next_is_another(
-    project: Project, python: str
-) -> None:
+def test_a_process_that_hangs_is_ended_with_its_children(project: Project, python: str) -> None:
     project.write(
         "app/shop.py",
         """
@@ -257,19 +250,19 @@ class Agent:
 """
 
 
-@pytest.mark.parametrize("keep", ["true", "false"])
-def test_a_kept_process_shares_its_module_and_not_its_instances(
-    keep: str, project: Project, python: str
-) -> None:
+def test_a_kept_process_shares_its_module_and_not_its_instances(project: Project, python: str) -> None:
     project.write("app/shop.py", STATE)
-    project.scenarios("id: a\nturns: [x, y]\nchecks: none\nepochs: 2\n")
-    config(project, python, f", keep: {keep}", target="app/shop.py:Agent")
+    agent = f"target: 'app/shop.py:Agent', interpreter: '{python}', timeout_s: 60"
+    twice = "turns: [x, y], checks: none, epochs: 2"
+    agents = {"kept": agent, "fresh": f"{agent}, keep: false"}
+    write_suite(project, agents, dict.fromkeys(agents, twice))
     assert project.run("--concurrency", "1").code == 0
-    (scenario,) = project.results()["scenarios"]
-    told = [turn["agent"].split() for sample in scenario["samples"] for turn in sample["turns"]]
-    assert [turns for _, turns, _ in told] == ["1", "2", "1", "2"]
-    assert [seen for *_, seen in told] == (["1", "2", "3", "4"] if keep == "true" else ["1", "2", "1", "2"])
-    assert len({process for process, *_ in told}) == (1 if keep == "true" else 2)
+    for scenario in project.results()["scenarios"]:
+        is_kept = scenario["id"] == "kept"
+        found = [turn["agent"].split() for sample in scenario["samples"] for turn in sample["turns"]]
+        assert [turns for _, turns, _ in found] == ["1", "2", "1", "2"]
+        assert [seen for *_, seen in found] == (["1", "2", "3", "4"] if is_kept else ["1", "2", "1", "2"])
+        assert len({process for process, *_ in found}) == (1 if is_kept else 2)
 
 
 ENDS = """
@@ -279,27 +272,24 @@ class Agent:
         self.asked = messages[-1]["content"]
         return self.asked
     def __del__(self):
-        if self.asked == BREAKS:
+        if self.asked in BREAKS:
             os.kill(os.getpid(), 11)
 """
 
 
-@pytest.mark.parametrize("at", ["a", "b", "c"])
-def test_a_process_that_is_kept_and_breaks_after_a_conversation_has_failed_that_one(
-    at: str, project: Project, python: str
-) -> None:
+def test_a_process_that_breaks_after_a_conversation_fails_it(project: Project, python: str) -> None:
     """What it does to end the conversation is a part of it. The next one gets another process."""
     each = "{id: %s, turns: [{user: %s, expect: {output: {contains: [%s]}}}]}"
-    project.scenarios("scenarios: [" + ", ".join(each % (id, id, id) for id in "abc") + "]")
+    project.scenarios("scenarios: [" + ", ".join(each % (id, id, id) for id in "abcde") + "]")
     config(project, python, target="app/shop.py:Agent")
-    project.write("app/shop.py", ENDS.replace("BREAKS", repr(at)))
+    project.write("app/shop.py", ENDS.replace("BREAKS", "'ace'"))  # the first, one between, the last
     for options in (["--concurrency", "1"], []):
         done = project.run(*options)
         assert done.code == 1, done.all
         verdicts = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
-        assert verdicts == {each: "failed" if each == at else "passed" for each in "abc"}
-        assert "was ended by SIGSEGV" in project.sample(at)["turns"][0]["error"]
-    project.write("app/shop.py", ENDS.replace("BREAKS", "None"))
+        assert verdicts == {each: "failed" if each in "ace" else "passed" for each in "abcde"}
+        assert all("SIGSEGV" in project.sample(each)["turns"][0]["error"] for each in "ace")
+    project.write("app/shop.py", ENDS.replace("BREAKS", "''"))
     assert project.run().code == 0
 
 
@@ -345,48 +335,42 @@ exec(compile(open(path).read(), path, "exec"))
 """
 
 
-@pytest.mark.parametrize(
-    ("more", "target", "says"),
-    [
-        ("", "app/shop.py:agnt", "2:20: agent 'bot': 'app/shop.py' has no 'agnt' — did you mean 'agent'?"),
-        ("", "app/none.py:agent", "'app/none.py' — looked in"),
-        ("", "none:agent", "'none' — install it"),
-        (
-            "",
-            "app/broken.py:agent",
-            "2:20: agent 'bot': importing 'app/broken.py' failed: ModuleNotFound",
-        ),
-        ("", "app/quits.py:agent", "importing 'app/quits.py' failed: SystemExit: no key (quits.py:2"),
-        ("", "app/ends.py:agent", "ended with exit code 9; its log: fatal: no paper"),
-        ("", "app/shop.py:number", "the agent is a int; expected a function or a class"),
-        ("", "app/shop.py:three", "the agent cannot be called with messages and ctx: three(a, b, c)"),
-        ("app/.venv", "app/shop.py:agent", "no such interpreter: 'app/.venv' — looked in"),
-        ("ENV", "app/shop.py:agent", "no such interpreter: 'ENV' — write ENV/bin/python"),
-        ("no-python", "app/shop.py:agent", "no such interpreter: 'no-python' — write its path"),
-        ("./app/shop.py", "app/shop.py:agent", "the interpreter './app/shop.py' cannot be executed"),
-        ("/bin/false", "app/shop.py:agent", "the interpreter '/bin/false' ended with exit code 1"),
-        (
-            "./old",
-            "app/shop.py:agent",
-            "the interpreter './old' is too old: it is Python 3.7 — use Python 3.8",
-        ),
-    ],
-)
+REFUSED = [
+    # the interpreter (that of the environment if none is given), the target, and what is named
+    ("", "app/shop.py:agnt", "'bot'", "'app/shop.py'", "'agnt'", "'agent'"),
+    ("", "app/none.py:agent", "'app/none.py'"),
+    ("", "none:agent", "'none'", "install"),
+    ("", "app/broken.py:agent", "'bot'", "'app/broken.py'", "ModuleNotFound"),
+    ("", "app/quits.py:agent", "'app/quits.py'", "SystemExit: no key (quits.py:2"),
+    ("", "app/ends.py:agent", "9; its log: fatal: no paper"),
+    ("", "app/shop.py:number", "int"),
+    ("", "app/shop.py:three", "three(a, b, c)"),
+    ("app/.venv", "app/shop.py:agent", "'app/.venv'"),
+    ("ENV", "app/shop.py:agent", "'ENV'", "ENV/bin/python"),
+    ("no-python", "app/shop.py:agent", "'no-python'", "path"),
+    ("./app/shop.py", "app/shop.py:agent", "'./app/shop.py'", "executed"),
+    ("/bin/false", "app/shop.py:agent", "'/bin/false'", "1"),
+    ("./old", "app/shop.py:agent", "'./old'", "Python 3.7", "Python 3.8"),
+]
+
+
+@pytest.mark.parametrize(("interpreter", "target", "facts"), [(i, t, facts) for i, t, *facts in REFUSED])
 def test_what_cannot_be_played_ends_the_run_before_it_begins(
-    more: str, target: str, says: str, project: Project, python: str
+    interpreter: str, target: str, facts: list[str], project: Project, python: str
 ) -> None:
-    project.write("app/shop.py", "number = 3\ndef agent(messages): return 'hi'\ndef three(a, b, c): pass\n")
-    project.write("app/broken.py", "import no_such_package\n")
-    project.write("app/quits.py", "import sys\nsys.exit('no key')\n")
-    project.write("app/ends.py", "import os\nos.write(2, b'fatal: no paper')\nos._exit(9)\n")
+    files = {
+        "shop": "number = 3\ndef agent(messages): return 'hi'\ndef three(a, b, c): pass\n",
+        "broken": "import no_such_package\n",
+        "quits": "import sys\nsys.exit('no key')\n",
+        "ends": "import os\nos.write(2, b'fatal: no paper')\nos._exit(9)\n",
+    }
+    for name, code in files.items():
+        project.write(f"app/{name}.py", code)
     project.write("old", OLD.format(python=python)).chmod(0o755)
-    environment = str(Path(python).parents[1])
+    folder = str(Path(python).parents[1])
     project.scenarios("id: a\nturns: [x]\nchecks: none\n")
-    config(project, more.replace("ENV", environment) or python, target=target)
-    done = project.run()
-    assert done.code == 2
-    assert says.replace("ENV", environment) in done.err
-    assert "agenteval.yaml:2:" in done.err
+    config(project, interpreter.replace("ENV", folder) or python, target=target)
+    project.run().refuses("agenteval.yaml:2", *(fact.replace("ENV", folder) for fact in facts))
 
 
 def test_the_environments_of_both_are_kept_apart(project: Project, python: str) -> None:
@@ -395,7 +379,7 @@ def test_the_environments_of_both_are_kept_apart(project: Project, python: str) 
     project.scenarios("id: a\nturns: [x]\nchecks: none\n")
     config(project, python)
     assert project.run().code == 0
-    said = project.sample()["turns"][0]["agent"]
+    answers = project.sample()["turns"][0]["agent"]
     ours = Path(agentside.__file__).parent
-    assert str(ours.parent) + os.sep not in said.replace(str(ours / "start.py"), "")
-    assert str(project.root / "app") in said
+    assert str(ours.parent) + os.sep not in answers.replace(str(ours / "start.py"), "")
+    assert str(project.root / "app") in answers

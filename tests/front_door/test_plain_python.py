@@ -1,53 +1,46 @@
-"""Plain Python that was not written for agenteval: what it gets, where its state is, what is said of it."""
+"""Plain Python that was not written for agenteval: what it gets, where its state is, what describes it."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Any
 
 import pytest
 
 from agenteval.conversation.user_code import import_target
 from agenteval.core.errors import AuthorError
-from tests.support.kit import Done, Project, failed_checks
+from tests.support.kit import Project, failed_checks
+from tests.support.suites import samples_of, warnings_of, write_suite
+from tests.support.toy import PLACES
 
 BOTS = '''
 import threading
 
-WRONG = None
-
-
 def talk(memory, text):
-    """Knows the order of this conversation from its first message."""
+    """Knows the order of this conversation from its first message; of one order it is wrong."""
     memory.append(text)
     if len(memory) == 1:
         return f"I have {text}. What is the reason?"
-    return f"Refunded {WRONG or memory[0]} ({len(memory)})."
-
+    order = "ORD-0" if memory[0] == "ORD-BUG" else memory[0]
+    return f"Refunded {order} ({len(memory)})."
 
 def gradio(message, history):
     memory = [each["content"] for each in history if each["role"] == "user"]
     return talk(memory, message)
-
 
 def gradio_stream(message, history):
     answer = gradio(message, history)
     for end in range(1, len(answer) + 1):
         yield answer[:end]
 
-
 async def all_messages(chat_history):
     *memory, last = [each["content"] for each in chat_history if each["role"] == "user"]
     return talk(memory, last)
 
-
 sessions = {}
-
 
 def by_session(message: str, session_id="default"):
     return talk(sessions.setdefault(session_id, []), message)
-
 
 class Bot:
     def __init__(self):
@@ -55,7 +48,6 @@ class Bot:
 
     def ask(self, q: str) -> str:
         return talk(self.memory, q)
-
 
 class Several:
     def __init__(self, greeting=""):
@@ -77,12 +69,10 @@ class Several:
     async def both(self, question: str):
         return self.astream(question)
 
-
 class Called(Bot):
 
     async def __call__(self, user_input):
         return {"role": "assistant", "content": talk(self.memory, user_input)}
-
 
 class Locked(Bot):
     def __init__(self):
@@ -94,11 +84,9 @@ class Locked(Bot):
             self.memory.clear()
         return talk(self.memory, q)
 
-
 class Needs(Bot):
     def __init__(self, model):
         super().__init__()
-
 
 bot = Bot()
 called = Called()
@@ -106,212 +94,157 @@ several = Several()
 locked = Locked()
 alias = Bot().ask
 
-
 def make_bot():
     return Needs("a model").ask
 
-
 async def make_async():
     return Several().run
-
 
 def built() -> "Called":
     return Called()
 '''
 FORMS = (
-    "gradio",
-    "gradio_stream",
-    "all_messages",
-    "by_session",
-    "Bot.ask",
-    "Several.chat",
-    "Several.run",
-    "Several.stream",
-    "Several.astream",
-    "Several.both",
-    "Called",
-    "called",
-    "bot.ask",
-    "several.astream",
-    "locked.ask",
-    "alias",
-    "make_bot",
-    "make_async",
-    "built",
-)
+    "gradio", "gradio_stream", "all_messages", "by_session", "Bot.ask", "Several.chat", "Several.run",
+    "Several.stream", "Several.astream", "Several.both", "Called", "called", "bot.ask", "several.astream",
+    "locked.ask", "alias", "make_bot", "make_async", "built",
+)  # fmt: skip
+ORDERS = {"ORD-1": set(), "ORD-2": set(), "ORD-BUG": {(1, "output.contains")}}
 
 
-def play(project: Project, more: str = "") -> Done:
-    agents = "".join(f"  as-{each}: {{target: 'bots.py:{each}', timeout_s: 30{more}}}\n" for each in FORMS)
-    project.config(f"agents:\n{agents}", target="bots.py:gradio")
-    contains = "expect: {output: {contains: "
-    lines = [
-        f"  - {{id: '{each}-{order}', agent: as-{each}, turns: [{{user: {order}, {contains}[{order}]}}}}}},"
-        f" {{user: it broke, {contains}['Refunded {order} (2)']}}}}}}]}}"
-        for order in ("ORD-1", "ORD-2")
-        for each in FORMS
-    ]
-    project.scenarios("scenarios:\n" + "\n".join(lines))
-    return project.run("--concurrency", "8")
-
-
-@pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])
-def test_every_form_is_red_with_a_bug_and_green_without(project: Project, more: str) -> None:
+@pytest.mark.parametrize("where", PLACES)
+def test_every_form_is_red_with_a_bug_and_green_without(project: Project, where: str) -> None:
     project.write("bots.py", BOTS)
-    assert (done := play(project, more)).code == 0, done.all
-    samples = {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
-    assert len(samples) == 2 * len(FORMS)
-
-    project.write("bots.py", BOTS.replace("WRONG = None", "WRONG = 'ORD-0'"))
-    assert play(project, more).code == 1
-    for each in project.results()["scenarios"]:
-        assert failed_checks(each["samples"][0]) == {(1, "output.contains")}, each["id"]
+    contains = "expect: {output: {contains: "
+    scenarios = {
+        f"{order} {each}": f"agent: as-{each}, turns: [{{user: {order}, {contains}[{order}]}}}}}},"
+        f" {{user: it broke, {contains}['Refunded {order} (2)']}}}}}}]"
+        for order in ORDERS
+        for each in FORMS
+    }
+    agents = {f"as-{each}": f"target: 'bots.py:{each}', timeout_s: 30" for each in FORMS}
+    write_suite(project, agents, scenarios, where=where)
+    done = project.run("--concurrency", "2" if where else "8")
+    assert done.code == 1, done.all
+    found = {id: failed_checks(sample) for id, sample in samples_of(project).items()}
+    assert found == {f"{order} {each}": failed for order, failed in ORDERS.items() for each in FORMS}
 
 
 SUITE = "id: a\nturns: [{user: one}, {user: two}]\nchecks: none\n"
+DESCRIBED = {
+    "chat": ("agent.py:Bot.chat", "each conversation", "latest user message", "q: str"),
+    "function": ("agent.py:function", "messages", "ctx"),
+    "ask": ("agent.py:bot.ask", "copied", "latest user message", "q: str"),
+    "make_bot": ("agent.py:make_bot", "each conversation", "makes the agent"),
+}
+DESCRIBED_CODE = """
+print('the shop is open')
+
+class Bot:
+    async def chat(self, q: str): return q
+    def ask(self, q: str): ...
+
+bot = Bot()
+def function(messages, ctx): return 'hi'
+def make_bot(): raise ValueError
+"""
 
 
-def told(project: Project, code: str, target: str = "agent.py:agent", more: str = "") -> Done:
-    project.agent(code)
-    project.config(f"agent: {{name: bot, target: '{target}'{more}}}\n", target="")
-    project.scenarios(SUITE)
-    return project.call("validate")
-
-
-FOUND_OUT = "agenteval finds out in the run which calls it sees (set calls: all | unseen to override)"
-
-
-@pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])
-@pytest.mark.parametrize(
-    ("code", "target", "says"),
-    [
-        (
-            "class Bot:\n    async def chat(self, q: str): return q",
-            "Bot.chat",
-            "agent.py:Bot.chat, a new instance for each conversation, gets the latest user message (q: str)",
-        ),
-        (
-            "def agent(messages, ctx): return 'hi'",
-            "agent",
-            "agent.py:agent, a function, gets the messages so far and ctx (it is named messages)",
-        ),
-        (
-            "class Bot:\n    def ask(self, q: str): ...\nbot = Bot()",
-            "bot.ask",
-            "agent.py:bot.ask, copied for each conversation, gets the latest user message (q: str)",
-        ),
-        (
-            "def make_bot(): raise ValueError",
-            "make_bot",
-            "agent.py:make_bot, called for each conversation, makes the agent, whose kind determines what"
-            " it gets",
-        ),
-    ],
-)
-def test_validate_says_what_it_will_do_and_calls_nothing(
-    code: str, target: str, says: str, more: str, project: Project
-) -> None:
-    done = told(project, "print('the shop is open')\n" + code, f"agent.py:{target}", more)
+@pytest.mark.parametrize("where", PLACES)
+def test_validate_describes_agents_and_calls_nothing(project: Project, where: str) -> None:
+    project.agent(DESCRIBED_CODE)
+    agents = {name: f"target: '{target}'" for name, (target, *_) in DESCRIBED.items()}
+    write_suite(project, agents, DESCRIBED.keys(), where=where)
+    done = project.call("validate")
     assert done.code == 0, done.all
-    where = f", in {sys.executable}" if more else ""
-    assert done.out.splitlines()[:2] == [
-        "valid: 1 scenario in 1 file, 1 sample to run",
-        f"  bot: {says}{where}; {FOUND_OUT}",
-    ]
+    first, *described = done.out.splitlines()
+    assert first.startswith("valid: 4 scenarios")  # what the module prints is no part of the output
+    for name, facts in DESCRIBED.items():
+        (line,) = [line for line in described if line.startswith(f"  {name}: ")]
+        assert all(fact in line for fact in (*facts, "calls: all | unseen")), line
+        assert (f"in {sys.executable}" in line) == bool(where)
 
 
 @pytest.mark.parametrize(
-    ("agent", "says"),
+    ("agent", "facts"),
     [
-        (
-            "command: [sh, bot.sh]",
-            "sh bot.sh, a process for each conversation, gets the latest user message and the messages so"
-            " far",
-        ),
+        ("command: [sh, bot.sh]", ("sh bot.sh", "each conversation", "messages")),
         (
             "endpoint: 'http://localhost:3000/v1/responses?key=x'",
-            "POST http://localhost:3000/v1/responses: the conversation, by the Responses API",
+            ("POST http://localhost:3000/v1/responses: ", "Responses API"),
         ),
         (
             "endpoint: 'http://localhost:3000/chat', request: {text: '${message}'}, reply: {text: answer}",
-            "POST http://localhost:3000/chat: each message by itself, without a session, as `request` says",
+            ("POST http://localhost:3000/chat: ", "each message", "`request`"),
         ),
     ],
 )
-def test_validate_says_it_of_agents_that_are_not_python(agent: str, says: str, project: Project) -> None:
+def test_validate_describes_other_agents(agent: str, facts: tuple[str, ...], project: Project) -> None:
     project.config(f"agent: {{name: bot, {agent}}}\n", target="")
     project.scenarios(SUITE)
     done = project.call("validate")
     assert done.code == 0, done.all
-    assert done.out.splitlines()[1].startswith(f"  bot: {says}")
+    line = done.out.splitlines()[1]
+    assert line.startswith("  bot: ")
+    assert all(fact in line for fact in facts), line
 
 
-@pytest.mark.parametrize(
-    ("code", "says"),
-    [
-        ("import no_such_package", "importing 'agent.py' failed: ModuleNotFoundError: No module named"),
-        (
-            "class agent:\n    def chat(s, m): ...\n    def ask(s, m): ...",
-            "the agent is a agent, which has no __call__, and has ask, chat — name a method that takes a"
-            " message, such as target: agent.py:agent.ask",
-        ),
-        (
-            "class agent:\n    def __init__(self, db, model='m'): ...\n    def __call__(self, q): ...",
-            "cannot be called without arguments: agent(db, model='m') — give each parameter of its"
-            " __init__ a default, or name a function that makes it: def make_agent(): return agent(…)",
-        ),
-        ("def agent(): print(input())", "agent() (agent.py:1) — write it as (messages), (messages, ctx), ("),
-        ("agent = input('you: ')", "importing 'agent.py' failed: EOFError: EOF when reading a line"),
-        ("def agent(request: dict): return 'hi'", "request: dict is neither a text nor a list of messages"),
-        (
-            "x = 1\ndef agent(message, user): ...",
-            "(agent.py:2): there is nothing to pass as user — write it as (mess",
-        ),
-        ("def agent(message, history: 'list[list[str]]'): ...", "is not a list of messages, which are dicts"),
-    ],
-)
-def test_validate_refuses_what_cannot_be_called_at_its_place(code: str, says: str, project: Project) -> None:
-    done = told(project, code)
-    assert (done.code, done.out) == (2, "")
-    assert "agenteval.yaml:2:20: " in done.err
-    assert says in done.err
+CLASS = "class agent:\n    def "
+REFUSED = [
+    ("import no_such_package", "'agent.py'", "ModuleNotFoundError"),
+    (f"{CLASS}chat(s, m): ...\n    def ask(s, m): ...", "__call__", "chat", "target: agent.py:agent.ask"),
+    (
+        f"{CLASS}__init__(self, db, model='m'): ...\n    def __call__(self, q): ...",
+        "agent(db, model='m')", "__init__", "def make_agent(): return agent(…)",
+    ),
+    ("def agent(): print(input())", "agent() (agent.py:1)", "(messages), (messages, ctx), ("),
+    ("agent = input('you: ')", "'agent.py'", "EOFError"),
+    ("def agent(request: dict): return 'hi'", "(agent.py:1)", "request: dict"),
+    ("x = 1\ndef agent(message, user): ...", "(agent.py:2)", "user", "(messages), (messages, ctx), ("),
+    ("def agent(message, history: 'list[list[str]]'): ...", "(agent.py:1)", "history: list[list[str]]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "facts"), [(code, facts) for code, *facts in REFUSED])
+def test_validate_refuses_what_cannot_be_called(code: str, facts: list[str], project: Project) -> None:
+    project.agent(code)
+    project.config("agent: {name: bot, target: 'agent.py:agent'}\n", target="")
+    project.scenarios(SUITE)
+    done = project.call("validate")
+    done.refuses("agenteval.yaml:2:20", *facts)
+    assert done.out == ""
 
 
 def test_a_target_that_hangs_at_import_ends_by_a_deadline(project: Project) -> None:
     project.write("hangs.py", "import time\ntry:\n    time.sleep(600)\nexcept Exception:\n    pass\n")
-    with pytest.raises(
-        AuthorError, match=r"ImportTimeout: it did not finish within 0.2 s \(hangs.py:3, in <mod"
-    ):
+    with pytest.raises(AuthorError, match=r"ImportTimeout: .* 0.2 s \(hangs.py:3, in <mod"):
         import_target("hangs.py:agent", str(project.root), what="agent 'bot'", timeout_s=0.2)
 
 
-def run(project: Project, code: str, suite: str = SUITE, *, epochs: int = 1) -> dict[str, Any]:
-    project.agent(code)
-    project.config()
-    project.scenarios(suite)
-    project.run("--epochs", str(epochs))
-    samples: list[dict[str, Any]] = project.results()["scenarios"][0]["samples"]
-    return samples[0]
+FAILS = """
+def make_dict(): return {'model': 'm'}
+def asks(q: str): return {'tool_calls': [{'function': {'name': 't', 'arguments': '{}'}}]}
+def upper(x): return x.upper()
+def pieces(message):
+    yield {'delta': 'It '}
+    yield {'delta': 'is.'}
+"""
+FAIL_FACTS = {
+    "make_dict": ("make_dict()", "dict"),
+    "asks": ("`messages`",),
+    "upper": ("'list'", "'upper'", "(agent.py:3, in upper)"),
+    "pieces": ("2 mappings", "'delta'", "yield"),
+}
 
 
-@pytest.mark.parametrize(
-    ("code", "says"),
-    [
-        (
-            "def make_agent(): return {'model': 'm'}\nagent = make_agent",
-            "make_agent() is called without arguments to make the agent; the agent is a dict",
-        ),
-        (
-            "def agent(q: str): return {'tool_calls': [{'function': {'name': 't', 'arguments': '{}'}}]}",
-            "asked for tool calls but gets only the text of a message: add a `messages` parameter",
-        ),
-        ("def agent(x): return x.upper()", "'list' object has no attribute 'upper' (agent.py:1, in agent)"),
-    ],
-)
-def test_an_agent_that_breaks_on_what_it_gets_or_makes_fails(code: str, says: str, project: Project) -> None:
-    sample = run(project, code, SUITE + "tools: {t: {returns: 1}}\n")
-    assert sample["stop"] == "agent_error"
-    assert says in sample["turns"][0]["error"]
+def test_an_agent_that_breaks_on_what_it_gets_or_makes_fails(project: Project) -> None:
+    project.agent(FAILS)
+    tools = "turns: [one, two], checks: none, tools: {t: {returns: 1}}"
+    write_suite(project, FAIL_FACTS.keys(), dict.fromkeys(FAIL_FACTS, tools))
+    assert project.run().code == 1
+    for name, facts in FAIL_FACTS.items():
+        sample = project.sample(name)
+        assert sample["stop"] == "agent_error"
+        assert all(fact in sample["turns"][0]["error"] for fact in facts), sample["turns"][0]["error"]
 
 
 def test_what_makes_an_object_that_is_not_called_is_the_authors_mistake(project: Project) -> None:
@@ -319,36 +252,37 @@ def test_what_makes_an_object_that_is_not_called_is_the_authors_mistake(project:
     project.config()
     project.scenarios(SUITE)
     done = project.run()
-    assert done.code == 2
-    assert (
-        "agent() is called without arguments to make the agent; the agent is a Bot, which has no" in done.err
-    )
-    assert "return the method that takes a message: return Bot(…).chat" in " ".join(done.err.split())
+    assert done.code == 2, done.all
+    assert all(fact in done.err for fact in ("agent()", "__call__", "return Bot(…).chat")), done.err
     project.agent("class Bot:\n    def ask(self, q): return 'Hi'\ndef agent() -> Bot: return Bot().ask")
     assert project.run().code != 2
 
 
-FORGETS = "agent gets only the latest user message and is called for several turns"
-MIXES = "Bot.ask is one object for all conversations and cannot be copied (TypeError: cannot pickle"
+FORGETFUL = """
+def forgets(question): return 'hi'
+def forgets_once(question): return 'hi'
+def by_session(question, session_id): return 'hi'
+def by_messages(messages): return 'hi'
+class made:
+    def __call__(self, q: str): return 'hi'
+"""
 
 
-@pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])
-def test_a_function_of_text_alone_is_warned_about_once_if_it_has_several_turns(
-    project: Project, more: str
-) -> None:
-    def warnings(code: str, suite: str = SUITE) -> int:
-        told(project, code, more=more)
-        project.scenarios(suite)
-        return project.run("--epochs", "3").err.count(FORGETS)
-
-    assert warnings("def agent(question): return 'hi'") == 1
-    assert warnings("def agent(question): return 'hi'", "id: a\nturns: [x]\nchecks: none\n") == 0
-    assert warnings("def agent(question, session_id): return 'hi'") == 0
-    assert warnings("def agent(messages): return 'hi'") == 0
-    assert warnings("class agent:\n    def __call__(self, q: str): return 'hi'") == 0
-    if more:
-        more += ", keep: false"
-        assert warnings("def agent(question): return 'hi'") == 0
+@pytest.mark.parametrize("where", PLACES)
+def test_a_function_that_forgets_is_warned_of_once(project: Project, where: str) -> None:
+    agents = {
+        name: f"target: 'agent.py:{name}'{where}" for name in ("forgets", "by_session", "by_messages", "made")
+    }
+    agents["single"] = f"target: 'agent.py:forgets_once'{where}"
+    if where:
+        agents["fresh"] = f"target: 'agent.py:forgets'{where}, keep: false"
+    scenarios = dict.fromkeys(agents, "turns: [x, y], checks: none") | {"single": "turns: [x], checks: none"}
+    project.agent(FORGETFUL)
+    write_suite(project, agents, scenarios)
+    done = project.run("--epochs", "2", "--concurrency", "2")
+    assert done.code == 0, done.all
+    (warning,) = warnings_of(done)
+    assert all(fact in warning for fact in ("forgets", "`messages`", "`interpreter`", "`keep: false`"))
 
 
 SHARED = """
@@ -359,32 +293,30 @@ class Bot:
         self.seen = []
     def ask(self, q: str):
         self.seen.append(q)
-        time.sleep(0.05)
+        time.sleep(0.02)
         return " ".join(self.seen)
 agent = Bot().ask
 """
 FOUR = "scenarios:\n" + "".join(f"- {{id: s{n}, turns: [{n}a, {n}b], checks: none}}\n" for n in range(4))
 
 
-def test_an_object_that_cannot_be_copied_plays_one_conversation_at_a_time(project: Project) -> None:
+@pytest.mark.parametrize("where", PLACES)
+def test_an_uncopyable_object_plays_one_conversation_at_a_time(project: Project, where: str) -> None:
     """In processes of its own, each conversation has one."""
-    answers = []
-    for more in ("", f", interpreter: '{sys.executable}'"):
-        told(project, SHARED, more=more)
-        project.scenarios(FOUR)
-        done = project.run("--concurrency", "4")
-        assert done.err.count(MIXES) == (0 if more else 1), done.err
-        answers.append(
-            [
-                [turn["agent"] for turn in each["samples"][0]["turns"]]
-                for each in project.results()["scenarios"]
-            ]
-        )
-    here, elsewhere = answers
-    seen = max((text for _, text in here), key=len).split()
-    assert len(seen) == 8
-    assert all(seen[at] == seen[at + 1].replace("b", "a") for at in range(0, 8, 2)), seen
-    assert elsewhere == [[f"{n}a", f"{n}a {n}b"] for n in range(4)]
+    project.agent(SHARED)
+    project.config(f"agent: {{name: bot, target: 'agent.py:agent'{where}}}\n", target="")
+    project.scenarios(FOUR)
+    done = project.run("--concurrency", "4")
+    assert done.err.count("Bot.ask") == (0 if where else 1), done.err
+    answers = [
+        [turn["agent"] for turn in each["samples"][0]["turns"]] for each in project.results()["scenarios"]
+    ]
+    if where:
+        assert answers == [[f"{n}a", f"{n}a {n}b"] for n in range(4)]
+    else:
+        seen = max((text for _, text in answers), key=len).split()
+        assert len(seen) == 8
+        assert all(seen[at] == seen[at + 1].replace("b", "a") for at in range(0, 8, 2)), seen
 
 
 def test_the_calls_of_a_method_are_those_that_it_made(project: Project) -> None:
@@ -410,12 +342,3 @@ def test_the_calls_of_a_method_are_those_that_it_made(project: Project) -> None:
     assert project.run().code == 0
     made = [json.dumps([c["name"], c["args"]]) for t in project.sample()["turns"] for c in t["tool_calls"]]
     assert made == (project.root / "record").read_text("utf-8").splitlines()
-
-
-def test_a_generator_of_mappings_that_are_no_messages_is_told_so(project: Project) -> None:
-    project.agent("def agent(message):\n    yield {'delta': 'It '}\n    yield {'delta': 'is.'}\n")
-    project.config()
-    project.scenarios("{id: a, turns: [Hi], checks: none}")
-    done = project.run()
-    assert done.code == 1
-    assert "2 mappings with 'delta', which are not messages — yield the pieces" in " ".join(done.out.split())

@@ -1,4 +1,4 @@
-"""What a request says beside its messages: the agent's instructions are its policy, settings are no calls."""
+"""Fields of a logged request: the instructions of the agent are its policy, settings are no calls."""
 
 from __future__ import annotations
 
@@ -31,38 +31,39 @@ def model(text: str) -> dict[str, Any]:
     return {"role": "model", "parts": [{"text": text}]}
 
 
-def beside(answer: str, **said: Any) -> Any:
-    return {**said, "contents": [ASKED, model(answer)]}
+def in_record(answer: str, **fields: Any) -> Any:
+    return {**fields, "contents": [ASKED, model(answer)]}
 
 
-def with_response(answer: str, **said: Any) -> Any:
+def with_response(answer: str, **fields: Any) -> Any:
     return {
-        "request": {**said, "contents": [ASKED]},
+        "request": {**fields, "contents": [ASKED]},
         "response": {"candidates": [{"content": model(answer)}]},
     }
 
 
-def configured(answer: str, **said: Any) -> Any:
-    return beside(answer, config=said)
+def configured(answer: str, **fields: Any) -> Any:
+    return in_record(answer, config=fields)
 
 
-def configured_with_response(answer: str, **said: Any) -> Any:
-    return with_response(answer, config=said)
+def configured_with_response(answer: str, **fields: Any) -> Any:
+    return with_response(answer, config=fields)
 
 
-@pytest.mark.parametrize("form", [beside, with_response, configured, configured_with_response])
-@pytest.mark.parametrize("key", ["systemInstruction", "system_instruction"])
-def test_googles_instructions_are_the_policy(project: Project, form: Any, key: str) -> None:
+@pytest.mark.parametrize("form", [in_record, with_response, configured, configured_with_response])
+def test_googles_instructions_are_the_policy(project: Project, form: Any) -> None:
     project.write("agenteval.yaml", "metrics: []\ndetectors: [leak]\nfail_on_severity: critical\n")
-    for answer, code in ((LEAKS, 1), (ANSWERS, 0)):
-        records = [
-            {"id": f"r{n}", **form(answer, **{key: said})} for n, said in enumerate(INSTRUCTIONS.values())
-        ]
-        project.write("log.jsonl", "".join(json.dumps(each) + "\n" for each in records))
-        done = project.call("score", "log.jsonl", "--report", "json=results.json")
-        assert done.code == code, done.all
-        failed = {each["id"] for each in project.results()["scenarios"] if each["verdict"] == "failed"}
-        assert failed == ({each["id"] for each in records} if code else set())
+    records = [
+        {"id": f"{kind}, {key}, {name}", **form(answer, **{key: instructions})}
+        for kind, answer in (("leaks", LEAKS), ("answers", ANSWERS))
+        for key in ("systemInstruction", "system_instruction")
+        for name, instructions in INSTRUCTIONS.items()
+    ]
+    project.write("log.jsonl", "".join(json.dumps(each) + "\n" for each in records))
+    done = project.call("score", "log.jsonl", "--report", "json=results.json")
+    assert done.code == 1, done.all
+    failed = {each["id"] for each in project.results()["scenarios"] if each["verdict"] == "failed"}
+    assert failed == {each["id"] for each in records if each["id"].startswith("leaks")}
 
 
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": ANSWERS}]}
@@ -74,18 +75,15 @@ KNOWN: dict[str, tuple[Any, ...]] = {
     "generationConfig": ({"responseSchema": {"anyOf": [{"type": "OBJECT"}]}},),
     "promptFeedback": ({"safetyRatings": [{"category": "X", "probability": "LOW"}]},),
     "config": ({"tools": [{"function_declarations": NAMED}], "safety_settings": [{"category": "X"}]},),
-    "toolConfig": (
-        {"functionCallingConfig": {"mode": "AUTO", "allowedFunctionNames": ["refund"]}},
-        {"tools": [{"toolSpec": {"name": "refund", "inputSchema": {"json": {"type": "object"}}}}]},
-    ),
+    "toolConfig": ({"functionCallingConfig": {"mode": "AUTO", "allowedFunctionNames": ["refund"]}},
+        {"tools": [{"toolSpec": {"name": "refund", "inputSchema": {"json": {"type": "object"}}}}]}),
     "inferenceConfig": ({"stopSequences": [], "maxTokens": 10},),
     "guardrailConfig": ({"guardrailIdentifier": "g", "trace": "enabled"},),
     "additionalModelRequestFields": ({"thinking": [{"type": "enabled"}]},),
     "mcp_servers": ([{"type": "url", "url": "https://example.com", "name": "m"}],),
     "context_management": (
         {"edits": [{"type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 3}}]},
-        [{"type": "compaction", "compact_threshold": 1000}],
-    ),
+        [{"type": "compaction", "compact_threshold": 1000}]),
     "container": ({"id": "c", "skills": [{"type": "anthropic", "skill_id": "pptx"}]},),
     "metadata": ({"user_id": "u"},),
     "prediction": ({"type": "content", "content": [{"type": "text", "text": "x"}]},),
@@ -97,7 +95,7 @@ KNOWN: dict[str, tuple[Any, ...]] = {
     "annotations": ([{"by": "me", "label": "good"}],),
     "user_scenario": ({"instructions": {"known": [{"order": "A-7"}]}},),
     "timings": ({"steps": [{"ms": 3}]},),
-}
+}  # fmt: skip
 UNKNOWN: dict[str, Any] = {
     "config": {"steps": [DID]},
     "context": [{"tool": "refund", "args": {}}],
@@ -107,7 +105,7 @@ UNKNOWN: dict[str, Any] = {
     "promptFeedback": {"calls": [DID]},
     "container": {"id": "c", "calls": [DID]},
     "customer": {"orders": [{"id": 1}]},
-}
+}  # fmt: skip
 FORBIDDEN = "expect: {tool_calls: {forbidden: [{name: refund}]}}"
 
 
@@ -150,8 +148,8 @@ def test_the_tools_of_a_request_to_bedrock_are_declared(project: Project) -> Non
 
 def test_where_a_node_of_a_workflow_stands_is_no_call(project: Project) -> None:
     def session(node: Any) -> dict[str, Any]:
-        said = [("user", ASKED), ("desk", model(ANSWERS))]
-        events = [{"author": a, "invocationId": "e", "content": c, "nodeInfo": node} for a, c in said]
+        talk = [("user", ASKED), ("desk", model(ANSWERS))]
+        events = [{"author": a, "invocationId": "e", "content": c, "nodeInfo": node} for a, c in talk]
         return {"app_name": "desk", "events": events}
 
     nodes = [{"path": "desk@1", "outputFor": ["desk@1"]}, {"path": "desk@1", "calls": [DID]}, DID]

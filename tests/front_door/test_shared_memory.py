@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.support.kit import Project, failed_checks
+from tests.support.suites import warnings_of
 from tests.support.toy import install_toy
 
 SUITE = """
@@ -89,21 +90,19 @@ def bot(project: Project, agent: str, more: str = "", target: str = "agent") -> 
     project.write("shop.py", "from toy import Remembers\n\nassistant = Remembers()\nother = 'x'\n")
     project.agent(agent)
     project.scenarios(SUITE)
-    config = f"agent: {{name: bot, target: 'agent.py:{target}'{more}}}\n"
-    project.write("agenteval.yaml", f"{config}metrics: []\nagent_concurrency: 4\n")
+    config = f"agent: {{name: bot, target: 'agent.py:{target}'{more}}}\nagent_concurrency: 4\n"
+    project.config(config, target="")
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_object_that_remembers_is_played_one_at_a_time_and_the_run_warns(
-    project: Project, form: str
-) -> None:
+def test_an_object_that_remembers_is_played_one_at_a_time(project: Project, form: str) -> None:
     bot(project, FORMS[form])
-    assert "; conversations are played one at a time" in project.call("validate").out
+    (described,) = [line for line in project.call("validate").out.splitlines() if line.startswith("  bot: ")]
+    assert "one at a time" in described
     done = project.run()
-    said = " ".join(done.all.split())
-    assert "one Remembers with a memory for all conversations" in said
-    assert "`def make_agent(): return Remembers(…)` as the target" in said
     assert done.code == 1, done.all
+    (warning,) = warnings_of(done)
+    assert all(fact in warning for fact in ("Remembers", "`def make_agent(): return Remembers(…)`")), warning
     scenarios = project.results()["scenarios"]
     assert {(1, "output.matches")} in [failed_checks(each) for each in scenarios[0]["samples"]]
     asked = [
@@ -117,36 +116,34 @@ def test_an_object_that_remembers_is_played_one_at_a_time_and_the_run_warns(
     assert [whole[at + 1] for at, text in enumerate(whole) if text == "one"] == ["two", "two"]
 
 
-@pytest.mark.parametrize("form", FRESH)
-def test_what_is_made_anew_for_each_conversation_shares_nothing(project: Project, form: str) -> None:
-    bot(project, FRESH[form], target="make_agent" if form == "a factory" else "agent")
+NOT_REACHED = """
+from toy import Remembers
+
+assistant = Remembers()
+
+class Shop:
+    assistant = None
+
+def agent(messages):
+    kind = Remembers.__name__
+    return f"asked so far: one, two{Shop.assistant or ''}{kind[:0]}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "more", "target"),
+    [
+        (FRESH["a factory"], "", "make_agent"),
+        (FRESH["in init"], "", "agent"),
+        (FORMS["a function"], f", interpreter: '{sys.executable}'", "agent"),
+        (NOT_REACHED, "", "agent"),
+    ],
+    ids=["a factory", "made in __init__", "a process for each conversation", "an object that is not reached"],
+)
+def test_conversations_that_share_nothing_are_not_warned_of(
+    project: Project, agent: str, more: str, target: str
+) -> None:
+    bot(project, agent, more, target)
     done = project.run()
     assert done.code == 0, done.all
-    assert "keeps a memory" not in done.all
-
-
-def test_in_an_interpreter_a_process_for_each_conversation_keeps_them_apart(project: Project) -> None:
-    bot(project, FORMS["a function"], f", interpreter: '{sys.executable}'")
-    done = project.run()
-    assert done.code == 0, done.all
-    assert "keeps a memory" not in done.all
-
-
-def test_what_is_only_named_like_it_is_not_it(project: Project) -> None:
-    """An attribute, a class, and an object that the agent's code does not reach."""
-    agent = """
-    from toy import Remembers
-
-    assistant = Remembers()
-
-    class Shop:
-        assistant = None
-
-    def agent(messages):
-        kind = Remembers.__name__
-        return f"asked so far: one, two{Shop.assistant or ''}{kind[:0]}"
-    """
-    bot(project, agent)
-    done = project.run()
-    assert done.code == 0, done.all
-    assert "keeps a memory" not in done.all
+    assert warnings_of(done) == []

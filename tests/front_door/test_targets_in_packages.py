@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from tests.front_door.test_framework_objects import TOOLS
 from tests.support.kit import Project, failed_checks
-from tests.support.toy import install_toy
-
-PLACES = [
-    "here",
-    pytest.param("elsewhere", marks=pytest.mark.skipif(sys.platform == "win32", reason="process groups")),
-]
+from tests.support.suites import write_suite
+from tests.support.toy import PLACES, TOY_TOOLS, install_toy
 
 AGENT = """
 from . import prompts
@@ -34,41 +27,68 @@ PACKAGE = {
     "shared/state.py": "started = []\n",
     "shared/words.py": 'def polite(text, n):\n    return f"{text}, {n} of us"\n',
 }
-SUITE = "id: greet\nturns: [Hi]\nexpect: {output: {contains: ['Good day, 1 of us']}}\n"
-
-
-def config(project: Project, target: str, place: str, more: str = "") -> None:
-    interpreter = f", interpreter: '{sys.executable}'" if place == "elsewhere" else ""
-    project.config(f"agent: {{name: bot, target: {target}{interpreter}}}\n{more}", target="")
 
 
 def package(project: Project, folder: str, **changed: str) -> None:
     for name, text in {**PACKAGE, **changed}.items():
-        project.write(f"{folder}/{name}", text)
+        project.write(f"{folder}/{name}", text.replace("customer_service", folder.split("/")[-1]))
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("folder", ["customer_service", "agents/python/customer_service"])
-def test_relative_and_absolute_imports_of_the_package_work(project: Project, place: str, folder: str) -> None:
-    package(project, folder)
-    project.scenarios(SUITE)
-    config(project, f"'{folder}/agent.py:root_agent'", place)
+STORE = """
+from .parts import Shop
+
+async def play(run, text):
+    return f"shop {run.deps.number} {isinstance(run.deps, Shop)}"
+
+agent = Agent(play, deps_type=Shop)
+"""
+PARTS = """
+from . import numbers
+
+class Shop:
+    number = numbers.NUMBER
+"""
+TARGETS = {
+    "app": "'customer_service/agent.py:root_agent'",
+    "deeper": "'agents/python/sales/agent.py:root_agent'",
+    "init": "'src/desk/__init__.py:root_agent'",
+    "beside": "'app/bot.py:agent'",
+    "deps": "{object: 'src/store/bot.py:agent', deps: 'src/store/parts.py:Shop'}",
+}
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_a_file_of_a_package_is_imported_as_its_module(project: Project, where: str) -> None:
+    """With relative and absolute imports, as the package itself, beside its modules (many an application is
+    started in its folder, which holds an ``__init__.py`` by habit), and as a framework's object with deps."""
+    install_toy(project)
+    files = {
+        "app/__init__.py": "",
+        "app/words.py": "WORD = 'Good day, 1 of us'\n",
+        "app/bot.py": "from words import WORD\ndef agent(messages):\n    return WORD\n",
+        "src/store/__init__.py": "",
+        "src/store/bot.py": TOY_TOOLS + STORE,
+        "src/store/parts.py": PARTS,
+        "src/store/numbers.py": "NUMBER = 7\n",
+    }
+    for name, text in files.items():
+        project.write(name, text)
+    for folder in ("customer_service", "agents/python/sales"):
+        package(project, folder)
+    package(project, "src/desk", **{"__init__.py": "from .agent import root_agent\n"})
+    words = dict.fromkeys(TARGETS, "Good day, 1 of us") | {"deps": "shop 7 True"}
+    scenarios = {n: f"turns: [Hi], expect: {{output: {{contains: ['{word}']}}}}" for n, word in words.items()}
+    write_suite(project, {n: f"target: {target}" for n, target in TARGETS.items()}, scenarios, where=where)
     done = project.run()
     assert done.code == 0, done.all
 
     bug = PACKAGE["shared/words.py"].replace("{text}, {n}", "{n}")
-    package(project, folder, **{"shared/words.py": bug})
+    for folder in ("customer_service", "agents/python/sales"):
+        package(project, folder, **{"shared/words.py": bug})
+    project.write("src/store/numbers.py", "NUMBER = 8 + 0\n")
     assert project.run().code == 1
-    assert failed_checks(project.sample()) == {(None, "output.contains")}
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_the_init_file_of_a_package_is_the_package(project: Project, place: str) -> None:
-    package(project, "src/customer_service", **{"__init__.py": "from .agent import root_agent\n"})
-    project.scenarios(SUITE)
-    config(project, "'src/customer_service/__init__.py:root_agent'", place)
-    done = project.run()
-    assert done.code == 0, done.all
+    failed = {name for name in TARGETS if failed_checks(project.sample(name)) == {(None, "output.contains")}}
+    assert failed == {"app", "deeper", "deps"}
 
 
 def test_mocks_and_checks_of_the_package_share_its_state(project: Project) -> None:
@@ -78,7 +98,7 @@ def test_mocks_and_checks_of_the_package_share_its_state(project: Project) -> No
     for name, text in {"__init__": "", "state": "seen = []\n", "bot": agent, "checks": checks}.items():
         project.write(f"app/shop/{name}.py", text)
     project.scenarios("id: a\nturns: [Hi]\nexpect: {python: ../app/shop/checks.py:one}\n")
-    config(project, "'app/shop/bot.py:agent'", "here")
+    project.config(target="app/shop/bot.py:agent")
     done = project.run()
     assert done.code == 0, done.all
 
@@ -88,64 +108,17 @@ def test_mocks_and_checks_of_the_package_share_its_state(project: Project) -> No
 
 
 def test_two_packages_of_one_name_are_two(project: Project) -> None:
-    for place in ("one", "two"):
-        project.write(f"{place}/shop/__init__.py", "")
-        project.write(f"{place}/shop/words.py", f"WORD = '{place}'\n")
+    for name in ("one", "two"):
+        project.write(f"{name}/shop/__init__.py", "")
+        project.write(f"{name}/shop/words.py", f"WORD = '{name}'\n")
         code = "from .words import WORD\ndef agent(messages):\n    return WORD\n"
-        project.write(f"{place}/shop/bot.py", code)
-    agents = "".join(f"  {name}: {{target: '{name}/shop/bot.py:agent'}}\n" for name in ("one", "two"))
-    project.config(f"agents:\n{agents}", target="one/shop/bot.py:agent")
-    each = "  - {id: %s, agent: %s, turns: [Hi], expect: {output: {contains: [%s]}}}\n"
-    project.scenarios("scenarios:\n" + "".join(each % (n, n, n) for n in ("one", "two")))
+        project.write(f"{name}/shop/bot.py", code)
+    names = ("one", "two")
+    agents = {name: f"target: '{name}/shop/bot.py:agent'" for name in names}
+    write_suite(project, agents, {n: f"turns: [Hi], expect: {{output: {{contains: [{n}]}}}}" for n in names})
     done = project.run()
     assert done.code == 0, done.all
 
     project.write("two/shop/words.py", "WORD = 'neither'\n")
     assert project.run().code == 1
     assert [each["verdict"] for each in project.results()["scenarios"]] == ["passed", "failed"]
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_a_file_of_a_package_that_imports_what_lies_beside_it_still_finds_it(
-    project: Project, place: str
-) -> None:
-    """Many an application is started in its folder, which holds an ``__init__.py`` by habit."""
-    project.write("app/__init__.py", "")
-    project.write("app/words.py", "WORD = 'Good day'\n")
-    project.write("app/bot.py", "from words import WORD\ndef agent(messages):\n    return WORD\n")
-    project.scenarios(SUITE.replace(", 1 of us", ""))
-    config(project, "'app/bot.py:agent'", place)
-    done = project.run()
-    assert done.code == 0, done.all
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_deps_and_the_object_of_a_framework_are_of_their_package(project: Project, place: str) -> None:
-    parts = """
-        from . import numbers
-
-        class Shop:
-            number = numbers.NUMBER
-    """
-    code = """
-from .parts import Shop
-
-async def play(run, text):
-    return f"shop {run.deps.number} {isinstance(run.deps, Shop)}"
-
-agent = Agent(play, deps_type=Shop)
-"""
-    target = "{object: 'src/store/bot.py:agent', deps: 'src/store/parts.py:Shop'}"
-    config(project, target, place)
-    install_toy(project)
-    project.write("src/store/__init__.py", "")
-    project.write("src/store/bot.py", TOOLS + code)
-    project.write("src/store/parts.py", parts)
-    project.write("src/store/numbers.py", "NUMBER = 7\n")
-    project.scenarios("id: a\nturns: [Hi]\nexpect: {output: {contains: ['shop 7 True']}}\n")
-    done = project.run()
-    assert done.code == 0, done.all
-
-    project.write("src/store/numbers.py", "NUMBER = 8 + 0\n")
-    assert project.run().code == 1
-    assert failed_checks(project.sample()) == {(None, "output.contains")}

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.support.kit import Project, failed_checks
-from tests.support.toy import install_toy
+from tests.support.toy import PLACES, install_toy
 
 HEAD = """
 import asyncio, contextvars, pathlib, queue, threading
@@ -108,34 +108,28 @@ EACH = """
 IDS = ["A1", "B2", "C3", "D4"]
 
 
-def shop(project: Project, agent: str, buggy: str = "", *, suite: str = "", more: str = "") -> None:
+def shop(
+    project: Project, agent: str, buggy: str = "", *, suite: str = "", more: str = "", at_once: int = 4
+) -> None:
     install_toy(project)
     project.agent(HEAD + f"BUGGY = {buggy!r}.split()\n" + agent)
     project.scenarios(suite or "scenarios:\n" + "".join(EACH.format(id=each) for each in IDS))
     config = f"agent: {{name: bot, target: 'agent.py:agent', calls: all, timeout_s: 60{more}}}\n"
-    project.write("agenteval.yaml", f"{config}metrics: []\nagent_concurrency: 4\n")
+    project.config(f"{config}metrics: []\nagent_concurrency: {at_once}\n", target="")
 
 
 def verdicts(project: Project) -> dict[str, str]:
+    assert not (project.root / "REAL").exists()  # no real tool ran
     return {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
 
 
-def none_ran(project: Project) -> bool:
-    return not (project.root / "REAL").exists()
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_conversation_gets_its_own_answers_and_the_faulty_one_is_red(
-    project: Project, kind: str
-) -> None:
-    shop(project, KINDS[kind])
-    done = project.run()
-    assert done.code == 0, done.all
+def test_each_conversation_gets_its_own_answers(project: Project, kind: str) -> None:
     shop(project, KINDS[kind], buggy="C3")
-    assert project.run().code == 1
+    done = project.run()
+    assert done.code == 1, done.all
     assert verdicts(project) == {"A1": "passed", "B2": "passed", "C3": "failed", "D4": "passed"}
     assert failed_checks(project.results()["scenarios"][2]["samples"][0]) == {(None, "tool_calls")}
-    assert none_ran(project)
 
 
 QUEUE = """
@@ -168,9 +162,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_a_thread_of_one_conversation_that_answers_for_others_leaves_all_undecided(
-    project: Project, order: str
-) -> None:
+def test_a_thread_that_serves_other_conversations_leaves_all_undecided(project: Project, order: str) -> None:
     """Their calls are in the records of the first: without them the others would be green, or red."""
     forbidden = "tools: {get_order: {returns: {status: x}}}"
     forbidden += ", expect: {tool_calls: {forbidden: [{name: get_order}]}}"
@@ -180,17 +172,13 @@ def test_a_thread_of_one_conversation_that_answers_for_others_leaves_all_undecid
     found = verdicts(project)
     assert found.pop("A1") == "failed"  # what it recorded stands
     assert set(found.values()) == {"inconclusive"}, done.all
-    said = " ".join(done.all.split())
-    assert (
-        "get_order was called in a thread that outlived its turn, while other conversations were open" in said
-    )
-    assert "run each job in the context of its caller (contextvars.copy_context().run)" in said
+    flat = " ".join(done.all.split())
+    assert all(fact in flat for fact in ("get_order", "thread", "contextvars.copy_context().run")), flat
 
     shop(project, QUEUE % ORDERS[order])
     done = project.run()
     assert done.code == 3, done.all
     assert set(verdicts(project).values()) == {"inconclusive"}
-    assert none_ran(project)
 
 
 OUTLIVES = """
@@ -213,19 +201,14 @@ def agent(messages):
 """
 
 
-@pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "interpreter"])
-def test_a_thread_that_outlives_its_turn_and_calls_afterwards_runs_nothing(
-    project: Project, more: str
-) -> None:
+@pytest.mark.parametrize("where", PLACES)
+def test_a_thread_that_outlives_its_turn_runs_nothing(project: Project, where: str) -> None:
     expect = "tools: {cancel: {returns: ok}}, expect: {tool_calls: {calls: [{name: cancel}]}}"
-    suite = f"{{id: a, turns: [Hi, Then], {expect}}}"
-    shop(project, OUTLIVES, suite=suite, more=more)
+    shop(project, OUTLIVES, suite=f"{{id: a, turns: [Hi, Then], {expect}}}", more=where)
     done = project.run()
     assert done.code == 3, done.all
-    assert "cancel was called from a thread that agenteval cannot follow; it was not run" in " ".join(
-        done.all.split()
-    )
-    assert none_ran(project)
+    assert verdicts(project) == {"a": "inconclusive"}
+    assert all(fact in done.all for fact in ("cancel", "thread")), done.all
 
 
 def test_a_thread_of_a_kept_process_is_of_none_of_its_later_conversations(project: Project) -> None:
@@ -233,10 +216,7 @@ def test_a_thread_of_a_kept_process_is_of_none_of_its_later_conversations(projec
     agent = QUEUE.replace('if message == "A1":', "if not threads:") % "pass"
     agent = agent.replace("    all_began.wait()\n", "").replace("    all_answered.wait()\n", "")
     agent = agent.replace("done.get(timeout=30)", "done.get(timeout=1)")
-    shop(project, agent, more=f", interpreter: '{sys.executable}'")
-    config = (project.root / "agenteval.yaml").read_text().replace("concurrency: 4", "concurrency: 1")
-    project.write("agenteval.yaml", config)
+    shop(project, agent, more=f", interpreter: '{sys.executable}'", at_once=1)
     done = project.run()
     assert done.code == 3, done.all
     assert sorted(verdicts(project).values()) == ["inconclusive", "inconclusive", "passed", "passed"]
-    assert none_ran(project)
