@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from tests.front_door.test_score_command import log, score
+from tests.support.scored_logs import log, score
 from tests.support.kit import Project
 
 BOOKING = {

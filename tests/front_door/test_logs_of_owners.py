@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.front_door.test_score_command import conversation, log, score
+from tests.support.scored_logs import conversation, log, score
 from tests.support.kit import Project
 
 BAD = (5, 50, 90)
