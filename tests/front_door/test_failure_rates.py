@@ -1,4 +1,4 @@
-"""``agenteval score`` of a log without scenarios: rates of failures with quotations, ``--max-rate``, records that
+"""``agenteval score`` of a log without scenarios: rates of failures, quotations, ``--max-rate``, records that
 cannot be read, and reviews of the recorded users."""
 
 from __future__ import annotations
