@@ -6,12 +6,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.support.kit import Project
+from tests.support.scored_logs import score, summary
+from tests.support.scored_traces import (
+    FAILED,
+    FORBIDDEN,
+    OPEN,
+    PASSED,
+    Row,
+    calls_of,
+    check_traces,
+    lines,
+    reasons_of,
+)
 
 CANCEL = "tool_calls: {calls: [{name: cancel, args: {id: A-7}}]}"
-FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
 TOOLS = json.dumps([{"type": "function", "name": name} for name in ("cancel", "look")])
 DESK = {"gen_ai.agent.name": "desk"}
 TALK = {"gen_ai.conversation.id": "c-1"}
@@ -66,16 +75,17 @@ ROOT = span(1, "session")
 FIRST, SECOND = (HELLO, HI), (HELLO, HI, PLEASE, DONE)
 
 
-def score(project: Project, spans: list[Any], expect: str = "", first: str = "", second: str = "") -> Any:
-    """``first`` and ``second``: what is expected of the turns."""
-    project.write("log.jsonl", json.dumps({"id": "x", "spans": spans}) + "\n")
-    turns = "".join(
-        f"  - {{user: {json.dumps(user)}, expect: {{{rule}}}}}\n" if rule else f"  - {json.dumps(user)}\n"
-        for user, rule in ((HELLO[1], first), (PLEASE[1], second))
-    )
-    project.write("suite.yaml", f"id: x\nturns:\n{turns}" + (f"expect: {{{expect}}}\n" if expect else ""))
-    project.write("agenteval.yaml", "metrics: []\ndetectors: []\n")
-    return project.call("score", "log.jsonl", "--scenarios", "suite.yaml", "--report", "json=results.json")
+USERS = (HELLO[1], PLEASE[1])
+IDS = ("x", "a" * 32, "b" * 32, "c-1", "c-2", "s")
+
+
+def row(spans: list[Any], verdict: str, whole: str = "", first: str = "", second: str = "") -> Row:
+    """``whole``, ``first`` and ``second``: what is expected of the conversation and of its turns."""
+    return Row(lines({"id": "x", "spans": spans}), (first, second), verdict, whole)
+
+
+def check(project: Project, rows: dict[str, Row]) -> dict[str, Any]:
+    return check_traces(project, rows, USERS, *IDS)
 
 
 # ── of which turn a call is ──────────────────────────────────────────────────────────────────────
@@ -98,33 +108,45 @@ KNOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_call_of_a_span_is_in_its_turn(project: Project, name: str) -> None:
-    spans = KNOWN[name]
-    without = [each for each in spans if not each["name"].startswith("execute_tool")]
-    for trace, codes in ((spans, (1, 0, 1, 0, 0, 1)), (without, (0, 1, 0, 1, 0, 1))):
-        rules = [
-            {"expect": FORBIDDEN}, {"expect": CANCEL}, {"second": FORBIDDEN}, {"second": CANCEL},
-            {"first": FORBIDDEN}, {"first": CANCEL},
-        ]  # fmt: skip
-        assert tuple(score(project, trace, **rule).code for rule in rules) == codes
+EXPECTED: tuple[tuple[dict[str, str], str, str], ...] = (
+    ({"whole": FORBIDDEN}, FAILED, PASSED),
+    ({"whole": CANCEL}, PASSED, FAILED),
+    ({"second": FORBIDDEN}, FAILED, PASSED),
+    ({"second": CANCEL}, PASSED, FAILED),
+    ({"first": FORBIDDEN}, PASSED, PASSED),
+    ({"first": CANCEL}, FAILED, FAILED),
+)
+"""What is expected, and the verdicts where the second turn calls the tool and where none does."""
+
+
+def test_a_call_of_a_span_is_in_its_turn(project: Project) -> None:
+    rows = {}
+    for name, spans in KNOWN.items():
+        without = [each for each in spans if not each["name"].startswith("execute_tool")]
+        for rule, called, not_called in EXPECTED:
+            rows[f"{name}, {rule}"] = row(spans, called, **rule)
+            rows[f"{name}, {rule}, no call"] = row(without, not_called, **rule)
+    check(project, rows)
 
 
 def test_a_known_call_is_not_offered_to_be_overruled(project: Project) -> None:
-    done = score(project, KNOWN["the agent's span"], FORBIDDEN)
-    assert "--no-calls-in" not in done.all
-    assert project.sample("x")["turns"][1]["tool_calls"][0]["name"] == "cancel"
-    asks = span(
-        4, "chat m", 1, gen_ai__operation__name="chat", gen_ai__response__finish_reasons=["tool_call"]
-    )
-    done = score(project, [ROOT, chat(3, 1, *FIRST), asks], FORBIDDEN)
-    assert done.code == 3
-    assert "--no-calls-in 'chat m'" not in done.all
-    again = project.call("score", "log.jsonl", "--scenarios", "suite.yaml", "--no-calls-in", "chat m")
-    assert again.code == 3
-    asks["attributes"] |= chat(4, 1, HELLO, ("assistant", ""))["attributes"]
-    assert score(project, [ROOT, asks, chat(5, 1, *FIRST)], FORBIDDEN).code == 3
-    assert score(project, [ROOT, asks, cancel(5, 1, "look"), chat(6, 1, *FIRST)], FORBIDDEN).code == 0
+    found = check(project, {"known": row(KNOWN["the agent's span"], FAILED, FORBIDDEN)})["known"]
+    assert "--no-calls-in" not in json.dumps(found)
+    assert calls_of(found)[1] == ["cancel"]
+    reasons = {"gen_ai__operation__name": "chat", "gen_ai__response__finish_reasons": ["tool_call"]}
+    asks = span(4, "chat m", 1, **reasons)
+    project.write("log.jsonl", lines({"id": "x", "spans": [ROOT, chat(3, 1, *FIRST), asks]}))
+    project.write("suite.yaml", f"id: x\nturns: [{HELLO[1]}]\nexpect: {{{FORBIDDEN}}}\n")
+    for options in ((), ("--no-calls-in", "chat m")):
+        done = score(project, "log.jsonl", "--scenarios", "suite.yaml", *options)
+        assert done.code == 3
+        assert options or "--no-calls-in 'chat m'" not in done.all
+    asks = {**asks, "attributes": asks["attributes"] | chat(4, 1, HELLO, ("assistant", ""))["attributes"]}
+    rows = {
+        "not shown": row([ROOT, asks, chat(5, 1, *FIRST)], OPEN, FORBIDDEN),
+        "shown": row([ROOT, asks, cancel(5, 1, "look"), chat(6, 1, *FIRST)], PASSED, FORBIDDEN),
+    }
+    check(project, rows)
 
 
 UNKNOWN = {
@@ -136,20 +158,25 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
-def test_a_call_of_an_unknown_turn_counts_in_the_conversation(project: Project, name: str) -> None:
-    spans = UNKNOWN[name]
-    assert score(project, spans, FORBIDDEN).code == 1
-    assert score(project, spans, CANCEL).code == 0
-    assert score(project, spans, CANCEL.replace("A-7", "B-9")).code == 3
-    for rule in (FORBIDDEN, CANCEL):
-        for turn in ("first", "second"):
-            done = score(project, spans, **{turn: rule})
-            assert done.code == 3, (turn, rule)
-            assert "the turn of a call of 'cancel' in a span" in done.all
-            assert "--no-calls-in cancel" not in done.all
-    # Of another tool, which was seen in its turn, each turn decides.
-    assert score(project, [*spans, agent(8), cancel(9, 8, "look"), chat(10, 8, *SECOND)], CANCEL).code == 0
+def test_a_call_of_an_unknown_turn_counts_in_the_conversation(project: Project) -> None:
+    rows, of_turns = {}, []
+    for name, spans in UNKNOWN.items():
+        other = [*spans, agent(8), cancel(9, 8, "look"), chat(10, 8, *SECOND)]
+        rows |= {
+            f"{name}, forbidden": row(spans, FAILED, FORBIDDEN),
+            f"{name}, expected": row(spans, PASSED, CANCEL),
+            f"{name}, other arguments": row(spans, OPEN, CANCEL.replace("A-7", "B-9")),
+            # Of another tool, which was seen in its turn, each turn decides.
+            f"{name}, another tool": row(other, PASSED, CANCEL),
+        }
+        for rule in (FORBIDDEN, CANCEL):
+            for turn in ("first", "second"):
+                of_turns.append(f"{name}, {turn}, {rule}")
+                rows[of_turns[-1]] = row(spans, OPEN, **{turn: rule})
+    found = check(project, rows)
+    for name in of_turns:
+        assert "'cancel'" in reasons_of(found[name]), name
+        assert "--no-calls-in cancel" not in reasons_of(found[name]), name
 
 
 # ── turns of one conversation ────────────────────────────────────────────────────────────────────
@@ -158,39 +185,54 @@ def test_a_call_of_an_unknown_turn_counts_in_the_conversation(project: Project, 
 def test_spans_of_one_conversation_are_its_turns(project: Project) -> None:
     apart = [ROOT, whole(2, *_texts(HELLO, HI)), whole(5, *_texts(PLEASE, DONE)), cancel(6, 5)]
     joined = [{**ROOT, "attributes": TALK}, *apart[1:]]
-    assert [score(project, joined, rule).code for rule in (CANCEL, FORBIDDEN)] == [0, 1]
-    assert [score(project, joined[:-1], rule).code for rule in (CANCEL, FORBIDDEN)] == [1, 0]
-    assert [score(project, joined, second=rule).code for rule in (CANCEL, FORBIDDEN)] == [0, 1]
-    assert [score(project, joined, first=rule).code for rule in (CANCEL, FORBIDDEN)] == [1, 0]
-    assert len(project.sample("x")["turns"]) == 2
-    # Where no id says that the second is the next turn, it is not known what was said between them.
-    assert [score(project, apart, rule).code for rule in (CANCEL, FORBIDDEN)] == [0, 1]
-    assert [score(project, apart[:-1], rule).code for rule in (CANCEL, FORBIDDEN)] == [3, 3]
-    assert "gen_ai.conversation.id" in score(project, apart, CANCEL).all
+    rows = {
+        "joined": row(joined, PASSED, CANCEL),
+        "joined, forbidden": row(joined, FAILED, FORBIDDEN),
+        "joined, no call": row(joined[:-1], FAILED, CANCEL),
+        "joined, no call, forbidden": row(joined[:-1], PASSED, FORBIDDEN),
+        "joined, second": row(joined, PASSED, second=CANCEL),
+        "joined, second, forbidden": row(joined, FAILED, second=FORBIDDEN),
+        "joined, first": row(joined, FAILED, first=CANCEL),
+        "joined, first, forbidden": row(joined, PASSED, first=FORBIDDEN),
+        # Where no id joins the second as the next turn, it is not known what was said between them.
+        "apart": row(apart, PASSED, CANCEL),
+        "apart, forbidden": row(apart, FAILED, FORBIDDEN),
+        "apart, no call": row(apart[:-1], OPEN, CANCEL),
+        "apart, no call, forbidden": row(apart[:-1], OPEN, FORBIDDEN),
+    }
+    found = check(project, rows)
+    assert len(found["joined, first, forbidden"]["turns"]) == 2
+    notices = [each["text"] for each in summary(project)["notices"]]
+    assert any("gen_ai.conversation.id" in text for text in notices)
 
 
 def test_traces_of_one_conversation_are_its_turns(project: Project) -> None:
     first, second, call = whole(2, *_texts(HELLO, HI)), whole(5, *_texts(PLEASE, DONE)), cancel(6, 5)
     later = [{**each, "traceId": "b" * 32} for each in (second, call)]
-    for told in (TALK, {"session.id": "s"}):
-        spans = [{**each, "attributes": {**each["attributes"], **told}} for each in (first, *later)]
-        assert [score(project, spans, rule).code for rule in (CANCEL, FORBIDDEN)] == [0, 1]
-        project.write("log.jsonl", "".join(json.dumps(each) + "\n" for each in spans))
-        project.call("score", "log.jsonl", "--report", "json=results.json")
+    rows = {}
+    for named in (TALK, {"session.id": "s"}):
+        spans = [{**each, "attributes": {**each["attributes"], **named}} for each in (first, *later)]
+        rows[f"{named}"] = row(spans, PASSED, CANCEL)
+        rows[f"{named}, forbidden"] = row(spans, FAILED, FORBIDDEN)
+        project.write("log.jsonl", lines(*spans))
+        score(project, "log.jsonl")
         (scenario,) = project.results()["scenarios"]
         assert len(scenario["samples"][0]["turns"]) == 2
+    check(project, rows)
 
 
 def test_agents_that_are_others_are_no_turns(project: Project) -> None:
     """A sub-agent, be it of the same name; of another conversation in the trace nobody knows what it is."""
     one, other = whole(2, *_texts(HELLO, HI), **_id("c-1")), whole(5, *_texts(PLEASE, DONE), **_id("c-2"))
     inner = {**other, "parentSpanId": f"{2:016x}", "attributes": {**other["attributes"], **TALK}}
-    assistant = {**inner, "attributes": {**inner["attributes"], "gen_ai.agent.name": "helper"}}
-    for second in (other, inner, assistant):
-        assert score(project, [ROOT, one, second, cancel(6, 5)], FORBIDDEN).code == 1
-        (sample,) = project.results()["scenarios"][0]["samples"]
-        assert len(sample["turns"]) == (2 if second is other else 1)
-        assert score(project, [ROOT, one, second], FORBIDDEN).code == (3 if second is other else 0)
+    helper = {**inner, "attributes": {**inner["attributes"], "gen_ai.agent.name": "helper"}}
+    rows = {}
+    for name, second in (("other", other), ("inner", inner), ("helper", helper)):
+        rows[name] = row([ROOT, one, second, cancel(6, 5)], FAILED, FORBIDDEN)
+        no_call = OPEN if second is other else PASSED
+        rows[f"{name}, no call"] = row([ROOT, one, second], no_call, FORBIDDEN)
+    found = check(project, rows)
+    assert [len(found[name]["turns"]) for name in ("other", "inner", "helper")] == [2, 1, 1]
 
 
 def _texts(*said: tuple[str, str]) -> list[str]:
@@ -204,13 +246,15 @@ def _id(conversation: str) -> dict[str, str]:
 # ── the agent speaks first ───────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("empty", ["[]", []])
-def test_an_agent_that_speaks_first_was_asked_nothing(project: Project, empty: Any) -> None:
-    greeting = chat(2, 1, HI)
-    greeting["attributes"]["gen_ai.input.messages"] = empty
-    spans = [ROOT, greeting, chat(3, 1, HI, PLEASE, DONE), cancel(4, 1)]
-    assert score(project, spans, second=CANCEL).code == 0
-    assert [turn["user"] for turn in project.sample("x")["turns"]] == ["", PLEASE[1]]
-    assert score(project, spans, CANCEL).code == 0
-    assert score(project, spans, FORBIDDEN).code == 1
-    assert score(project, spans[:-1], CANCEL).code == 1
+def test_an_agent_that_speaks_first_was_asked_nothing(project: Project) -> None:
+    rows = {}
+    for empty in ("[]", []):
+        greeting = chat(2, 1, HI)
+        greeting["attributes"]["gen_ai.input.messages"] = empty
+        spans = [ROOT, greeting, chat(3, 1, HI, PLEASE, DONE), cancel(4, 1)]
+        rows[f"{empty!r}"] = row(spans, PASSED, CANCEL)
+        rows[f"{empty!r}, second"] = Row(lines({"id": "x", "spans": spans}), ("", CANCEL), PASSED)
+        rows[f"{empty!r}, forbidden"] = row(spans, FAILED, FORBIDDEN)
+        rows[f"{empty!r}, no call"] = row(spans[:-1], FAILED, CANCEL)
+    for sample in check(project, rows).values():
+        assert [turn["user"] for turn in sample["turns"]] == ["", PLEASE[1]]
