@@ -1,4 +1,5 @@
-"""Logs in forms that are not built in, as they were recorded: refused in words, never half read."""
+"""Logs in forms that are not built in, as they were recorded: refused with the importer as remedy, never half
+read."""
 
 from __future__ import annotations
 
@@ -9,66 +10,54 @@ from typing import Any
 import pytest
 
 from tests.support.kit import Done, Project
+from tests.support.scored_logs import calling, expect, log, samples, score, summary, verdicts
+from tests.support.scored_traces import OPEN, PASSED, reasons_of
 
 OTHERS = sorted((Path(__file__).parents[1] / "data" / "other_formats").iterdir())
-PARTLY = {
-    "chat-history-chain.json": "'intermediate_steps' of the record",
-    "goose.json": "a part of the unknown type 'toolRequest'",
-    "haystack.json": "a part of unknown type",
-}
+PARTLY = {"chat-history-chain": "'intermediate_steps'", "goose": "'toolRequest'", "haystack": "part"}
 """Those of which a text can be read: what was not read is named, and leaves checks of calls open."""
 KEYS = {
     "agent-framework": "contents", "atif": "steps", "autogen": "source, type", "chat-history": "chat_history",
-    "claude-code": "parentUuid", "claude-code-table": "conversation_id", "codex": "payload",
+    "claude-code": "parentUuid", "claude-code-table": "conversation_id: c-1, c-2", "codex": "payload",
     "dialogues": "speaker, utterance", "elevenlabs": "message", "gemini-cli": "toolCalls",
     "langchain4j": "toolExecutionRequests", "letta": "message_type", "managed-agents": "processed_at",
     "mastra": "[part]", "openai-threads": "object, data", "opencode": "info, parts",
     "retell": "transcript_with_tool_calls", "semantic-kernel": "items", "sharegpt": "from, value",
     "spring-ai": "messageType", "vapi": "message", "ollama": "message, done",
-    "ollama-stream": "a stream of an unknown kind", "llama-index": "blocks",
+    "ollama-stream": "response", "llama-index": "blocks",
     "wrapped": "values, next", "wrapped-messages": "event",
 }  # fmt: skip
 FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}, {name: get_fare}]}"
 
 
-def words(text: str) -> str:
-    return " ".join(text.split())
+def scored(project: Project, name: str, rule: str, *options: str, of: str = "c") -> Done:
+    return score(project, name, *expect(project, {of: rule}), *options)
 
 
-def scored(project: Project, name: str, expect: str, *options: str, where: str = "") -> Done:
-    suite = f'scenarios:\n  - id: "{where or f"{name}:1"}"\n    turns: [Hi]\n    expect: {{{expect}}}\n'
-    project.write("expected.yaml", suite)
-    return project.call(
-        "score", name, "--scenarios", "expected.yaml", "--report", "json=results.json", *options
-    )
+def test_a_form_that_is_not_built_in_is_refused_with_the_importer_to_write(project: Project) -> None:
+    assert set(KEYS) | set(PARTLY) == {path.stem for path in OTHERS}
+    for path in OTHERS:
+        project.write(path.name, path.read_text(encoding="utf-8"))
+    log(project, {"id": "good", "messages": [ASKED, TOLD]}, name="good.jsonl")
+    rules = expect(project, {f"{name}.json:1": FORBIDDEN for name in PARTLY})
+    score(project, "good.jsonl", *(path.name for path in OTHERS), *rules)
+    found = samples(project)
+    assert found.pop("good")["verdict"] == PASSED
+    assert {sample["verdict"] for sample in found.values()} == {OPEN}
+    for path in OTHERS:
+        records = [sample for id_, sample in found.items() if id_.startswith(f"{path.name}:")]
+        if path.stem in PARTLY:
+            (sample,) = records
+            (check,) = [each for each in sample["checks"] if each["name"] == "tool_calls"]
+            assert (check["passed"], PARTLY[path.stem] in check["detail"]) == (None, True), path.name
+            continue
+        assert {sample["fault"] for sample in records} == {"recording"}, path.name
+        reasons = "\n".join(sample["reason"] for sample in records)
+        assert KEYS[path.stem] in reasons, path.name
+        assert ("docs/importers.md" in reasons) is (path.stem != "claude-code-table"), path.name
 
 
-def checks(project: Project) -> dict[str, bool | None]:
-    (scenario,) = project.results()["scenarios"]
-    return {each["name"]: each["passed"] for each in scenario["samples"][0]["checks"]}
-
-
-@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.name)
-def test_a_form_that_is_not_built_in_is_refused_in_words(project: Project, path: Path) -> None:
-    project.write(path.name, path.read_text(encoding="utf-8"))
-    if path.name in PARTLY:
-        done = scored(project, path.name, FORBIDDEN)
-        assert done.code == 3, done.all
-        assert checks(project)["tool_calls"] is None
-        assert f"{PARTLY[path.name]} was not read" in words(done.all)
-        return
-    done = project.call("score", path.name)
-    assert done.code == 2, done.all
-    said = words(done.all)
-    assert KEYS[path.stem] in said
-    is_named = "write an importer of its format (docs/importers.md)" in said
-    assert is_named or "write each conversation as a separate record" in said
-    assert "PASSED" not in said
-
-
-def test_every_such_form_is_tried() -> None:
-    assert {path.stem for path in OTHERS if path.name not in PARTLY} == set(KEYS)
-
+ASKED, TOLD = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Done."}
 
 # ── calls that are written into a text ───────────────────────────────────────────────────────────
 
@@ -92,36 +81,31 @@ NOTHING = {
 }
 
 
-def talk(*answers: str, **more: Any) -> str:
-    asked = {"role": "user", "content": "Hi"}
+def talk(name: str, *answers: str) -> dict[str, Any]:
     said = [{"role": "assistant", "content": text} for text in answers]
-    tools = [{"type": "function", "function": {"name": name}} for name in NAMES]
-    messages = [each for answer in said for each in (asked, answer)]
-    return json.dumps({"id": "c", "tools": tools, "messages": messages, **more})
+    tools = [{"type": "function", "function": {"name": each}} for each in NAMES]
+    messages = [each for answer in said for each in (ASKED, answer)]
+    return {"id": name, "tools": tools, "messages": messages}
 
 
-@pytest.mark.parametrize("rule", [FORBIDDEN, "tool_calls: none"])
-@pytest.mark.parametrize("name", NOTATIONS)
-def test_a_text_that_looks_like_a_call_decides_no_check_of_calls(
-    project: Project, name: str, rule: str
-) -> None:
-    project.write("log.jsonl", talk(NOTATIONS[name]))
-    done = scored(project, "log.jsonl", rule, where="c")
-    assert done.code == 3, done.all
-    assert "what looks like a tool call in a text was not read" in words(done.all)
-    assert scored(project, "log.jsonl", rule, "--no-calls-in", name, where="c").code == 0
-    assert scored(project, "log.jsonl", "output: {contains: [A-7]}", where="c").code == 0  # it is a text
-
-
-@pytest.mark.parametrize("name", NOTHING)
-def test_a_text_that_looks_like_none_decides_as_ever(project: Project, name: str) -> None:
-    project.write("log.jsonl", talk(NOTHING[name]))
-    assert scored(project, "log.jsonl", FORBIDDEN, where="c").code == 0
+def test_a_text_that_looks_like_a_call_decides_no_check_of_calls(project: Project) -> None:
+    texts = NOTATIONS | NOTHING
+    log(project, *(talk(name, text) for name, text in texts.items()))
+    open_, decided = dict.fromkeys(NOTATIONS, OPEN), dict.fromkeys(NOTHING, PASSED)
+    for rule in (FORBIDDEN, "tool_calls: none"):
+        score(project, "log.jsonl", *expect(project, dict.fromkeys(texts, rule)))
+        assert verdicts(project) == open_ | decided
+        assert all("text" in reasons_of(samples(project)[name]) for name in NOTATIONS)
+        for name in NOTATIONS:
+            asked = ("log.jsonl", *expect(project, {name: rule}), "-s", name)
+            assert score(project, *asked, "--no-calls-in", name).code == 0, name
+    score(project, "log.jsonl", *expect(project, dict.fromkeys(NOTATIONS, "output: {contains: [A-7]}")))
+    assert set(verdicts(project).values()) == {PASSED}  # they are texts
 
 
 MADE = [
     {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "cancel"}}]},
-    {"role": "assistant", "content": "Done."},
+    TOLD,
 ]
 WHOLE = {
     "messages": json.dumps(MADE),
@@ -133,66 +117,67 @@ WHOLE = {
 CUT = {"nothing": "", "a character": "…", "dots": "..."}
 
 
-@pytest.mark.parametrize("form", ["a row", "a message"])
-@pytest.mark.parametrize("end", CUT)
-@pytest.mark.parametrize("name", WHOLE)
-def test_a_message_that_is_cut_off_in_its_json_is_no_answer_in_words(
-    project: Project, name: str, end: str, form: str
-) -> None:
-    def code(answer: str) -> tuple[int, str]:
-        row = {"id": "c", "tools": [{"name": "cancel"}], "question": "Hi", "answer": answer}
-        project.write("log.jsonl", json.dumps(row) if form == "a row" else talk(answer))
-        done = scored(project, "log.jsonl", FORBIDDEN, where="c")
-        return done.code, words(done.all)
+OF_THE_AGENT = {
+    "an object": '{"order": "A-7", "state": "sh',
+    "a message": '{"message": "It is on its wa',
+    "a list": '[{"order": "A-7", "state": "shipped"}',
+}
+"""Beginnings of answers in JSON, which are no messages."""
 
-    seen, said = code(WHOLE[name].partition("cancel")[0] + CUT[end])
-    assert seen == 3, said
-    assert "JSON of messages that does not parse was not read" in said
-    assert code('{"order": "A-7", "state": "sh' + CUT[end])[0] == 0  # an answer in JSON, and no message
-    assert code('{"message": "It is on its wa' + CUT[end])[0] == 0
-    assert code('[{"order": "A-7", "state": "shipped"}]'[:-1] + CUT[end])[0] == 0
+
+@pytest.mark.parametrize("form", ["a row", "a message"])
+def test_a_message_that_is_cut_off_in_its_json_is_no_answer(project: Project, form: str) -> None:
+    answers, expected = {}, {}
+    for ending, end in CUT.items():
+        for name, text in WHOLE.items():
+            answers[f"{name}, {ending}"] = text.partition("cancel")[0] + end
+            expected[f"{name}, {ending}"] = OPEN
+        for name, text in OF_THE_AGENT.items():
+            answers[f"answer: {name}, {ending}"] = text + end
+            expected[f"answer: {name}, {ending}"] = PASSED
+    row = {"tools": [{"name": "cancel"}], "question": "Hi"}
+    log(project, *({"id": name, **row, "answer": text} if form == "a row" else talk(name, text)
+                   for name, text in answers.items()))  # fmt: skip
+    score(project, "log.jsonl", *expect(project, dict.fromkeys(answers, FORBIDDEN)))
+    assert verdicts(project) == expected
+    for name, sample in samples(project).items():
+        assert expected[name] == PASSED or "JSON" in reasons_of(sample), name
 
 
 def test_who_makes_calls_shows_what_they_look_like(project: Project) -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    record = json.loads(talk("Hello", NOTATIONS["<tool_call>"]))
-    made = [
-        {"role": "assistant", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": "x"},
-    ]
-    record["messages"][1:1] = made
-    project.write("log.jsonl", json.dumps(record))
-    assert scored(project, "log.jsonl", FORBIDDEN, where="c").code == 0
+    record = talk("c", "Hello", NOTATIONS["<tool_call>"])
+    record["messages"][1:1] = [calling("look"), {"role": "tool", "tool_call_id": "1", "content": "x"}]
+    log(project, record)
+    assert scored(project, "log.jsonl", FORBIDDEN).code == 0
 
 
 # ── lists that are no one conversation, people in one chat ───────────────────────────────────────
 
-ASKED, TOLD = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Done."}
-
 
 @pytest.mark.parametrize(
-    ("messages", "why"),
+    ("messages", "facts"),
     [
-        ([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "2"}], "to 2 conversations (chat_id: 1, 2)"),
-        ([{**TOLD, "created_at": 2}, {**ASKED, "created_at": 1}], "the latest message comes first"),
+        ([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "2"}], (" 2 ", "chat_id: 1, 2")),
+        ([{**TOLD, "created_at": 2}, {**ASKED, "created_at": 1}], ("latest",)),
     ],
 )
-def test_a_list_that_is_no_one_conversation_is_refused(project: Project, messages: Any, why: str) -> None:
+def test_a_list_that_is_no_one_conversation_is_refused(
+    project: Project, messages: Any, facts: tuple[str, ...]
+) -> None:
     project.write("log.jsonl", json.dumps(messages))
-    done = project.call("score", "log.jsonl")
-    assert done.code == 2, done.all
-    assert why in words(done.all)
+    project.call("score", "log.jsonl").refuses("log.jsonl:1", *facts)
     project.write("log.jsonl", json.dumps([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "1"}]))
     assert project.call("score", "log.jsonl").code == 0
 
 
-def test_the_people_in_a_group_chat_are_told(project: Project) -> None:
-    chat = [{**ASKED, "name": "Ann"}, {**ASKED, "name": "Bob"}, TOLD]
-    project.write("log.jsonl", json.dumps(chat))
-    done = project.call("score", "log.jsonl")
-    assert "2 people write as the user (Ann, Bob): they are read as one (log.jsonl:1)" in words(done.all)
-    project.write("log.jsonl", json.dumps([chat[0], TOLD]))
-    assert "people" not in project.call("score", "log.jsonl").all
+def test_the_people_in_a_group_chat_are_named(project: Project) -> None:
+    people = [{**ASKED, "name": "Ann"}, {**ASKED, "name": "Bob"}, TOLD]
+    for chat, is_named in ((people, True), (people[1:], False)):
+        log(project, chat)
+        score(project, "log.jsonl")
+        notices = [each["text"] for each in summary(project)["notices"] if "Bob" in each["text"]]
+        assert bool(notices) is is_named
+        assert all("Ann, Bob" in text and "log.jsonl:1" in text for text in notices)
 
 
 # ── logs of Inspect ──────────────────────────────────────────────────────────────────────────────
@@ -209,16 +194,13 @@ def test_a_log_of_inspect_is_read_as_json_and_its_archive_is_named(project: Proj
     choices = [{"message": messages[-1], "stop_reason": "stop"}]
     sample = {"id": "s-1", "epoch": 1, "input": "Fare?", "target": "797", "messages": messages}
     sample |= {"output": {"model": "m", "choices": choices}, "scores": {"match": {"value": "C"}}, "store": {}}
-    log = {"version": 2, "status": "success", "eval": {"task": "fares"}, "samples": [sample]}
-    project.write("log.json", json.dumps(log))
-    done = scored(project, "log.json", "tool_calls: {calls: [{name: get_fare}]}", where="s-1")
+    whole = {"version": 2, "status": "success", "eval": {"task": "fares"}, "samples": [sample]}
+    project.write("log.json", json.dumps(whole))
+    done = scored(project, "log.json", "tool_calls: {calls: [{name: get_fare}]}", of="s-1")
     assert done.code == 0, done.all
-    assert scored(project, "log.json", FORBIDDEN, where="s-1").code == 1
+    assert scored(project, "log.json", FORBIDDEN, of="s-1").code == 1
     (project.root / "log.eval").write_bytes(b"PK\x03\x04")
-    done = project.call("score", "log.eval")
-    assert done.code == 2
-    assert "a log of Inspect" in done.err
-    assert "inspect log convert --to json" in done.err
+    project.call("score", "log.eval").refuses("log.eval", "inspect log convert --to json")
 
 
 # ── what an agent returns ────────────────────────────────────────────────────────────────────────
@@ -235,24 +217,21 @@ def autogen(name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("around", ["{}", "{{'messages': {}}}"])
-def test_a_list_in_a_form_that_is_not_built_in_is_refused_in_words(project: Project, around: str) -> None:
+def test_a_returned_list_in_a_form_that_is_not_built_in_is_an_error(project: Project, around: str) -> None:
     project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
     project.scenarios("{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: pay}]}}}")
-    usual = [{"role": "assistant", "content": "Done."}]
-    for messages, code in ((autogen("look"), 1), (usual, 3)):
+    for messages, code in ((autogen("look"), 1), ([TOLD], 3)):
         project.agent(f"def agent(messages):\n    return {around.format(messages)}\n")
         done = project.run()
         assert done.code == code, done.all
-        told = "none of the 3 messages that the agent returned could be read" in words(done.all)
-        assert told is (code == 1)
+        reason = project.sample()["reason"]
+        assert (project.sample()["fault"] == "agent", " 3 messages" in reason) == (code == 1, code == 1)
         assert "empty" not in done.all
 
 
 @pytest.mark.parametrize("line", ["[01.05.26, 09:12:03] Customer: Hi", "Customer: Hi"])
 def test_a_text_that_is_no_json_is_for_an_importer(project: Project, line: str) -> None:
     project.write("chat.txt", f"{line}\n{line}\n")
-    done = project.call("score", "chat.txt")
-    assert done.code == 2, done.all
-    assert "write an importer of its format (docs/importers.md)" in words(done.all)
+    project.call("score", "chat.txt").refuses("chat.txt", "docs/importers.md")
     project.write("log.jsonl", '{"messages": [{"role": "user", \n')
-    assert "importer" not in words(project.call("score", "log.jsonl").all)
+    assert "importer" not in project.call("score", "log.jsonl").all
