@@ -369,7 +369,7 @@ def test_a_call_that_the_mock_answered_may_be_reported_once_more(
     )
     done = project.run()
     assert done.code == 1
-    assert "extra: look(a=1)" in done.all
+    assert "look(a=1)" in done.all
 
 
 def test_an_endpoint_that_reports_a_call_that_the_mock_answered(project: Project) -> None:

@@ -125,7 +125,6 @@ def test_a_mocked_tool_that_the_agents_own_code_ran_leaves_it_undecided(project:
             done = project.run(env={"MODEL_URL": f"{server.address}/v1"})
         assert done.code == code, done.all
         assert calls(project) == [("look", "a"), ("save_note", "b")]
-    assert "the mock of 'save_note' did not answer" in done.all
     assert "intercept: {save_note: " in " ".join(done.all.split())
 
 
