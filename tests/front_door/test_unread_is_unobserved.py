@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.kit import Project
 from tests.support.local_servers import Behaviour, LocalServer, completion, delta, respond_json, sse
+from tests.support.returned_values import play_values
 from tests.support.scored_logs import calling, expect, log, samples, score, summary, verdicts
 from tests.support.scored_traces import (
     FAILED,
@@ -122,19 +123,10 @@ PLACED: dict[str, Any] = {
     "a completion": {**completion("Done."), "usage": {"prompt_tokens": 1, "details": {"a": 1}}},
     "a state": {"messages": [DONE], "structured_response": {"a": {"b": 1}}},
 }  # fmt: skip
-AGENT = "SHAPES = {shapes!r}\n\ndef agent(messages, ctx):\n    return SHAPES[ctx.scenario_id]\n"
 
 
-def play(project: Project, shapes: Mapping[str, Any], rule: str, more: str = "") -> Mapping[str, str]:
-    """The verdicts of an agent that answers so; in the same run it shows how its calls are seen."""
-    named = {"seen": LOOKS, **{f"s{n}": shape for n, shape in enumerate(shapes.values())}}
-    project.agent(AGENT.format(shapes=named))
-    project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent'{more}}}\nmetrics: []\n")
-    rows = [f"  - {{id: {name}, turns: [Hi], expect: {{{rule}}}}}" for name in named]
-    project.scenarios("scenarios:\n" + "\n".join(rows) + "\n")
-    project.run()
-    found = verdicts(project)
-    return {name: found[f"s{n}"] for n, name in enumerate(shapes)}
+def play(project: Project, shapes: Mapping[str, Any], rule: str, keys: str = "") -> dict[str, str]:
+    return play_values(project, shapes, rule, seen=LOOKS, keys=keys)
 
 
 @pytest.mark.parametrize("rule", [STRICT, FORBIDDEN])
