@@ -295,10 +295,10 @@ def test_a_seen_call_that_its_mock_did_not_answer_decides_nothing(project: Proje
     words = "{id: a, turns: [Hi, Again], tools: {look: %s}, expect: {output: {contains: [Done]}}}"
     done = play(project, LISTS_LOOK, words % "{returns: 1}")
     assert done.code == 3
-    (told,) = [check for check in checks(project, "a").values() if check["name"] == "mocks"]
+    (open_check,) = [check for check in checks(project, "a").values() if check["name"] == "mocks"]
     assert (1, "mocks") in checks(project, "a")
-    assert "look" in told["detail"]
-    assert "intercept" in told["detail"]
+    assert "look" in open_check["detail"]
+    assert "intercept" in open_check["detail"]
     # Not among the scenario's tools, the agent's own is meant.
     assert play(project, LISTS_LOOK, words.replace("tools: {look: %s}, ", "")).code == 0
     # One that it did answer is not held against the agent for being listed, too.

