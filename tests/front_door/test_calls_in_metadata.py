@@ -254,9 +254,14 @@ def test_a_call_that_waits_for_a_confirmation_fulfils_nothing(project: Project) 
     assert scored(project, sessions, rule) == {"granted": PASSED, "denied": FAILED}
 
 
-def test_what_stands_around_conversations_of_a_framework_is_searched(project: Project) -> None:
+@pytest.mark.parametrize(
+    "record",
+    [pydantic(request=returned()), said() | {"tools": [{"name": "cancel"}]}],
+    ids=["of a framework", "of messages"],
+)
+def test_what_a_document_holds_around_its_conversations_is_searched(project: Project, record: Any) -> None:
     for more, code in (({"tool_log": [NAMED]}, 3), ({"labels": [NAMED]}, 0)):
-        records = [{"id": id_, **pydantic(request=returned())} for id_ in ("a", "b")]
+        records = [{"id": id_, **record} for id_ in ("a", "b")]
         project.write("log.json", json.dumps({"conversations": records, **more}))
         done = score(project, "log.json", *expect(project, {"a": FORBIDDEN}))
         assert done.code == code, done.all

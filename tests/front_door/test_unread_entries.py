@@ -401,14 +401,6 @@ def test_a_name_that_nothing_has_is_reported(project: Project) -> None:
     assert any("--no-calls-in event:" in text and "'events'?" in text for text in notices)
 
 
-def test_a_document_with_several_conversations_and_what_nobody_reads(project: Project) -> None:
-    for more, verdict in (({"tool_log": [DID]}, OPEN), ({"labels": [DID]}, PASSED)):
-        document = {"conversations": [record("a", DONE), record("b", DONE)], **more}
-        project.write("log.json", json.dumps(document))
-        score(project, "log.json", *expect(project, {"a": FORBIDDEN}))
-        assert verdicts(project)["a"] == verdict
-
-
 MATCHES = ("strict", "unordered", "in_order", "contains", "within")
 KNOWN, OTHER = "{name: cancel, args: {id: A-7}}", "{name: look, args: {id: A-7}}"
 

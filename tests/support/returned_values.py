@@ -15,7 +15,7 @@ def play_values(
     project: Project, values: Mapping[str, Any], rule: str, *, seen: Any, keys: str = ""
 ) -> dict[str, str]:
     """The verdict for each value, by its name, where an agent returns it and is to keep ``rule``. In the same
-    run the agent returns ``seen``, which shows how its calls are seen. ``keys``: further ones of the agent."""
+    run the agent returns ``seen``, which shows how its calls are seen. ``keys``: others of the agent."""
     by_id = {"seen": seen, **{f"s{n}": value for n, value in enumerate(values.values())}}
     project.agent(AGENT.format(values=by_id))
     project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent'{keys}}}\nmetrics: []\n")
