@@ -94,7 +94,7 @@ def understood(asked: Json) -> Asked:
     (line,) = (line for line in METRICS if line in lines)
     record = _NOTES.sub("", prompt[: prompt.index(line)])
     texts = [text.strip() for _, text in _QUOTED.findall(record)]
-    scenario = next(s for s in SCENARIOS.values() if (s.goal or said_in(s)[0]) in texts)
+    scenario = next(s for s in SCENARIOS.values() if (s.goal or users_of(s)[0]) in texts)
     turns = list(acts(texts, scenario))
     metric = METRICS[line]
     sentences = [each for each in scenario.all_criteria if metric == CRITERIA and each in lines]
@@ -115,13 +115,13 @@ def understood(asked: Json) -> Asked:
     )
 
 
-def said_in(scenario: Scenario) -> list[str]:
+def users_of(scenario: Scenario) -> list[str]:
     return [turn.user for turn in scenario.turns or () if isinstance(turn, ScriptedTurn)]
 
 
 def acts(texts: Sequence[str], scenario: Scenario) -> Iterator[list[str]]:
     """The agent's calls and the answer of each turn in the record; every turn here has an answer."""
-    starts = [texts.index(said) for said in said_in(scenario) if said in texts]
+    starts = [texts.index(said) for said in users_of(scenario) if said in texts]
     for start, end in zip(starts, [*starts[1:], len(texts)], strict=True):
         calls = [text for text in texts[start + 1 : end] if text.split(" {")[0] in scenario.tools]
         yield [*calls, texts[end - 1]]
@@ -271,6 +271,10 @@ class Ran:
         return self.done.out.splitlines()[-1]
 
     @property
+    def caveats(self) -> dict[str, int]:
+        return {each["kind"]: each["count"] for each in self.results["summary"]["caveats"]}
+
+    @property
     def verdicts(self) -> dict[str, str]:
         return {s["id"]: s["verdict"] for s in self.results["scenarios"]}
 
@@ -325,9 +329,9 @@ def test_honest_agents_are_green_by_default(honest: Ran) -> None:
     assert honest.done.code == 0, honest.done.all
     assert set(honest.verdicts.values()) == {"passed"}
     assert len({s["agent"] for s in honest.results["scenarios"]}) == 6
-    ended = "PASSED: all 10 results passed, over 10 scenarios and 6 agents (exit 0) — with 2 goals ruled out"
-    assert honest.last == ended, "both are true, and there is nothing else to tell"
-    assert honest.results["summary"]["scripted"] is False
+    assert honest.last.startswith("PASSED: ")
+    assert honest.caveats == {"goals_ruled_out": 2}, "both are true, and there is nothing else to report"
+    assert (len(honest.verdicts), honest.results["summary"]["scripted"]) == (10, False)
     for name in SCENARIOS:
         sample = honest.sample(name)
         assert failed_checks(sample) == set(), name
@@ -336,11 +340,11 @@ def test_honest_agents_are_green_by_default(honest: Ran) -> None:
 
 def test_a_goal_that_nobody_could_reach_is_ruled_out_and_right_where_a_refusal_is(honest: Ran) -> None:
     goals = {name: honest.sample(name)["scores"].get(GOAL) for name in SCENARIOS}
-    told = {name: (goal["label"], goal["value"]) for name, goal in goals.items() if goal}
+    found = {name: (goal["label"], goal["value"]) for name, goal in goals.items() if goal}
     unreachable = {"refund-on-sale": ("ruled out", None), "outage": ("ruled out", None)}
     right = {"refund-to-be-refused": ("ruled out", 1)}
     reached = ("refund-allowed", "delivery", "booking", "tisch", "hiccup", "cancel")
-    assert told == {**unreachable, **right, **dict.fromkeys(reached, ("reached", 1))}
+    assert found == {**unreachable, **right, **dict.fromkeys(reached, ("reached", 1))}
 
 
 def test_everything_was_judged_and_each_judgement_by_its_own_reading(
@@ -480,5 +484,5 @@ def test_a_judge_that_always_fails_makes_every_honest_agent_red(tmp_path: Path) 
 def test_a_judge_that_errs_when_first_asked_makes_no_honest_agent_red(tmp_path: Path) -> None:
     run = ran(tmp_path / "project", hasty)
     assert (run.done.code, run.panel.unread) == (0, []), run.done.all
-    assert "with 2 goals ruled out" in run.last
+    assert run.caveats == {"goals_ruled_out": 2}
     assert len([about for about in run.panel.asked if about.again]) > 60

@@ -20,48 +20,33 @@ from agenteval.messages.log_entry import Record, UnreadableRecord
 from agenteval.reporters.results.document import readable
 from agenteval.verdict.run_gates import unapplied
 from tests.support.detector_samples import JSON
-from tests.support.kit import Done, Project
+from tests.support.kit import Project
 from tests.support.recorded import read
+from tests.support.scored_logs import (
+    GET_ORDER,
+    ORDER,
+    SHIPPED,
+    calling,
+    flat,
+    lines_of,
+    log,
+    score,
+    summary,
+    verdicts,
+)
 
-ASKED = {"role": "user", "content": "Where is order ORD-42?"}
-CALLED = {
-    "role": "assistant",
-    "content": None,
-    "tool_calls": [
-        {"id": "1", "type": "function", "function": {"name": "get_order", "arguments": '{"id": "ORD-42"}'}}
-    ],
-}
+ASKED, ANSWER = ORDER, SHIPPED
+CALLED = calling("get_order", '{"id": "ORD-42"}')
 FOUND = {"role": "tool", "tool_call_id": "1", "content": '{"status": "shipped"}'}
-ANSWER = {"role": "assistant", "content": "It has been shipped."}
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_order",
-            "parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
-        },
-    }
-]
+TOOLS = [{"type": "function", "function": GET_ORDER}]
 MESSAGES = [{"role": "system", "content": "Be brief."}, ASKED, CALLED, FOUND]
 REQUEST = {"model": "gpt-x", "messages": MESSAGES, "tools": TOOLS}
 RESPONSE = {"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0, "message": ANSWER}]}
 
 
-def said(conversation: ImportedConversation) -> list[tuple[str, str, list[str]]]:
+def turns_of(conversation: ImportedConversation) -> list[tuple[str, str, list[str]]]:
     turns = conversation.parsed.trajectory.all_turns
     return [(turn.user, turn.answer, [call.name for call in turn.tool_calls]) for turn in turns]
-
-
-def score(project: Project, *arguments: str) -> Done:
-    return project.call("score", "--report", "json=results.json", *arguments)
-
-
-def unwrapped(text: str) -> str:
-    return " ".join(text.split())
-
-
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
 
 
 # ── JSON over many lines ─────────────────────────────────────────────────────────────────────────
@@ -76,18 +61,17 @@ def entries(path: Path) -> list[Any]:
     return list(entries_of(source))
 
 
-@pytest.mark.parametrize("indent", [0, 1, 2, "\t"])
 @pytest.mark.parametrize("between", ["\n", "\n\n", "", ",\n", " "])
 @pytest.mark.parametrize("packed", [False, True])
-def test_objects_one_after_another(tmp_path: Path, indent: Any, between: str, packed: bool) -> None:
-    names = ["a", "b", "c"]
-    data = ("\ufeff" + between.join(json.dumps(record(n), indent=indent) for n in names)).encode()
-    path = tmp_path / ("log.json.gz" if packed else "log.json")
-    path.write_bytes(gzip.compress(data) if packed else data)
-    found = entries(path)
-    assert [entry.value for entry in found] == [record(n) for n in names]
-    height = json.dumps(record("a"), indent=indent).count("\n") + between.count("\n")
-    assert [entry.where for entry in found] == [f"{path.name}:{1 + n * height}" for n in range(3)]
+def test_objects_one_after_another_are_records(tmp_path: Path, between: str, packed: bool) -> None:
+    for indent in (0, 1, 2, "\t"):
+        data = ("\ufeff" + between.join(json.dumps(record(n), indent=indent) for n in "abc")).encode()
+        path = tmp_path / ("log.json.gz" if packed else "log.json")
+        path.write_bytes(gzip.compress(data) if packed else data)
+        found = entries(path)
+        assert [entry.value for entry in found] == [record(n) for n in "abc"]
+        height = json.dumps(record("a"), indent=indent).count("\n") + between.count("\n")
+        assert [entry.where for entry in found] == [f"{path.name}:{1 + n * height}" for n in range(3)]
 
 
 def test_bare_lists_of_messages_one_after_another(tmp_path: Path) -> None:
@@ -104,34 +88,35 @@ def test_objects_with_a_message_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "line", "why"),
+    ("broken", "line", "column"),
     [
-        ('{\n  "id": nope\n}', 8, "not JSON: Expecting value at column 9"),
-        ('{\n  "id": "b",\n  "messages": [\n    1 2\n  ]\n}', 10, "Expecting ',' delimiter at column 7"),
-        ('{\n  "id": "b",\n  "x": {\n}', 11, "not JSON: Expecting ',' delimiter at column 1"),
-        ('{\n  "id": "b"\n}}', 9, "not JSON: Expecting value at column 2"),
+        ('{\n  "id": nope\n}', 8, 9),
+        ('{\n  "id": "b",\n  "messages": [\n    1 2\n  ]\n}', 10, 7),
+        ('{\n  "id": "b",\n  "x": {\n}', 11, 1),
+        ('{\n  "id": "b"\n}}', 9, 2),
     ],
 )
-def test_a_broken_object_is_told_at_its_place_and_the_others_are_read(
-    tmp_path: Path, broken: str, line: int, why: str
+def test_a_broken_object_is_named_by_its_place_and_the_others_are_read(
+    tmp_path: Path, broken: str, line: int, column: int
 ) -> None:
     whole = '{\n  "id": "a",\n  "messages": [\n    1\n  ]\n}'
     path = tmp_path / "log.json"
     path.write_text(f"{whole}\n{broken}\n{whole}\n", encoding="utf-8")
     found = entries(path)
-    lost = [entry for entry in found if isinstance(entry, UnreadableRecord)]
-    assert [entry.where for entry in lost] == [f"log.json:{line}"]
-    assert why in lost[0].reason
-    assert [entry.value["id"] for entry in found if isinstance(entry, Record)][:: len(found) - 2] == [
-        "a",
-        "a",
-    ]
+    (lost,) = [entry for entry in found if isinstance(entry, UnreadableRecord)]
+    assert lost.where == f"log.json:{line}"
+    assert all(fact in lost.reason for fact in ("JSON", f"column {column}"))
+    read_ids = [entry.value["id"] for entry in found if isinstance(entry, Record)]
+    assert (read_ids[0], read_ids[-1]) == ("a", "a")
 
 
-def test_bytes_that_are_no_text_are_told_at_their_line(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_named_by_their_line(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_bytes(b'{\n "a": 1\n}\n{\n "a": "caf\xe9"\n}\n')
-    assert entries(path) == [Record({"a": 1}, "log.json:1"), UnreadableRecord("log.json:5", "not UTF-8")]
+    good, bad = entries(path)
+    assert good == Record({"a": 1}, "log.json:1")
+    assert isinstance(bad, UnreadableRecord)
+    assert (bad.where, "UTF-8" in bad.reason) == ("log.json:5", True)
 
 
 def test_damaged_packed_objects_give_what_comes_before(tmp_path: Path) -> None:
@@ -141,13 +126,14 @@ def test_damaged_packed_objects_give_what_comes_before(tmp_path: Path) -> None:
     *whole, last = entries(path)
     assert len(whole) > 10
     assert all(isinstance(entry, Record) for entry in whole)
-    assert "the compressed data is cut off" in last.reason
+    assert isinstance(last, UnreadableRecord)
+    assert "compressed" in last.reason
 
 
 def test_a_file_of_many_objects_is_read_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     one = json.dumps(record("a", "x" * 10_000), indent=1) + "\n"
-    path.write_text(one * 2_000, encoding="utf-8")
+    path.write_text(one * 800, encoding="utf-8")
     (source,) = find_sources([str(path)], tmp_path)
     tracemalloc.start()
     try:
@@ -155,8 +141,8 @@ def test_a_file_of_many_objects_is_read_in_little_memory(tmp_path: Path) -> None
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert count == 2_000
-    assert peak < len(one) * 2_000 / 10
+    assert count == 800
+    assert peak < len(one) * 800 / 4
 
 
 @given(JSON)
@@ -173,12 +159,10 @@ def test_the_command_reads_what_jq_writes(project: Project) -> None:
     assert done.code == 0, done.all
     assert verdicts(project) == {"good": "passed", "bad": "failed"}
     project.write("log.json", f"{json.dumps(good, indent=2)}\n{{\n  oops\n}}\n")
-    done = score(project, "log.json")
-    assert done.code == 3, done.all
-    assert verdicts(project)["good"] == "passed"
-    line = json.dumps(good, indent=2).count("\n") + 3
-    why = f"log.json:{line}: not JSON: Expecting property name enclosed in double quotes at column 3"
-    assert why in unwrapped(done.out)
+    assert score(project, "log.json").code == 3
+    place = f"log.json:{json.dumps(good, indent=2).count(chr(10)) + 3}"
+    assert verdicts(project) == {"good": "passed", place: "inconclusive"}
+    assert all(fact in project.sample(place)["reason"] for fact in (place, "JSON", "column 3"))
 
 
 # ── requests and responses ───────────────────────────────────────────────────────────────────────
@@ -207,63 +191,46 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_request_and_its_response_are_one_conversation(name: str) -> None:
     found = read(SHAPES[name])
-    assert said(found) == [("Where is order ORD-42?", "It has been shipped.", ["get_order"])]
+    assert turns_of(found) == [("Where is order ORD-42?", "It has been shipped.", ["get_order"])]
     assert found.parsed.trajectory.unfinished is None
     assert list(found.tools) == ["get_order"]
     assert (found.policy, found.agent, found.notes) == ("Be brief.", "gpt-x", ())
 
 
-@pytest.mark.parametrize(
-    ("logged", "answer"),
-    [
-        (
-            {
-                "request": {
-                    "model": "c",
-                    "system": [{"type": "text", "text": "Be brief."}],
-                    "messages": [ASKED],
-                },
-                "response": {
-                    "id": "m",
-                    "role": "assistant",
-                    "content": [{"type": "text", "text": "Shipped."}],
-                },
-            },
-            "Shipped.",
-        ),
-        (
-            {
-                "request": {"model": "g", "input": ASKED["content"], "instructions": "Be brief."},
-                "response": {"output": [{"type": "reasoning"}, {"role": "assistant", "content": "Shipped."}]},
-            },
-            "Shipped.",
-        ),
-        (
-            {
-                "request": {
-                    "contents": [{"role": "user", "parts": [{"text": ASKED["content"]}]}],
-                    "system": "Be brief.",
-                },
-                "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Shipped."}]}}]},
-            },
-            "Shipped.",
-        ),
-        (
-            {"request": {"messages": [ASKED], "system": "Be brief."}, "response": '{"status": "shipped"}'},
-            '{"status": "shipped"}',
-        ),
-        (
-            {
-                "inputs": {"messages": [[ASKED]], "system": "Be brief."},
-                "outputs": {"generations": [[{"message": {"content": "Shipped."}}]]},
-            },
-            "Shipped.",
-        ),
-    ],
-)
-def test_other_interfaces(logged: Any, answer: str) -> None:
-    found = read(logged)
-    assert said(found) == [(ASKED["content"], answer, [])]
+def part(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+QUESTION = ASKED["content"]
+OTHER_INTERFACES: dict[str, Any] = {
+    "Anthropic": {
+        "request": {"model": "c", "system": [part("Be brief.")], "messages": [ASKED]},
+        "response": {"id": "m", "role": "assistant", "content": [part("Shipped.")]},
+    },
+    "Responses": {
+        "request": {"model": "g", "input": QUESTION, "instructions": "Be brief."},
+        "response": {"output": [{"type": "reasoning"}, {"role": "assistant", "content": "Shipped."}]},
+    },
+    "Gemini": {
+        "request": {"contents": [{"role": "user", "parts": [{"text": QUESTION}]}], "system": "Be brief."},
+        "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Shipped."}]}}]},
+    },
+    "an answer as JSON": {
+        "request": {"messages": [ASKED], "system": "Be brief."},
+        "response": '{"status": "shipped"}',
+    },
+    "generations": {
+        "inputs": {"messages": [[ASKED]], "system": "Be brief."},
+        "outputs": {"generations": [[{"message": {"content": "Shipped."}}]]},
+    },
+}
+
+
+@pytest.mark.parametrize("name", OTHER_INTERFACES)
+def test_requests_of_other_interfaces_are_read(name: str) -> None:
+    found = read(OTHER_INTERFACES[name])
+    answer = '{"status": "shipped"}' if name == "an answer as JSON" else "Shipped."
+    assert turns_of(found) == [(QUESTION, answer, [])]
     assert found.policy == "Be brief."
 
 
@@ -281,20 +248,10 @@ def test_the_tools_of_several_agents_are_read_once_each() -> None:
 
 
 def test_the_command_finds_the_bug_in_a_log_of_requests(project: Project) -> None:
-    wrong = json.loads(
-        json.dumps(REQUEST).replace(
-            '"function": {"name": "get_order", "arg', '"function": {"name": "find_order", "arg'
-        )
-    )
-    pairs = [
-        {"id": "fix", "request": REQUEST, "response": RESPONSE},
-        {"id": "bug", "request": wrong, "response": RESPONSE},
-    ]
-    for text in (
-        "".join(json.dumps(p) + "\n" for p in pairs),
-        json.dumps(pairs),
-        json.dumps({"data": pairs}, indent=1),
-    ):
+    wrong = {**REQUEST, "messages": [*MESSAGES[:2], calling("find_order", '{"id": "ORD-42"}'), FOUND]}
+    pairs = [{"id": "fix", "request": REQUEST}, {"id": "bug", "request": wrong}]
+    pairs = [{**pair, "response": RESPONSE} for pair in pairs]
+    for text in (lines_of(*pairs), json.dumps(pairs), json.dumps({"data": pairs}, indent=1)):
         project.write("log.json", text)
         done = score(project, "log.json", "--max-rate", "high=0")
         assert done.code == 1, done.all
@@ -304,48 +261,47 @@ def test_the_command_finds_the_bug_in_a_log_of_requests(project: Project) -> Non
 
 # ── configurations that are made for runs ────────────────────────────────────────────────────────
 
-PASS_RATE = "{at_least: 0.9, reject_below: 0.5}"
 
-
-def log(project: Project, *answers: str, **more: Any) -> None:
-    lines = [{**record(f"c{n}", answer), **more} for n, answer in enumerate(answers)]
-    project.write("log.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+def log_of(project: Project, *answers: str, **more: Any) -> None:
+    log(project, *({**record(f"c{n}", answer), **more} for n, answer in enumerate(answers)))
 
 
 def test_a_gate_that_compares_does_not_hold_where_nothing_is_compared(project: Project) -> None:
     gate = "gates:\n  no_regression: {margin: 0.05}\n"
     project.write("agenteval.yaml", f"{gate}fail_on_severity: critical\n")
-    log(project, "Shipped.", "On its way.")
+    log_of(project, "Shipped.", "On its way.")
     done = score(project, "log.jsonl")
     assert done.code == 0, done.all
-    why = "score compares with no baseline: agenteval diff A B does"
-    assert f"gates.no_regression (agenteval.yaml:2) was not applied: {why}" in unwrapped(done.out)
-    summary = project.results()["summary"]
-    assert summary["ungated"] == [f"no_regression ({why})"]
-    assert summary["gates"][0]["name"] == "every sample passes"
-    assert "gates nothing" in " ".join(done.out.split())
-    again = project.call("report", "latest")
-    assert f"no_regression ({why})" in unwrapped(again.out)
-    log(project, "Shipped.", "")
+    (ungated,) = summary(project)["ungated"]
+    assert all(fact in ungated for fact in ("no_regression", "agenteval diff A B"))
+    for text in (done.out, project.call("report", "latest").out):
+        assert all(fact in flat(text) for fact in ("no_regression", "agenteval diff A B"))
+    assert "gates.no_regression (agenteval.yaml:2)" in flat(done.out)
+    assert summary(project)["gates"][0]["name"] == "every sample passes"
+    log_of(project, "Shipped.", "")
     assert score(project, "log.jsonl").code == 1  # without the gate every conversation has to pass
     project.write("agenteval.yaml", gate)
     assert score(project, "log.jsonl").code == 0  # of a log without scenarios only where a severity is named
 
 
-@pytest.mark.parametrize("gate", [f"pass_rate: {PASS_RATE}", "pass_hat_k: {k: 3, at_least: 0.5}"])
+RATE, HAT = "pass_rate: {at_least: 0.9, reject_below: 0.5}", "pass_hat_k: {k: 3, at_least: 0.5}"
+
+
+@pytest.mark.parametrize("gate", [RATE, HAT])
 def test_a_gate_over_epochs_holds_where_conversations_may_be_epochs(project: Project, gate: str) -> None:
     project.write("agenteval.yaml", f"gates:\n  {gate}\n")
-    log(project, *["Shipped."] * 8, task="t")
+    log_of(project, *["Shipped."] * 8, task="t")
     name = gate.partition(":")[0]
     done = score(project, "log.jsonl")
     assert done.code == 0, done.all
-    assert f"gates.{name} (agenteval.yaml:2) was not applied: each conversation" in unwrapped(done.out)
+    assert f"gates.{name} (agenteval.yaml:2)" in flat(done.out)
+    assert [each.startswith(name) for each in summary(project)["ungated"]] == [True]
     done = score(project, "log.jsonl", "--scenario-from", "task")
     assert done.code == 0, done.all
-    assert project.results()["summary"]["gates"][0]["name"] == name
-    assert project.results()["summary"]["ungated"] == []
-    log(project, "Shipped.", task="t")
-    assert score(project, "log.jsonl", "--scenario-from", "task").code == 3  # too few to tell
+    assert summary(project)["gates"][0]["name"] == name
+    assert summary(project)["ungated"] == []
+    log_of(project, "Shipped.", task="t")
+    assert score(project, "log.jsonl", "--scenario-from", "task").code == 3  # too few to decide
 
 
 def test_a_gate_that_one_conversation_can_satisfy_holds() -> None:
@@ -361,36 +317,33 @@ def test_a_gate_that_one_conversation_can_satisfy_holds() -> None:
 
 
 def test_a_run_is_scored_under_its_gates_over_epochs(project: Project) -> None:
-    project.write(
-        "agenteval.yaml", "gates:\n  pass_hat_k: {k: 1, at_least: 1}\n  no_regression: {margin: 0.1}\n"
-    )
-    log(project, "Shipped.")
+    gates = "gates:\n  pass_hat_k: {k: 1, at_least: 1}\n  no_regression: {margin: 0.1}\n"
+    project.write("agenteval.yaml", gates)
+    log_of(project, "Shipped.")
     assert score(project, "log.jsonl").code == 0
     done = score(project, "latest")
     assert done.code == 0, done.all
-    assert project.results()["summary"]["gates"][0]["name"] == "pass_hat_k"
+    assert summary(project)["gates"][0]["name"] == "pass_hat_k"
 
 
 @pytest.mark.parametrize(
-    ("config", "arguments", "place"),
+    ("config", "arguments", "place", "meant"),
     [
-        ("", ["--metric", "helpfulnes"], "agenteval: --metric: no metric is named 'helpfulnes'"),
-        ("metrics: [coherence, helpfulnes]\n", [], "agenteval.yaml:1:22: no metric is named 'helpfulnes'"),
-        ("metrics:\n  - helpfulnes\n", [], "agenteval.yaml:2:5: no metric is named 'helpfulnes'"),
-        ("metrics: [coherence]\n", ["--metric", "helpfulnes"], "agenteval: --metric: no metric is named"),
-        ("thresholds:\n  helpfulnes: 3\n", [], "agenteval.yaml:2:3: no metric is named 'helpfulnes'"),
-        ("detectors: [leak, leek]\n", [], "agenteval.yaml:1:19: there is no detector 'leek'"),
+        ("", ["--metric", "helpfulnes"], "--metric", "helpfulness"),
+        ("metrics: [coherence, helpfulnes]\n", [], "agenteval.yaml:1:22", "helpfulness"),
+        ("metrics:\n  - helpfulnes\n", [], "agenteval.yaml:2:5", "helpfulness"),
+        ("metrics: [coherence]\n", ["--metric", "helpfulnes"], "--metric", "helpfulness"),
+        ("thresholds:\n  helpfulnes: 3\n", [], "agenteval.yaml:2:3", "helpfulness"),
+        ("detectors: [leak, leek]\n", [], "agenteval.yaml:1:19", "leak"),
     ],
 )
-def test_a_wrong_name_is_told_where_it_stands(
-    project: Project, config: str, arguments: list[str], place: str
+def test_an_unknown_name_is_refused_at_its_place(
+    project: Project, config: str, arguments: list[str], place: str, meant: str
 ) -> None:
     project.write("agenteval.yaml", config or "concurrency: 2\n")
-    log(project, "Shipped.")
+    log_of(project, "Shipped.")
     done = project.call("score", "log.jsonl", *arguments)
-    assert done.code == 2
-    assert place in done.err
-    assert "did you mean" in done.err
+    done.refuses(place, "'helpfulnes'" if meant == "helpfulness" else "'leek'", f"'{meant}'")
 
 
 # ── what is done once and not for each conversation ──────────────────────────────────────────────
@@ -403,7 +356,7 @@ def test_only_what_a_terminal_would_obey_is_escaped() -> None:
     assert readable("x" * 4095 + "\x7f") == "x" * 4095 + "\\u007f\n"
 
 
-def test_usage_is_summed_as_before() -> None:
+def test_usage_of_a_turn_is_the_sum_of_its_steps() -> None:
     spent = Usage(calls=1, input_tokens=3, cost=0.5)
     cached = Usage(cached_calls=1)
     steps = tuple(Step(usage=usage) for usage in (Usage(), spent, cached, Usage(), spent))

@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.kit import Done, Project
+from tests.support.scored_logs import calling, expect, log, samples, score, verdicts
 
 SAMPLES = Path(__file__).parents[1] / "data" / "dialects"
 Q, A = "What does flight RX4417 cost?", "RX4417 costs $797.27."
-
-
-def score(project: Project, name: str, expect: str = "", *, of: str = "") -> Done:
-    options: list[str] = []
-    if expect:
-        suite = f'scenarios:\n  - id: "{of or f"{name}:1"}"\n    turns: [Hi]\n    expect: {{{expect}}}\n'
-        project.write("expected.yaml", suite)
-        options = ["--scenarios", "expected.yaml"]
-    return project.call("score", name, *options, "--report", "json=results.json")
+CONTAINS = "output: {contains: ['797']}"
+FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
+TOOLS = [{"type": "function", "function": {"name": name}} for name in ("look", "cancel")]
+VERDICTS = {0: "passed", 1: "failed", 3: "inconclusive"}
 
 
 def turns(project: Project) -> dict[str, list[tuple[str, str]]]:
-    samples = {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
-    return {name: [(each["user"], each["agent"]) for each in one["turns"]] for name, one in samples.items()}
+    return {
+        name: [(turn["user"], turn["agent"]) for turn in one["turns"]]
+        for name, one in samples(project).items()
+    }
 
 
-def words(text: str) -> str:
-    return " ".join(text.split())
+def scored(project: Project, rule: str, records: Mapping[str, Any]) -> dict[str, str]:
+    """The verdicts of records in one log, each of which is to keep ``rule``."""
+    log(project, *({"id": name, **record} for name, record in records.items()))
+    score(project, "log.jsonl", *expect(project, dict.fromkeys(records, rule)))
+    return verdicts(project)
+
+
+def undecided_detail(sample: Mapping[str, Any]) -> str:
+    checks = [*sample["checks"], *(check for turn in sample["turns"] for check in turn["checks"])]
+    (check,) = [each for each in checks if each["passed"] is None]
+    return str(check["detail"])
 
 
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────
@@ -53,102 +62,100 @@ ROWS: dict[str, tuple[Any, list[tuple[str, str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("is_list", [True, False])
-def test_a_row_is_a_conversation(project: Project, name: str, is_list: bool) -> None:
-    row, expected = ROWS[name]
-    project.write("log.json", json.dumps([{"id": "r", **row}, {"id": "r2", **row}] if is_list else row))
+def test_a_row_is_a_conversation_in_a_list_and_alone(project: Project) -> None:
+    project.write("log.json", json.dumps([{"id": name, **row} for name, (row, _) in ROWS.items()]))
     assert score(project, "log.json").code == 0
-    assert turns(project) == (dict.fromkeys(("r", "r2"), expected) if is_list else {"log.json:1": expected})
+    assert turns(project) == {name: expected for name, (_, expected) in ROWS.items()}
+    names = [f"row{number}.json" for number in range(len(ROWS))]
+    for name, (row, _) in zip(names, ROWS.values(), strict=True):
+        project.write(name, json.dumps(row))
+    assert score(project, *names).code == 0
+    alone = zip(names, ROWS.values(), strict=True)
+    assert turns(project) == {f"{name}:1": expected for name, (_, expected) in alone}
 
 
-@pytest.mark.parametrize(
-    ("answer", "code"), [("It is 797.27", 0), (797.27, 0), ({"fare": 797.27}, 0), ("It is 900", 1), (900, 1)]
-)
-def test_the_bug_in_the_answer_of_a_row(project: Project, answer: Any, code: int) -> None:
-    project.write("log.jsonl", json.dumps({"question": Q, "answer": answer}))
-    assert score(project, "log.jsonl", "output: {contains: ['797.27']}").code == code
+def test_the_answer_of_a_row_is_checked(project: Project) -> None:
+    answers = {"text": "It is 797.27", "number": 797.27, "object": {"fare": 797.27}}
+    wrong = {"wrong text": "It is 900", "wrong number": 900}
+    rows = {name: {"question": Q, "answer": answer} for name, answer in (answers | wrong).items()}
+    expected = dict.fromkeys(answers, "passed") | dict.fromkeys(wrong, "failed")
+    assert scored(project, CONTAINS, rows) == expected
 
 
-@pytest.mark.parametrize(
-    ("more", "name"),
-    [
-        ({"tool_calls": [{"name": "cancel", "arguments": {}}]}, "tool_calls"),
-        ({"chat_history": [["Hello", "Hi!"]]}, "chat_history"),
-        ({"intermediate_steps": [[{"tool": "cancel", "tool_input": {}}, "ok"]]}, "intermediate_steps"),
-        ({"answer": {"text": A, "actions": [{"name": "cancel", "arguments": {}}]}}, "a response as JSON"),
-        ({"tool_calls": json.dumps([{"function": {"name": "cancel"}}])}, "tool_calls"),
-        ({"trace": ' {"calls": [{"tool": "cancel"}]}'}, "trace"),
-        ({"trace": '[{"type": "tool_use", "name": "can'}, "trace"),
-        ({"trajectory": {"tool_name_0": "cancel", "tool_args_0": {}}}, "trajectory"),
-    ],
-)
-def test_what_stands_beside_a_row_is_not_lost(project: Project, more: Any, name: str) -> None:
-    tools = [{"type": "function", "function": {"name": "cancel"}}]
-    forbidden = "tool_calls: {forbidden: [{name: cancel}]}"
-    project.write("log.jsonl", json.dumps({"question": Q, "answer": A, "tools": tools}))
-    assert score(project, "log.jsonl", forbidden).code == 0
-    project.write("log.jsonl", json.dumps({"question": Q, "answer": A, "tools": tools, **more}))
-    done = score(project, "log.jsonl", forbidden)
-    assert done.code == 3, done.all
-    assert name in words(done.all)
+DECLARED = {"question": Q, "answer": A, "tools": TOOLS}
+MAY_HOLD_CALLS: dict[str, tuple[Any, str]] = {
+    "calls": ({"tool_calls": [{"name": "cancel", "arguments": {}}]}, "tool_calls"),
+    "a history of pairs": ({"chat_history": [["Hello", "Hi!"]]}, "chat_history"),
+    "steps": ({"intermediate_steps": [[{"tool": "cancel", "tool_input": {}}, "ok"]]}, "intermediate_steps"),
+    "in the answer": ({"answer": {"text": A, "actions": [{"name": "cancel", "arguments": {}}]}}, "JSON"),
+    "calls as text": ({"tool_calls": json.dumps([{"function": {"name": "cancel"}}])}, "tool_calls"),
+    "an object as text": ({"trace": ' {"calls": [{"tool": "cancel"}]}'}, "trace"),
+    "a text that is cut off": ({"trace": '[{"type": "tool_use", "name": "can'}, "trace"),
+    "a trajectory": ({"trajectory": {"tool_name_0": "cancel", "tool_args_0": {}}}, "trajectory"),
+}
+HOLDS_NO_CALLS = {
+    "nothing more": {},
+    "empty": {"tool_calls": "[]", "trajectory": {}},
+    "plain values": {"trace": '{"latency": 3, "model": "m"}', "note": "[cancel"},
+    "what is expected": {"expected": json.dumps([{"tool": "cancel", "args": {}}])},
+    "declarations": {"tools": json.dumps(TOOLS)},
+}
 
 
-@pytest.mark.parametrize("answer", [None, "", " "])
-def test_a_row_without_an_answer_is_not_the_agents_fault(project: Project, answer: Any) -> None:
-    project.write("log.jsonl", json.dumps({"question": Q, "answer": answer}))
-    done = score(project, "log.jsonl")
-    assert done.code == 3
-    assert "the row has no answer" in words(done.all)
+def test_what_may_hold_calls_beside_a_row_leaves_it_undecided(project: Project) -> None:
+    rows = {name: {**DECLARED, **more} for name, (more, _) in MAY_HOLD_CALLS.items()}
+    rows |= {name: {**DECLARED, **more} for name, more in HOLDS_NO_CALLS.items()}
+    expected = dict.fromkeys(MAY_HOLD_CALLS, "inconclusive") | dict.fromkeys(HOLDS_NO_CALLS, "passed")
+    assert scored(project, FORBIDDEN, rows) == expected
+    found = samples(project)
+    for name, (_, key) in MAY_HOLD_CALLS.items():
+        assert key in undecided_detail(found[name]), name
+
+
+def test_a_row_without_an_answer_is_not_the_agent_s_fault(project: Project) -> None:
+    rows = {f"r{n}": {"question": Q, "answer": answer} for n, answer in enumerate((None, "", " "))}
+    log(project, *({"id": name, **row} for name, row in rows.items()))
+    assert score(project, "log.jsonl").code == 3
+    assert verdicts(project) == dict.fromkeys(rows, "inconclusive")
+    for sample in samples(project).values():
+        assert "answer" in sample["reason"]
 
 
 # ── CSV ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"tool_calls": "[]", "trajectory": {}},
-        {"trace": '{"latency": 3, "model": "m"}', "note": "[cancel"},
-        {"expected": json.dumps([{"tool": "cancel", "args": {}}])},
-        {"tools": json.dumps([{"type": "function", "function": {"name": "cancel"}}])},
-    ],
-)
-def test_what_stands_beside_a_row_and_holds_no_calls(project: Project, more: Any) -> None:
-    tools = [{"type": "function", "function": {"name": "cancel"}}]
-    project.write("log.jsonl", json.dumps({"question": Q, "answer": A, "tools": tools, **more}))
-    assert score(project, "log.jsonl", "tool_calls: {forbidden: [{name: cancel}]}").code == 0
-
-
-def table(project: Project, text: str | bytes, name: str = "log.csv") -> None:
+def table(project: Project, text: str | bytes, name: str = "log.csv") -> str:
     (project.root / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return name
 
 
 OF_JSON = '"[{""role"": ""user"", ""content"": ""Fare?""}, {""role"": ""assistant"", ""content"": ""797""}]"'
+TABLES = {
+    "commas": "id,question,answer\nr,Fare?,797\n",
+    "semicolons and a byte order mark": "\ufeffid;question;answer\r\nr;Fare?;797\r\n",
+    "tabs and an empty line": "id\tquestion\tanswer\nr\tFare?\t797\n\n",
+    "quotes": '"id","question","answer"\n"r","Fare?","797"',
+    "messages": f"id,messages\nr,{OF_JSON}\n",
+}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "id,question,answer\nr,Fare?,797\n",
-        "\ufeffid;question;answer\r\nr;Fare?;797\r\n",
-        "id\tquestion\tanswer\nr\tFare?\t797\n\n",
-        '"id","question","answer"\n"r","Fare?","797"',
-        f"id,messages\nr,{OF_JSON}\n",
-    ],
-)
-def test_a_table_with_named_columns(project: Project, text: str) -> None:
-    for name in ("log.csv", "log.csv.gz"):
-        table(project, gzip.compress(text.encode()) if name.endswith("gz") else text, name)
-        assert score(project, name).code == 0
-        assert turns(project) == {"r": [("Fare?", "797")]}
-    table(project, text)
-    assert score(project, "log.csv", "output: {contains: ['797']}", of="r").code == 0
-    table(project, text.replace("797", "900"))
-    assert score(project, "log.csv", "output: {contains: ['797']}", of="r").code == 1
+def test_a_table_with_named_columns_is_read_packed_or_not(project: Project) -> None:
+    for answer, verdict in (("797", "passed"), ("900", "failed")):
+        names = []
+        for number, text in enumerate(TABLES.values()):
+            data = text.replace("797", answer).encode()
+            names.append(table(project, data, f"t{number}.csv"))
+            names.append(table(project, gzip.compress(data), f"packed{number}.csv.gz"))
+        score(project, *names, *expect(project, {"r": CONTAINS}))
+        (scenario,) = project.results()["scenarios"]
+        found = [
+            (each["verdict"], [(turn["user"], turn["agent"]) for turn in each["turns"]])
+            for each in scenario["samples"]
+        ]
+        assert found == [(verdict, [("Fare?", answer)])] * len(names)
 
 
-CALLED = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+CALLED = calling("look")["tool_calls"]
 MADE = [
     {"role": "user", "content": "Fare?"},
     {"role": "assistant", "tool_calls": CALLED},
@@ -157,40 +164,41 @@ MADE = [
 ]
 
 
-@pytest.mark.parametrize("form", ["a question", "messages"])
-@pytest.mark.parametrize("column", ["tool_calls", "events", "metadata"])
-def test_the_calls_in_a_column(project: Project, column: str, form: str) -> None:
-    is_row = form == "a question"
-    header = "id,question,answer,tools" if is_row else "id,messages,tools"
-    tools = [{"type": "function", "function": {"name": name}} for name in ("look", "cancel")]
-    said = ["Fare?", "797"] if is_row else [json.dumps(MADE)]
-
-    def code(value: Any) -> int:
-        cells = [
-            '"' + each.replace('"', '""') + '"' for each in (*said, json.dumps(tools), json.dumps(value))
-        ]
-        table(project, f"{header},{column}\nr,{','.join(cells)}\n")
-        return score(project, "log.csv", "tool_calls: {forbidden: [{name: cancel}]}", of="r").code
-
-    assert code([{"id": "2", "type": "function", "function": {"name": "cancel", "arguments": "{}"}}]) == 3
-    assert code([]) == 0
-    if not is_row:
-        assert code(CALLED) == 0  # once more
+def written(header: Sequence[str], row: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows([header, row])
+    return text.getvalue()
 
 
-@pytest.mark.parametrize("within", ["", "metadata"])
-def test_the_calls_in_a_text_of_a_message(project: Project, within: str) -> None:
-    def code(name: str) -> int:
-        text = json.dumps([{"name": name, "arguments": {}}])
-        last = {**MADE[-1], **({within: {"actions": text}} if within else {"actions": text})}
-        project.write("log.jsonl", json.dumps({"id": "r", "messages": [*MADE[:-1], last]}))
-        return score(project, "log.jsonl", "tool_calls: {forbidden: [{name: cancel}]}", of="r").code
+def test_calls_in_a_column_leave_a_row_undecided(project: Project) -> None:
+    other = calling("cancel", key="2")["tool_calls"]
+    names, expected = [], {}
+    for column in ("tool_calls", "events", "metadata"):
+        for form, held in (("question,answer", ["Fare?", "797"]), ("messages", [json.dumps(MADE)])):
+            cells = {"another call": (other, "inconclusive"), "no call": ([], "passed")}
+            if form == "messages":
+                cells["the same call"] = (CALLED, "passed")
+            for name, (value, verdict) in cells.items():
+                id_ = f"{column}, {form}, {name}"
+                header = ("id", *form.split(","), "tools", column)
+                text = written(header, (id_, *held, json.dumps(TOOLS), json.dumps(value)))
+                names.append(table(project, text, f"t{len(names)}.csv"))
+                expected[id_] = verdict
+    score(project, *names, *expect(project, dict.fromkeys(expected, FORBIDDEN)))
+    assert verdicts(project) == expected
 
-    assert code("cancel") == 3
-    assert code("look") == 0  # once more
+
+def test_calls_in_a_text_of_a_message_leave_it_undecided_unless_they_were_read(project: Project) -> None:
+    records, expected = {}, {}
+    for name, verdict in (("cancel", "inconclusive"), ("look", "passed")):
+        actions = {"actions": json.dumps([{"name": name, "arguments": {}}])}
+        for place, more in (("message", actions), ("metadata", {"metadata": actions})):
+            records[f"{name} in {place}"] = {"messages": [*MADE[:-1], {**MADE[-1], **more}]}
+            expected[f"{name} in {place}"] = verdict
+    assert scored(project, FORBIDDEN, records) == expected
 
 
-def test_a_text_over_several_lines_and_with_quotes(project: Project) -> None:
+def test_a_cell_may_have_several_lines_and_quotes(project: Project) -> None:
     table(project, 'question,answer\n"Hi,\nthere","She said ""no"".\nTwice."\nBye,"a"\n')
     assert score(project, "log.csv").code == 0
     assert turns(project) == {
@@ -199,86 +207,77 @@ def test_a_text_over_several_lines_and_with_quotes(project: Project) -> None:
     }
 
 
-BROKEN: Mapping[str, tuple[str, str]] = {
-    "missing columns": (
-        "q,a\n1,2\n",
-        "log.csv:1: the first line names no known columns: it needs a column input, prompt, query"
-        " or question and a column output, completion, response or answer; it has q, a",
-    ),
-    "a column that is written otherwise": ("question,Answer\n1,2\n", "did you mean 'answer'?"),
-    "a column that is there twice": ("input,input\n1,2\n", "log.csv:1: two columns are named 'input'"),
-    "an open quote": (
-        'input,output\nHi,"no end\nx,y\n',
-        "log.csv:2: not CSV: a double quote that is opened in this row is not closed",
-    ),
-    "a text behind a quote": ('input,output\nHi,"a"b\n', "log.csv:2: not CSV"),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_table_that_cannot_be_read_says_why(project: Project, name: str) -> None:
-    text, why = BROKEN[name]
-    table(project, text)
-    done = score(project, "log.csv")
-    assert done.code == 2, done.all
-    assert why in words(done.all)
+COLUMNS = ("input", "prompt", "query", "question", "output", "completion", "response", "answer")
 
 
 @pytest.mark.parametrize(
-    ("row", "why"),
+    ("text", "place", "facts"),
     [
-        (b"Hi,\n", "log.csv:3: the cell in column 'answer' is empty"),
-        (b",Hello\n", "log.csv:3: the cell in column 'question' is empty"),
-        (b"Hi,there,Hello\n", "log.csv:3: the row has 3 cells, the first line names 2 columns"),
-        (b"Hi\n", "log.csv:3: the row has 1 cells, the first line names 2 columns"),
-        (b"H\xe9,Hello\n", "log.csv:3: not UTF-8 at byte 2 of line 3: save the file as UTF-8"),
+        ("q,a\n1,2\n", "log.csv:1", (*COLUMNS, " q, a")),
+        ("question,Answer\n1,2\n", "log.csv:1", ("'answer'?",)),
+        ("input,input\n1,2\n", "log.csv:1", ("'input'",)),
+        ('input,output\nHi,"no end\nx,y\n', "log.csv:2", ("CSV", "quote")),
+        ('input,output\nHi,"a"b\n', "log.csv:2", ("CSV",)),
     ],
+    ids=["missing columns", "in capitals", "a column twice", "an open quote", "a text behind a quote"],
 )
-def test_a_row_that_cannot_be_read_is_named_and_the_others_are_scored(
-    project: Project, row: bytes, why: str
+def test_a_table_that_cannot_be_read_is_refused(
+    project: Project, text: str, place: str, facts: tuple[str, ...]
 ) -> None:
-    table(project, b"question,answer\nA,B\n" + row + b"C,D\n")
-    done = score(project, "log.csv")
-    assert done.code == 3, done.all
-    samples = {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
-    assert {name: each["verdict"] for name, each in samples.items()} == {
-        "log.csv:2": "passed",
-        "log.csv:3": "inconclusive",
-        "log.csv:4": "passed",
-    }
-    assert why in samples["log.csv:3"]["reason"]
+    table(project, text)
+    score(project, "log.csv").refuses(place, *facts)
+
+
+UNREADABLE_ROWS = {
+    "an empty answer": (b"Hi,\n", ["'answer'"]),
+    "an empty question": (b",Hello\n", ["'question'"]),
+    "too many cells": (b"Hi,there,Hello\n", ["3 cells", "2 columns"]),
+    "too few cells": (b"Hi\n", ["1 cells", "2 columns"]),
+    "no UTF-8": (b"H\xe9,Hello\n", ["UTF-8", "byte 2"]),
+}
+
+
+def test_a_row_that_cannot_be_read_is_named_and_the_others_are_scored(project: Project) -> None:
+    names = {f"t{n}.csv": row for n, row in enumerate(UNREADABLE_ROWS.values())}
+    for name, (row, _) in names.items():
+        table(project, b"question,answer\nA,B\n" + row + b"C,D\n", name)
+    assert score(project, *names).code == 3
+    found = samples(project)
+    for name, (_, facts) in names.items():
+        three = [found[f"{name}:{line}"]["verdict"] for line in (2, 3, 4)]
+        assert three == ["passed", "inconclusive", "passed"], name
+        reason = found[f"{name}:3"]["reason"]
+        assert all(fact in reason for fact in (f"{name}:3: ", *facts)), reason
 
 
 RUN = {
-    "id": "r", "run_type": "chain", "name": "agent", "inputs": {"input": Q}, "outputs": {"output": A},
+    "run_type": "chain", "name": "agent", "inputs": {"input": Q}, "outputs": {"output": A},
     "events": [{"name": "start", "time": "x"}, {"name": "end", "time": "y"}], "child_run_ids": [],
     "extra": {"invocation_params": {"tools": [{"type": "function", "function": {"name": "cancel"}}]}},
     "serialized": {"id": ["langchain", "x"], "kwargs": {"steps": "x"}}, "tools": ["cancel"],
 }  # fmt: skip
+BESIDE_RUN: dict[str, tuple[Any, str]] = {
+    "nothing": ({}, "passed"),
+    "missing children": ({"child_run_ids": ["r2"]}, "inconclusive"),
+    "children": ({"child_runs": [{"run_type": "tool", "name": "cancel", "inputs": {}}]}, "failed"),
+    "an unknown event": ({"events": [{"name": "cancel", "time": "x"}]}, "inconclusive"),
+    "steps": (
+        {"outputs": {"output": A, "intermediate_steps": [[{"tool": "cancel", "tool_input": {}}, "ok"]]}},
+        "inconclusive",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("more", "code"),
-    [
-        ({}, 0),
-        ({"child_run_ids": ["r2"]}, 3),
-        ({"child_runs": [{"run_type": "tool", "name": "cancel", "inputs": {}}]}, 1),
-        ({"events": [{"name": "cancel", "time": "x"}]}, 3),
-        ({"outputs": {"output": A, "intermediate_steps": [[{"tool": "cancel", "tool_input": {}}, "ok"]]}}, 3),
-    ],
-)
-def test_what_stands_beside_a_run_of_langsmith_is_not_lost(project: Project, more: Any, code: int) -> None:
-    project.write("log.jsonl", json.dumps({**RUN, **more}))
-    done = score(project, "log.jsonl", "tool_calls: {forbidden: [{name: cancel}]}", of="r")
-    assert done.code == code, done.all
-    assert turns(project) == {"r": [(Q, A)]}
+def test_what_a_run_of_langsmith_holds_besides_is_not_lost(project: Project) -> None:
+    found = scored(project, FORBIDDEN, {name: {**RUN, **more} for name, (more, _) in BESIDE_RUN.items()})
+    assert found == {name: verdict for name, (_, verdict) in BESIDE_RUN.items()}
+    assert turns(project) == {name: [(Q, A)] for name in BESIDE_RUN}
 
 
 # ── Langfuse ─────────────────────────────────────────────────────────────────────────────────────
 
 TRACE = json.loads((SAMPLES / "langfuse.json").read_text(encoding="utf-8"))
 AGENT, CALLING, TOOL, ANSWERING = TRACE["observations"]
-FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
 
 
 def observation(number: int, kind: str, name: str, given: Any, back: Any, **more: Any) -> dict[str, Any]:
@@ -288,28 +287,42 @@ def observation(number: int, kind: str, name: str, given: Any, back: Any, **more
 
 
 CANCEL = {"id": "A-7"}
+OBSERVED: dict[str, tuple[list[Any], str]] = {
+    "nothing more": ([], "passed"),
+    "a tool": ([observation(2, "TOOL", "cancel", CANCEL, "ok")], "failed"),
+    "a failed tool": (
+        [observation(2, "TOOL", "cancel", "{'id': 'A-7'}", None, level="ERROR", statusMessage="no")],
+        "failed",
+    ),
+    "a span, which may be a tool": ([observation(2, "SPAN", "cancel", CANCEL, "ok")], "inconclusive"),
+    "a retriever": ([observation(2, "RETRIEVER", "search", "x", ["y"])], "passed"),
+}
 
 
-@pytest.mark.parametrize(
-    ("more", "code"),
-    [
-        ([], 0),
-        ([observation(2, "TOOL", "cancel", CANCEL, "ok")], 1),
-        ([observation(2, "TOOL", "cancel", "{'id': 'A-7'}", None, level="ERROR", statusMessage="no")], 1),
-        ([observation(2, "SPAN", "cancel", CANCEL, "ok")], 3),  # it may be a tool
-        ([observation(2, "RETRIEVER", "search", "x", ["y"])], 0),
-    ],
-)
-@pytest.mark.parametrize("form", ["trace", "list", "lines"])
-def test_what_an_observation_shows(project: Project, more: list[Any], code: int, form: str) -> None:
-    observations = [AGENT, CALLING, *more, TOOL, ANSWERING]
-    whole = {"trace": {**TRACE, "observations": observations}, "list": observations}
-    lines = "".join(f"{json.dumps(each)}\n" for each in observations)
-    project.write("log.jsonl", lines if form == "lines" else json.dumps(whole[form]))
-    done = score(project, "log.jsonl", FORBIDDEN, of="t-1")
-    assert done.code == code, done.all
-    assert turns(project) == {"t-1": [(Q, A)]}
-    assert score(project, "log.jsonl", "tool_calls: {calls: [{name: get_fare}]}", of="t-1").code == 0
+@pytest.mark.parametrize("form", ["traces", "list", "lines"])
+def test_calls_of_observations_are_checked(project: Project, form: str) -> None:
+    traces = []
+    for name, (more, _) in OBSERVED.items():
+        observations = [{**each, "traceId": name} for each in (AGENT, CALLING, *more, TOOL, ANSWERING)]
+        traces.append({**TRACE, "id": name, "sessionId": f"s {name}", "observations": observations})
+    alone = [each for trace in traces for each in trace["observations"]]
+    if form == "list":
+        project.write("log.jsonl", json.dumps(alone))
+    else:
+        log(project, *(traces if form == "traces" else alone))
+    score(project, "log.jsonl", *expect(project, dict.fromkeys(OBSERVED, FORBIDDEN)))
+    assert verdicts(project) == {name: verdict for name, (_, verdict) in OBSERVED.items()}
+    assert turns(project) == {name: [(Q, A)] for name in OBSERVED}
+    made = dict.fromkeys(OBSERVED, "tool_calls: {calls: [{name: get_fare}]}")
+    assert score(project, "log.jsonl", *expect(project, made)).code == 0
+
+
+def traced(project: Project, observations: list[Any], rule: str = "", **more: Any) -> Done:
+    project.write("log.json", json.dumps({**TRACE, **more, "observations": observations}))
+    return score(project, "log.json", *(expect(project, {"t-1": rule}) if rule else ()))
+
+
+NO_TEXTS = {"input": None, "output": None}
 
 
 def test_a_tool_between_two_turns_is_of_the_turn_in_which_it_ran(project: Project) -> None:
@@ -321,45 +334,41 @@ def test_a_tool_between_two_turns_is_of_the_turn_in_which_it_ran(project: Projec
         observation(3, "TOOL", "cancel", CANCEL, "ok"),
         observation(4, "GENERATION", "chat", second, {"role": "assistant", "content": "Bye!"}),
     ]
-    project.write("log.json", json.dumps({**TRACE, "input": None, "output": None, "observations": found}))
-    assert score(project, "log.json").code == 0
-    sample = project.sample("t-1")
-    assert [[call["name"] for call in turn["tool_calls"]] for turn in sample["turns"]] == [
-        ["look"],
-        ["cancel"],
-    ]
+    assert traced(project, found, **NO_TEXTS).code == 0
+    calls = [[call["name"] for call in turn["tool_calls"]] for turn in project.sample("t-1")["turns"]]
+    assert calls == [["look"], ["cancel"]]
 
 
 def test_generations_that_do_not_go_on_from_each_other_are_not_fully_seen(project: Project) -> None:
-    """Which of them the user was answered with, nobody knows, unless the trace says it."""
+    """Which of them the user was answered with, nobody knows, unless the trace has it."""
     other = observation(4, "GENERATION", "write", "y", "z")
-    trace = {**TRACE, "input": None, "output": None, "observations": [CALLING, other]}
-    project.write("log.json", json.dumps(trace))
-    done = score(project, "log.json", FORBIDDEN, of="t-1")
+    done = traced(project, [CALLING, other], FORBIDDEN, **NO_TEXTS)
     assert done.code == 3, done.all
-    assert "messages that may be missing before the span 'write'" in words(done.all)
-    project.write("log.json", json.dumps({**TRACE, "observations": [CALLING, TOOL, other]}))
-    assert score(project, "log.json", FORBIDDEN, of="t-1").code == 0
+    assert "'write'" in undecided_detail(project.sample("t-1"))
+    assert traced(project, [CALLING, TOOL, other], FORBIDDEN).code == 0
     assert turns(project) == {"t-1": [(Q, A)]}
-    assert score(project, "log.json", "tool_calls: {forbidden: [{name: get_fare}]}", of="t-1").code == 1
+    assert traced(project, [CALLING, TOOL, other], FORBIDDEN.replace("cancel", "get_fare")).code == 1
 
 
-@pytest.mark.parametrize("more", [{"observations": ["o1", "o2"]}, {"observations": []}, {}])
-def test_a_trace_without_its_observations_is_not_fully_seen(project: Project, more: Any) -> None:
+def test_a_trace_without_its_observations_is_not_fully_seen(project: Project) -> None:
     """Another trace shows that this agent's calls are recorded."""
-    trace = {key: value for key, value in TRACE.items() if key != "observations"}
-    lines = [{**TRACE, "agent": "a"}, {**trace, "id": "t-2", "sessionId": "s-2", "agent": "a", **more}]
-    project.write("log.jsonl", "".join(f"{json.dumps(each)}\n" for each in lines))
-    done = score(project, "log.jsonl", FORBIDDEN, of="t-2")
+    bare = {key: value for key, value in TRACE.items() if key != "observations"} | {"agent": "a"}
+    rest = {"ids": {"observations": ["o1", "o2"]}, "empty": {"observations": []}, "no key": {}}
+    lines = [{**bare, "id": name, "sessionId": name, **more} for name, more in rest.items()]
+    log(project, {**TRACE, "agent": "a"}, *lines)
+    done = score(project, "log.jsonl", *expect(project, dict.fromkeys(rest, FORBIDDEN)))
     assert done.code == 3, done.all
-    assert "the observations of the trace, which are not in it" in words(done.all)
-    assert turns(project)["t-2"] == [(Q, A)]
+    found = samples(project)
+    for name in rest:
+        assert found[name]["verdict"] == "inconclusive"
+        assert "observations" in undecided_detail(found[name])
+        assert turns(project)[name] == [(Q, A)]
 
 
 def test_traces_that_are_mixed_line_by_line_are_put_together(project: Project) -> None:
     other = [{**each, "traceId": "t-2"} for each in (AGENT, CALLING, TOOL, ANSWERING)]
     lines = [AGENT, other[0], CALLING, other[1], TOOL, other[2], ANSWERING, other[3]]
-    for written in (lines, [*lines[::2], *lines[1::2]], lines[::-1]):
-        project.write("log.jsonl", "".join(f"{json.dumps(each)}\n" for each in written))
+    for written_as in (lines, [*lines[::2], *lines[1::2]], lines[::-1]):
+        log(project, *written_as)
         assert score(project, "log.jsonl").code == 0
         assert turns(project) == {"t-1": [(Q, A)], "t-2": [(Q, A)]}

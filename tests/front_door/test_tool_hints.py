@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.support.kit import Done, Project
+from tests.support.scored_logs import calling, caveats, last_line, log, score
 from tests.support.toy import install_toy
 
 CALLS = "tool_call_behavior_failure"
@@ -79,20 +80,20 @@ WRITES, READS = {"writes": True}, {"reads": True}
         ("pass", {}, "medium"),
     ],
 )
-def test_a_hint_of_the_framework_says_what_a_name_does_not(
+def test_a_hint_of_the_framework_decides_whether_a_tool_writes(
     project: Project, hints: str, mark: dict[str, bool], severity: str
 ) -> None:
     done = run(project, hints, mark)
     assert severities(project) == [severity], done.all
     assert done.code == int(severity == "critical"), done.all
     is_known = bool(mark) or severity == "critical" or "readOnlyHint': True" in hints
-    assert ("mark it `writes: true` or `reads: true`" in done.out.splitlines()[-1]) is not is_known
+    assert ("tools_unmarked" in caveats(project)) is not is_known
+    advice = ("run_sql", "`writes: true`", "`reads: true`")
+    assert all(fact in last_line(done) for fact in advice) is not is_known
     again = project.call("report", "latest", "--report", "json=again.json")
     assert again.code == done.code
-    assert (
-        json.loads((project.root / "again.json").read_text("utf-8"))["scenarios"]
-        == (project.results()["scenarios"])
-    )
+    reported = json.loads((project.root / "again.json").read_text("utf-8"))
+    assert reported["scenarios"] == project.results()["scenarios"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups")
@@ -108,23 +109,20 @@ def test_hints_come_from_an_interpreter_of_the_agents_own_too(project: Project) 
 )
 def test_hints_that_a_log_holds_count(project: Project, annotations: dict[str, bool], severity: str) -> None:
     judged(project)
-    call = {"id": "c", "type": "function", "function": {"name": "run_sql", "arguments": "{}"}}
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Please."},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c", "content": '{"rows": 1}'},
+        calling("run_sql"),
+        {"role": "tool", "tool_call_id": "1", "content": '{"rows": 1}'},
         {"role": "assistant", "content": "Done."},
     ]
     tools = [{"name": "run_sql", "inputSchema": {"type": "object"}, "annotations": annotations}]
-    project.write("log.jsonl", json.dumps({"id": "a", "messages": messages, "tools": tools}))
-    flags = ("-m", "scripted/replies.yaml", "--metric", CALLS, "--report", "json=results.json")
-    done = project.call("score", "log.jsonl", *flags)
+    log(project, {"id": "a", "messages": messages, "tools": tools})
+    asked = ("log.jsonl", "-m", "scripted/replies.yaml", "--metric", CALLS)
+    done = score(project, *asked)
     assert severity in severities(project), done.all
-    project.write(
-        "suite.yaml",
-        json.dumps({"id": "a", "turns": ["Please."], "tools": {"run_sql": READS}, "checks": "none"}),
-    )
-    project.call("score", "log.jsonl", "--scenarios", "suite.yaml", *flags)
+    suite = {"id": "a", "turns": ["Please."], "tools": {"run_sql": READS}, "checks": "none"}
+    project.write("suite.yaml", json.dumps(suite))
+    score(project, *asked, "--scenarios", "suite.yaml")
     assert severities(project) == ["medium"], "the author's mark goes before it"
 
 

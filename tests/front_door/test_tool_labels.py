@@ -108,13 +108,8 @@ TOOLS = {
     "cancel_seat": {"returns": {"ok": True}, "writes": True},
     "find_seat": {"returns": {"free": [], "note": "no seat is left"}, "reads": True},
 }
-EARLY: dict[str, Any] = {
-    "label": "wrong order",
-    "evidence": "It is done.",
-    "call": 0,
-    "other_call": 1,
-    "rule": RULE,
-}
+CALL_NUMBERS = {"call": 0, "other_call": 1}
+EARLY: dict[str, Any] = {"label": "wrong order", "evidence": "It is done.", **CALL_NUMBERS, "rule": RULE}
 
 
 def play(project: Project, turn: str, reply: dict[str, Any], more: str = "") -> Any:
@@ -142,12 +137,8 @@ def test_two_calls_in_the_wrong_order_are_a_failure_of_high_severity(project: Pr
     high = "fail_on_severity: high\n"
     assert play(project, "late", EARLY, high).code == 1
     (finding,) = project.sample()["findings"]
-    assert (finding["label"], finding["severity"], finding["turn"], finding["call"]) == (
-        "wrong order",
-        "high",
-        0,
-        0,
-    )
+    found = (finding["label"], finding["severity"], finding["turn"], finding["call"])
+    assert found == ("wrong order", "high", 0, 0)
     assert play(project, "right", {"label": "no failure"}, high).code == 0
     assert play(project, "late", EARLY, "severities: {wrong order: critical}\n").code == 1
     assert play(project, "late", EARLY).code == 0  # high is below the gate
@@ -157,13 +148,13 @@ def test_two_calls_in_the_wrong_order_are_a_failure_of_high_severity(project: Pr
     ("wrong", "flaw"),
     [
         ({"rule": "", "source": "no seat is left"}, ""),
-        ({"rule": ""}, '"rule" must quote the rule that the order breaks, or "source" a result'),
-        ({"rule": "Never cancel a seat."}, '"rule" must quote the rule'),
-        ({"rule": "", "source": "It is done."}, '"rule" must quote the rule'),
-        ({"other_call": None}, '"other_call" must be the number of a call'),
-        ({"call": None}, '"call" must be the number of a call'),
-        ({"call": 1, "other_call": 0}, "it must come before"),
-        ({"other_call": 7}, "have the numbers 0 to 1"),
+        ({"rule": ""}, '"rule"'),
+        ({"rule": "Never cancel a seat."}, '"rule"'),
+        ({"rule": "", "source": "It is done."}, '"rule"'),
+        ({"other_call": None}, '"other_call"'),
+        ({"call": None}, '"call"'),
+        ({"call": 1, "other_call": 0}, "before"),
+        ({"other_call": 7}, "0 to 1"),
     ],
 )
 def test_wrong_order_names_two_calls_and_what_their_order_breaks(

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from tests.front_door.test_score_command import log, score
 from tests.support.kit import Project
+from tests.support.scored_logs import log, score
 
 BOOKING = {
     "booking_id": "KX7PQ2",

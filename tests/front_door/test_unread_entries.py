@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from tests.support.kit import Project
 from tests.support.local_servers import Behaviour, LocalServer, completion, delta, respond_json, sse
+from tests.support.returned_values import play_values
+from tests.support.scored_logs import calling, expect, log, samples, score, summary, verdicts
+from tests.support.scored_traces import (
+    FAILED,
+    FORBIDDEN,
+    OPEN,
+    PASSED,
+    Row,
+    calls_of,
+    check_traces,
+    reasons_of,
+)
 
 ARGS = {"id": "A-7"}
 DONE = {"role": "assistant", "content": "Done."}
-CALL = {"id": "c1", "type": "function", "function": {"name": "cancel", "arguments": json.dumps(ARGS)}}
-CANCELS = [
-    {"role": "assistant", "content": None, "tool_calls": [CALL]},
-    {"role": "tool", "tool_call_id": "c1", "content": "ok"},
-    DONE,
-]
-LOOKS = json.loads(json.dumps(CANCELS).replace("cancel", "look"))
-LOOK = LOOKS[0]["tool_calls"][0]
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "ok"}
+CANCELS = [calling("cancel", json.dumps(ARGS), "c1"), RESULT, DONE]
+LOOKS = [calling("look", json.dumps(ARGS), "c1"), RESULT, DONE]
+CALL, LOOK = CANCELS[0]["tool_calls"][0], LOOKS[0]["tool_calls"][0]
 DID = {"tool": "cancel"}
 STRICT = "tool_calls: {match: strict, calls: []}"
-FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
-
-
 TEXT = {"type": "text", "text": "Done."}
 BARE = {"text": "Done."}
 
@@ -38,7 +43,7 @@ def parts(*content: Any) -> list[Any]:
     return [{"role": "assistant", "content": [*content]}]
 
 
-def calling(call: Any, **beside: Any) -> list[Any]:
+def made(call: Any, **beside: Any) -> list[Any]:
     return [{**CANCELS[0], "tool_calls": [call], **beside}, *CANCELS[1:]]
 
 
@@ -92,7 +97,7 @@ UNPLACED: dict[str, Any] = {
     "of a user": [{"role": "user", "content": "?", "action": DID}, DONE],
     "without a role": [{"content": "Done.", "tool": "cancel"}],
     "a result without its call": [{"role": "tool", "name": "cancel", "content": "ok"}, DONE],
-    "a call within a call": calling({**LOOK, "then": [DID]}),
+    "a call within a call": made({**LOOK, "then": [DID]}),
     "one message": {**DONE, "trace": [DID]},
     "a completion": {**completion("Done."), "tool_events": [DID]},
     "a choice": {"choices": [{"message": DONE, "steps": [DID]}]},
@@ -100,8 +105,8 @@ UNPLACED: dict[str, Any] = {
 }  # fmt: skip
 READ: dict[str, Any] = {
     "as OpenAI writes it": CANCELS,
-    "its arguments elsewhere": calling({"id": "c1", "name": "cancel", "payload": ARGS}),
-    "in a second place": calling(LOOK, toolInvocations=[{"toolName": "cancel", "args": ARGS}]),
+    "its arguments elsewhere": made({"id": "c1", "name": "cancel", "payload": ARGS}),
+    "in a second place": made(LOOK, toolInvocations=[{"toolName": "cancel", "args": ARGS}]),
     "by the provider": [{"type": "cancel_call", "status": "completed"}, DONE],
     "a call that waits": [{"type": "mcp_approval_request", "name": "cancel", "arguments": "{}"}, DONE],
 }  # fmt: skip
@@ -118,66 +123,49 @@ PLACED: dict[str, Any] = {
     "a completion": {**completion("Done."), "usage": {"prompt_tokens": 1, "details": {"a": 1}}},
     "a state": {"messages": [DONE], "structured_response": {"a": {"b": 1}}},
 }  # fmt: skip
-AGENT = "SHAPES = {shapes!r}\n\ndef agent(messages, ctx):\n    return SHAPES[ctx.scenario_id]\n"
 
 
-def play(project: Project, shapes: Mapping[str, Any], *expect: str, more: str = "") -> Mapping[str, str]:
-    """The verdicts of an agent that answers so; in the same run it shows how its calls are seen."""
-    shapes = {"seen": LOOKS, **{f"s{n}": shape for n, shape in enumerate(shapes.values())}}
-    project.agent(AGENT.format(shapes=shapes))
-    project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent'{more}}}\nmetrics: []\n")
-    rows = [f"  - {{id: {name}, turns: [Hi], expect: {{{rule}}}}}" for rule in expect for name in shapes]
-    project.scenarios("scenarios:\n" + "\n".join(rows) + "\n")
-    project.run()
-    return {scenario["id"]: scenario["verdict"] for scenario in project.results()["scenarios"]}
-
-
-def of(verdicts: Mapping[str, str], shapes: Mapping[str, Any]) -> dict[str, str]:
-    return {name: verdicts[f"s{n}"] for n, name in enumerate(shapes)}
+def play(project: Project, shapes: Mapping[str, Any], rule: str, keys: str = "") -> dict[str, str]:
+    return play_values(project, shapes, rule, seen=LOOKS, keys=keys)
 
 
 @pytest.mark.parametrize("rule", [STRICT, FORBIDDEN])
 def test_a_turn_with_what_nobody_could_place_decides_no_check_of_calls(project: Project, rule: str) -> None:
     # Those that made a call besides have broken the stricter rule.
     both = ("a call within a call", "a call in a result")
-    broken = dict.fromkeys(both, "failed") if rule == STRICT else {}
-    assert of(play(project, UNPLACED, rule), UNPLACED) == {
-        **dict.fromkeys(UNPLACED, "inconclusive"),
-        **broken,
-    }
-    detail = project.sample("s0")["checks"][-1]["detail"]
-    assert detail.startswith('not fully seen: an entry of unknown type: {"command": "cancel", ')
+    broken = dict.fromkeys(both, FAILED) if rule == STRICT else {}
+    assert play(project, UNPLACED, rule) == {**dict.fromkeys(UNPLACED, OPEN), **broken}
+    assert '{"command": "cancel", ' in project.sample("s0")["checks"][-1]["detail"]
 
 
 def test_a_call_that_was_read_counts_and_what_is_known_to_hold_none_is_placed(project: Project) -> None:
-    assert of(play(project, READ, FORBIDDEN), READ) == dict.fromkeys(READ, "failed")
-    assert of(play(project, PLACED, STRICT), PLACED) == dict.fromkeys(PLACED, "passed")
+    assert play(project, READ, FORBIDDEN) == dict.fromkeys(READ, FAILED)
+    assert play(project, PLACED, STRICT) == dict.fromkeys(PLACED, PASSED)
 
 
 def test_a_recording_keeps_what_nobody_could_place(project: Project) -> None:
     class_of = "class Action:\n    def __init__(self):\n        self.name = 'cancel'\n\n"
-    told = "[{'role': 'assistant', 'content': 'Done.', 'action': Action()}]"
-    looks = f"({LOOKS!r} if len(messages) > 1 else {told})"
+    action = "[{'role': 'assistant', 'content': 'Done.', 'action': Action()}]"
+    looks = f"({LOOKS!r} if len(messages) > 1 else {action})"
     project.agent(f"{class_of}def agent(messages):\n    return {looks}\n")
     project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
     project.scenarios(f"{{id: a, turns: [one, two], expect: {{{FORBIDDEN}}}}}")
     for option in ("--record", "--replay"):
         done = project.run(option, "recorded.jsonl")
         assert done.code == 3
-        assert """'action' of a message: {"name": "cancel"}""" in done.all
+        assert all(fact in reasons_of(project.sample()) for fact in ("'action'", '{"name": "cancel"}'))
 
 
-def test_what_was_said_is_checked_all_the_same(project: Project) -> None:
+def test_the_answer_is_checked_all_the_same(project: Project) -> None:
     names = ("an entry of its own", "a list under another key", "one message", "a completion")
     shapes = {name: UNPLACED[name] for name in names}
-    verdicts = play(project, shapes, "output: {contains: [Done]}")
-    assert of(verdicts, shapes) == dict.fromkeys(shapes, "passed")
-    assert set(of(play(project, shapes, "output: {contains: [Gone]}"), shapes).values()) == {"failed"}
+    for word, verdict in (("Done", PASSED), ("Gone", FAILED)):
+        assert play(project, shapes, f"output: {{contains: [{word}]}}") == dict.fromkeys(shapes, verdict)
 
 
-def test_the_author_may_say_that_all_calls_are_seen(project: Project) -> None:
+def test_the_author_may_declare_that_all_calls_are_seen(project: Project) -> None:
     shapes = {name: shape for name, shape in UNPLACED.items() if "look" not in json.dumps(shape)}
-    assert set(of(play(project, shapes, STRICT, more=", calls: all"), shapes).values()) == {"passed"}
+    assert play(project, shapes, STRICT, ", calls: all") == dict.fromkeys(shapes, PASSED)
 
 
 HISTORY = f"""
@@ -264,41 +252,53 @@ def test_an_endpoint_that_reports_what_nobody_knows(project: Project, name: str)
             done = project.run()
         assert done.code == code, done.all
         if code:
-            assert "not fully seen" in json.dumps(project.sample()["checks"])
+            assert reasons_of(project.sample())
 
 
 # ── logs ─────────────────────────────────────────────────────────────────────────────────────────
 
 ASKED = {"role": "user", "content": "Hi"}
 TOOLS = [{"name": "cancel"}, {"name": "look"}]
-LOG_RULES = f"{{id: a, turns: [Hi], expect: {{{FORBIDDEN}}}}}"
 
 
-def score(project: Project, *messages: Any, options: Sequence[str] = (), **more: Any) -> Any:
-    record = {"id": "a", "tools": TOOLS, "messages": [ASKED, *messages], **more}
-    project.write("log.jsonl", f"{json.dumps(record)}\n")
-    project.write("expected.yaml", LOG_RULES)
-    return project.call("score", "log.jsonl", "--scenarios", "expected.yaml", *options)
+def record(name: str, *messages: Any, **more: Any) -> dict[str, Any]:
+    return {"id": name, "tools": TOOLS, "messages": [ASKED, *messages], **more}
 
 
-@pytest.mark.parametrize(
-    ("more", "name"),
-    [
-        ({"events": [DID]}, "events"),
-        ({"steps": [[DID]]}, "steps"),
-        ({"run": {"of": {"tools": [DID]}}}, "run"),
-        ({"metadata": {"tool_log": [DID]}}, "metadata"),
-        ({"trajectory": [DID]}, "trajectory"),
-        ({"output": [DID]}, "output"),
-    ],
-)
-def test_a_list_beside_the_messages_that_nobody_reads(project: Project, more: Any, name: str) -> None:
-    done = score(project, DONE, **more)
-    assert done.code == 3, done.all
-    assert f"not fully seen: '{name}' of the record: " in done.all
-    assert f"--no-calls-in {name}" in done.all
-    assert score(project, DONE, options=["--no-calls-in", name], **more).code == 0
-    assert score(project, *CANCELS, **more).code == 1
+def scored(
+    project: Project, records: Sequence[Any], *options: str, rules: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The verdicts of records, each of which must not call ``cancel``, or must keep its own rule."""
+    log(project, *records)
+    score(project, "log.jsonl", *expect(project, rules or {r["id"]: FORBIDDEN for r in records}), *options)
+    return verdicts(project)
+
+
+BESIDE: dict[str, Any] = {
+    "events": [DID],
+    "steps": [[DID]],
+    "run": {"of": {"tools": [DID]}},
+    "metadata": {"tool_log": [DID]},
+    "trajectory": [DID],
+    "output": [DID],
+}
+
+
+def test_a_list_beside_the_messages_that_nobody_reads(project: Project) -> None:
+    records = [record(f"{name}, {answer}", *messages, **{name: value})
+               for name, value in BESIDE.items()
+               for answer, messages in (("done", [DONE]), ("cancels", CANCELS))]  # fmt: skip
+    verdict = {"done": OPEN, "cancels": FAILED}
+    found = scored(project, records)
+    assert found == {name: verdict[name.partition(", ")[2]] for name in found}
+    for name, sample in samples(project).items():
+        if name.endswith("done"):
+            assert f"'{name.partition(',')[0]}'" in reasons_of(sample)
+    named = [word for name in BESIDE for word in ("--no-calls-in", name)]
+    found = scored(project, records, *named)
+    assert found == {name: FAILED if name.endswith("cancels") else PASSED for name in found}
+    done = score(project, "log.jsonl", "--scenarios", "expected.yaml", "-s", "events, done")
+    assert "--no-calls-in events" in done.all
 
 
 def lines(*events: Any) -> str:
@@ -324,114 +324,110 @@ OF_BEDROCK = (
     {"messageStart": {"role": "assistant"}},
     {"contentBlockStart": {"start": {"toolUse": {"name": "cancel"}}}},
 )
-STREAMED: dict[str, tuple[str, int]] = {
-    "of an unknown kind": (lines(*OF_BEDROCK, {"messageStop": {}}), 2),
-    "with a line that is broken": (lines(of_responses(SAYS)) + '\n{"type": "resp', 2),
-    "with a second response": (lines(*of_anthropic(TEXT), *of_anthropic(TOOL_USE)), 3),
-    "with an item that its end leaves out": (
-        lines({"type": "response.output_item.done", "item": ITEM}, of_responses(SAYS)),
-        1,
-    ),
-    "as JSON of an unknown kind": (json.dumps({"text": "Done.", "tool_calls": [{"name": "cancel"}]}), 3),
-    "of one response": (lines(*of_anthropic(TEXT)), 0),
-    "with its item at the end": (
-        lines({"type": "response.output_item.done", "item": SAYS}, of_responses(SAYS)),
-        0,
-    ),
-    "as JSON without a list": (json.dumps({"text": "Done."}), 0),
+SAYS_ITEM = {"type": "response.output_item.done", "item": SAYS}
+STREAMED: dict[str, tuple[str, str]] = {
+    "of an unknown kind": (lines(*OF_BEDROCK, {"messageStop": {}}), "unreadable"),
+    "with a line that is broken": (lines(of_responses(SAYS)) + '\n{"type": "resp', "unreadable"),
+    "with a second response": (lines(*of_anthropic(TEXT), *of_anthropic(TOOL_USE)), OPEN),
+    "with an item that its end leaves out": (lines({**SAYS_ITEM, "item": ITEM}, of_responses(SAYS)), FAILED),
+    "as JSON of an unknown kind": (json.dumps({"text": "Done.", "tool_calls": [{"name": "cancel"}]}), OPEN),
+    "of one response": (lines(*of_anthropic(TEXT)), PASSED),
+    "with its item at the end": (lines(SAYS_ITEM, of_responses(SAYS)), PASSED),
+    "as JSON without a list": (json.dumps({"text": "Done."}), PASSED),
 }
 
 
-@pytest.mark.parametrize("name", STREAMED)
-def test_a_logged_response_that_was_not_read_to_its_end(project: Project, name: str) -> None:
-    response, code = STREAMED[name]
+def test_a_logged_response_that_was_not_read_to_its_end(project: Project) -> None:
     request = {"model": "m", "messages": [ASKED, *LOOKS[:2]], "tools": TOOLS}
-    project.write("log.jsonl", lines({"id": "a", "request": request, "response": response}))
-    project.write("expected.yaml", LOG_RULES)
-    assert project.call("score", "log.jsonl", "--scenarios", "expected.yaml").code == code
+    records = [{"id": name, "request": request, "response": text} for name, (text, _) in STREAMED.items()]
+    scored(project, records)
+    found = {
+        name: "unreadable" if sample["fault"] == "recording" else sample["verdict"]
+        for name, sample in samples(project).items()
+    }
+    lost = [
+        f"log.jsonl:{n}" for n, (_, verdict) in enumerate(STREAMED.values(), 1) if verdict == "unreadable"
+    ]
+    expected = {name: verdict for name, (_, verdict) in STREAMED.items() if verdict != "unreadable"}
+    assert found == expected | dict.fromkeys(lost, "unreadable")
 
 
 def test_what_describes_a_record_is_placed(project: Project) -> None:
     described = {"labels": {"reward": 1, "actions": [DID]}, "scores": [{"name": "a", "value": 1}]}
     flat = {"metadata": {"a": 1, "b": {"c": 2}}, "user": {"name": "x"}, "tags": ["a"], "run_time": 4.5}
-    done = score(project, DONE, **described, **flat)
-    assert done.code == 0, done.all
-    assert "all 2 messages were read" in done.err
+    assert scored(project, [record("a", DONE, **described, **flat)]) == {"a": PASSED}
+    assert any(" 2 messages" in each["text"] for each in summary(project)["notices"])
 
 
-@pytest.mark.parametrize(
-    "entry", ["an entry of its own", "an unknown role", "an event", "a list under another key"]
-)
-def test_an_entry_of_a_log_taints_its_turn_alone(project: Project, entry: str) -> None:
-    messages = [*UNPLACED[entry], {"role": "user", "content": "And now?"}, *LOOKS]
-    project.write("expected.yaml", AT_TURNS.replace("one", "Hi").replace("two", "And now?"))
-    record = {"id": "a", "messages": [ASKED, *messages]}
-    project.write("log.jsonl", f"{json.dumps(record)}\n")
-    command = ("score", "log.jsonl", "--scenarios", "expected.yaml", "--report", "json=results.json")
-    assert project.call(*command).code == 3
-    checks = [check for turn in project.sample()["turns"] for check in turn["checks"]]
-    assert [check["passed"] for check in checks if check["name"] == "tool_calls"] == [None, True]
-    names = {"an entry of its own": "command", "an unknown role": "action", "an event": "tool_start"}
-    assert project.call(*command, "--no-calls-in", names.get(entry, "actions")).code == 0
+TAINTED = {
+    "an entry of its own": "command",
+    "an unknown role": "action",
+    "an event": "tool_start",
+    "a list under another key": "actions",
+}
+"""What ``--no-calls-in`` names for entries of UNPLACED."""
+
+
+def test_an_entry_of_a_log_taints_its_turn_alone(project: Project) -> None:
+    again = {"role": "user", "content": "And now?"}
+    log(project, *({"id": name, "messages": [ASKED, *UNPLACED[name], again, *LOOKS]} for name in TAINTED))
+    turns = [{"user": each["content"], "expect": "RULE"} for each in (ASKED, again)]
+    text = json.dumps({"scenarios": [{"id": name, "turns": turns} for name in TAINTED]})
+    project.write("expected.yaml", text.replace('"RULE"', f"{{{FORBIDDEN}}}"))
+    command = ("log.jsonl", "--scenarios", "expected.yaml")
+    assert score(project, *command).code == 3
+    for sample in samples(project).values():
+        checks = [check for turn in sample["turns"] for check in turn["checks"]]
+        assert [each["passed"] for each in checks if each["name"] == "tool_calls"] == [None, True]
+    named = [word for key in TAINTED.values() for word in ("--no-calls-in", key)]
+    assert score(project, *command, *named).code == 0
 
 
 def test_a_record_of_which_most_was_not_read_is_unreadable(project: Project) -> None:
     thought = {"role": "Orchestrator (thought)", "content": "Hm."}
-    done = score(project, *[thought] * 60, DONE)
-    assert done.code == 2
-    assert "only 2 of its 62 messages could be read" in done.err
-    named = ["--no-calls-in", thought["role"]]
-    assert score(project, *[thought] * 60, DONE, options=named).code == 0
-    done = score(project, thought, DONE)
-    assert done.code == 3
-    assert "2 of 3 messages were read (66.7%); the lowest shares: log.jsonl:1 (67%)" in done.all
+    records = [record("a", *[thought] * 60, DONE)]
+    log(project, *records)
+    rules = expect(project, {"a": FORBIDDEN})
+    score(project, "log.jsonl", *rules).refuses("log.jsonl:1", " 2 ", " 62 ")
+    assert scored(project, records, "--no-calls-in", thought["role"]) == {"a": PASSED}
+    assert scored(project, [record("a", thought, DONE)]) == {"a": OPEN}
+    notices = [each["text"] for each in summary(project)["notices"]]
+    assert any("2 of 3" in text and "log.jsonl:1 (67%)" in text for text in notices)
 
 
-def test_a_name_that_nothing_has_is_told(project: Project) -> None:
-    done = score(project, DONE, events=[DID], options=["--no-calls-in", "event"])
-    assert done.code == 3
-    assert "--no-calls-in event: no entry that could not be placed has this key, role or type" in done.all
-    assert "did you mean 'events'?" in " ".join(done.all.split())
-
-
-def test_a_document_with_several_conversations_and_what_nobody_reads(project: Project) -> None:
-    record = {"id": "a", "tools": TOOLS, "messages": [ASKED, DONE]}
-    project.write("expected.yaml", LOG_RULES)
-    for more, code in (({"tool_log": [DID]}, 3), ({"labels": [DID]}, 0)):
-        document = {"conversations": [record, {**record, "id": "b"}], **more}
-        project.write("log.json", json.dumps(document))
-        assert project.call("score", "log.json", "--scenarios", "expected.yaml").code == code
+def test_a_name_that_nothing_has_is_reported(project: Project) -> None:
+    assert scored(project, [record("a", DONE, events=[DID])], "--no-calls-in", "event") == {"a": OPEN}
+    notices = [each["text"] for each in summary(project)["notices"]]
+    assert any("--no-calls-in event:" in text and "'events'?" in text for text in notices)
 
 
 MATCHES = ("strict", "unordered", "in_order", "contains", "within")
 KNOWN, OTHER = "{name: cancel, args: {id: A-7}}", "{name: look, args: {id: A-7}}"
 
 
+UNKNOWN_ARGUMENTS = (
+    (FORBIDDEN, FAILED),
+    ("tool_calls: {calls: [{name: cancel}]}", PASSED),
+    ("limits: {tool_calls: 0}", FAILED),
+    ("limits: {tool_calls: 1}", PASSED),
+    ("tool_calls: {forbidden: [{name: cancel, args: {id: A-7}}]}", OPEN),
+    *((f"tool_calls: {{match: {match}, calls: [{KNOWN}]}}", OPEN) for match in MATCHES),
+    *((f"tool_calls: {{match: {match}, calls: [{KNOWN}, {OTHER}]}}", FAILED) for match in MATCHES[:4]),
+    ("tool_calls: {calls: [{name: cancel, args: {id: A-7}, times: 1}]}", OPEN),
+    ("tool_calls: {calls: [{name: cancel, args: {id: A-7}, times: 2}]}", FAILED),
+    (f"tool_calls: {{any_of: [{{calls: [{KNOWN}]}}, {{calls: [{OTHER}]}}]}}", OPEN),
+    (f"tool_calls: {{any_of: [{{calls: [{KNOWN}]}}, {{calls: [{{name: cancel}}]}}]}}", PASSED),
+)
+
+
 def test_arguments_that_nobody_knows_leave_name_and_number_to_decide(project: Project) -> None:
-    call = {"id": "c1", "name": "cancel", "payload": ARGS}
-    messages = [{**CANCELS[0], "tool_calls": [call]}, *CANCELS[1:]]
-    for rule, code in (
-        (FORBIDDEN, 1),
-        ("tool_calls: {calls: [{name: cancel}]}", 0),
-        ("limits: {tool_calls: 0}", 1),
-        ("limits: {tool_calls: 1}", 0),
-        ("tool_calls: {forbidden: [{name: cancel, args: {id: A-7}}]}", 3),
-        *((f"tool_calls: {{match: {match}, calls: [{KNOWN}]}}", 3) for match in MATCHES),
-        *((f"tool_calls: {{match: {match}, calls: [{KNOWN}, {OTHER}]}}", 1) for match in MATCHES[:4]),
-        ("tool_calls: {calls: [{name: cancel, args: {id: A-7}, times: 1}]}", 3),
-        ("tool_calls: {calls: [{name: cancel, args: {id: A-7}, times: 2}]}", 1),
-        (f"tool_calls: {{any_of: [{{calls: [{KNOWN}]}}, {{calls: [{OTHER}]}}]}}", 3),
-        (f"tool_calls: {{any_of: [{{calls: [{KNOWN}]}}, {{calls: [{{name: cancel}}]}}]}}", 0),
-    ):
-        score(project, *messages)
-        project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{rule}}}}}")
-        done = project.call("score", "log.jsonl", "--scenarios", "expected.yaml")
-        assert done.code == code, rule
-        if code == 3:
-            assert "not decided, because these arguments are not known: cancel(arguments not known)" in (
-                " ".join(done.out.split())
-            )
-            assert "unreadable" not in done.all
+    messages = made({"id": "c1", "name": "cancel", "payload": ARGS})
+    rules = {f"{n}": rule for n, (rule, _) in enumerate(UNKNOWN_ARGUMENTS)}
+    found = scored(project, [record(name, *messages) for name in rules], rules=rules)
+    assert [(rules[name], verdict) for name, verdict in found.items()] == list(UNKNOWN_ARGUMENTS)
+    for sample in samples(project).values():
+        if sample["verdict"] == OPEN:
+            assert "cancel(" in reasons_of(sample)
 
 
 # ── traces ───────────────────────────────────────────────────────────────────────────────────────
@@ -486,30 +482,31 @@ KNOWN_SPANS = {
 }
 
 
-def traced(project: Project, *spans: Any, rule: str = FORBIDDEN, user: str = "Hi") -> Any:
-    project.write("trace.json", json.dumps({"spans": spans}))
-    project.write(
-        "expected.yaml",
-        f"{{id: a, tools: {{cancel: {{}}, look: {{}}}}, turns: [{user}], expect: {{{rule}}}}}",
-    )
-    return project.call("score", "trace.json", "--scenarios", "expected.yaml")
+def traced(*spans: Any, rule: str = FORBIDDEN, verdict: str) -> Row:
+    return Row(json.dumps({"spans": spans}), [""], verdict, whole=rule)
 
 
-@pytest.mark.parametrize("name", TOOL_SPANS)
-def test_a_tool_that_ran_in_a_span_was_called(project: Project, name: str) -> None:
-    spans = [agent(), *([KNOWN_SPANS["a step of a framework"]] if name.startswith("within") else [])]
-    done = traced(project, *spans, TOOL_SPANS[name])
-    assert done.code == 1, done.all
-    assert traced(project, *spans, TOOL_SPANS[name], rule="tool_calls: {calls: [{name: cancel}]}").code == 0
-    assert traced(project, *spans).code == 0
+def check(project: Project, rows: Mapping[str, Row]) -> dict[str, Any]:
+    return check_traces(project, rows, ["Hi"], "a")
 
 
-@pytest.mark.parametrize("name", UNKNOWN_SPANS)
-def test_a_span_that_nobody_knows_leaves_checks_of_calls_open(project: Project, name: str) -> None:
-    first = [] if name == "an event of the agent" else [agent()]
-    done = traced(project, *first, UNKNOWN_SPANS[name])
-    assert done.code == 3, done.all
-    assert "not fully seen" in done.all
+def test_a_tool_that_ran_in_a_span_was_called(project: Project) -> None:
+    rows = {}
+    for name, tool_span in TOOL_SPANS.items():
+        spans = [agent(), *([KNOWN_SPANS["a step of a framework"]] if name.startswith("within") else [])]
+        rows[f"{name}, forbidden"] = traced(*spans, tool_span, verdict=FAILED)
+        expected = "tool_calls: {calls: [{name: cancel}]}"
+        rows[f"{name}, expected"] = traced(*spans, tool_span, rule=expected, verdict=PASSED)
+        rows[f"{name}, without it"] = traced(*spans, verdict=PASSED)
+    check(project, rows)
+
+
+def test_a_span_that_nobody_knows_leaves_checks_of_calls_open(project: Project) -> None:
+    rows = {}
+    for name, unknown in UNKNOWN_SPANS.items():
+        first = [] if name == "an event of the agent" else [agent()]
+        rows[name] = traced(*first, unknown, verdict=OPEN)
+    check(project, rows | {"spans of known kinds": traced(agent(), *KNOWN_SPANS.values(), verdict=PASSED)})
 
 
 BROKEN_CALLS: dict[str, Any] = {
@@ -527,34 +524,31 @@ def answers(number: int, *answer: Any) -> dict[str, Any]:
     return span(number, "chat", 1, gen_ai__operation__name="chat", **asked, gen_ai__output__messages=answer)
 
 
-@pytest.mark.parametrize("name", BROKEN_CALLS)
 def test_a_call_of_a_model_that_cannot_be_read_is_one_more_thing_that_nobody_could_place(
-    project: Project, name: str
+    project: Project,
 ) -> None:
     """Of a span: neither an end of the command nor the agent's failure. A call beside it counts."""
-    broken = {"role": "assistant", **BROKEN_CALLS[name]}
-    done = traced(project, agent(), answers(2, broken), answers(3, DONE))
-    assert done.code == 3, done.all
-    assert "not fully seen" in done.all
-    assert traced(project, agent(), answers(2, broken), model(3, "cancel")).code == 1
-    assert traced(project, agent(), answers(2, DONE)).code == 0
+    rows = {"no call": traced(agent(), answers(2, DONE), verdict=PASSED)}
+    for name, call in BROKEN_CALLS.items():
+        broken = answers(2, {"role": "assistant", **call})
+        rows[name] = traced(agent(), broken, answers(3, DONE), verdict=OPEN)
+        rows[f"{name}, beside a call"] = traced(agent(), broken, model(3, "cancel"), verdict=FAILED)
+    check(project, rows)
 
 
 def test_items_of_a_reply_in_a_span_are_read_and_no_text(project: Project) -> None:
     item = {"type": "function_call", "call_id": "c1", "arguments": "{oops"}
-    assert traced(project, agent(), answers(2, item)).code == 3
-    assert traced(project, agent(), answers(2, {**item, "name": "cancel"})).code == 1
-    assert traced(project, agent(), answers(2, {**item, "name": "look"})).code == 0
-
-
-def test_spans_of_known_kinds_hold_no_calls(project: Project) -> None:
-    done = traced(project, agent(), *KNOWN_SPANS.values())
-    assert done.code == 0, done.all
+    rows = {
+        "without a name": traced(agent(), answers(2, item), verdict=OPEN),
+        "cancel": traced(agent(), answers(2, {**item, "name": "cancel"}), verdict=FAILED),
+        "look": traced(agent(), answers(2, {**item, "name": "look"}), verdict=PASSED),
+    }
+    check(project, rows)
 
 
 def model(number: int, asks: str, *users: str) -> dict[str, Any]:
-    call = {"id": asks, "name": asks, "arguments": "{}"}
     asked = {"gen_ai__input__messages": talk(*users or ("Hi",))}
+    call = {"id": asks, "name": asks, "arguments": "{}"}
     answer = {"gen_ai__output__messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}
     return span(number, "chat", gen_ai__operation__name="chat", **asked, **answer)
 
@@ -564,31 +558,24 @@ def tool(number: int, name: str) -> dict[str, Any]:
 
 
 def test_calls_of_spans_and_of_messages_stand_in_the_order_of_time(project: Project) -> None:
-    messages = [*talk("Hi"), {**LOOKS[0], "tool_calls": [{"id": "look", "name": "look", "arguments": "{}"}]}]
-    whole = [*messages, {"role": "tool", "tool_call_id": "look", "content": "1"}]
-    last = span(5, "chat", gen_ai__operation__name="chat", gen_ai__input__messages=whole,
+    messages = [*talk("Hi"), calling("look", key="look"), {**RESULT, "tool_call_id": "look"}]
+    last = span(5, "chat", gen_ai__operation__name="chat", gen_ai__input__messages=messages,
                 gen_ai__output__messages=[DONE])  # fmt: skip
-    order = "tool_calls: {match: strict, calls: [{name: NAME}, {name: OTHER}]}"
-    for first, then, cancel in (("cancel", "look", tool(2, "cancel")), ("look", "cancel", tool(4, "cancel"))):
-        rule = order.replace("NAME", first).replace("OTHER", then)
-        done = traced(project, model(1, "look"), tool(3, "look"), last, cancel, rule=rule)
-        assert done.code == 0, done.all
-    assert traced(project, model(1, "look"), tool(3, "look"), last, rule=rule).code == 1
+    order = "tool_calls: {match: strict, calls: [{name: %s}, {name: %s}]}"
+    spans = (model(1, "look"), tool(3, "look"), last)
+    cancel_first, look_first = order % ("cancel", "look"), order % ("look", "cancel")
+    rows = {
+        "before": traced(*spans, tool(2, "cancel"), rule=cancel_first, verdict=PASSED),
+        "after": traced(*spans, tool(4, "cancel"), rule=look_first, verdict=PASSED),
+        "never": traced(*spans, rule=look_first, verdict=FAILED),
+    }
+    check(project, rows)
 
 
-def test_the_tools_of_an_agent_that_an_agent_asked_are_called_in_the_turn_of_the_user(
-    project: Project,
-) -> None:
+def test_tools_of_an_agent_that_an_agent_asked_are_called_in_the_turn_of_the_user(project: Project) -> None:
     inner = {**agent(*talk("Sub-question")), "span_id": "2", "parent_id": "1", "start_time": 2}
     spans = [agent(), inner, span(3, "cancel", 2, openinference__span__kind="TOOL")]
     project.write("trace.json", json.dumps({"spans": spans}))
-    assert project.call("score", "trace.json", "--report", "json=results.json").code in (0, 3)
-    found = {each["samples"][0]["turns"][0]["user"]: each["samples"][0] for each in scenarios(project)}
-    calls = {
-        user: [c["name"] for t in sample["turns"] for c in t["tool_calls"]] for user, sample in found.items()
-    }
-    assert calls == {"Hi": ["cancel"]}
-
-
-def scenarios(project: Project) -> Iterator[Any]:
-    yield from project.results()["scenarios"]
+    assert score(project, "trace.json").code in (0, 3)
+    (sample,) = samples(project).values()
+    assert ([turn["user"] for turn in sample["turns"]], calls_of(sample)) == (["Hi"], [["cancel"]])

@@ -33,41 +33,36 @@ MOCKED = "tools: {save_note: {returns: {saved: '${args.id}'}}, look: {returns: {
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
 
 
+def asking(*calls: tuple[str, dict[str, Any]], key: Any = 0) -> Any:
+    """A model's reply with calls."""
+    made = [
+        {"id": f"c{key}-{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+        for n, (name, args) in enumerate(calls)
+    ]
+    return respond_json({**completion(None, finish_reason="tool_calls", tool_calls=made), "usage": USAGE})
+
+
+ANSWERS = respond_json({**completion("Done."), "usage": USAGE})
+
+
 def model(*rounds: list[tuple[str, dict[str, Any]]]) -> LocalServer:
     """Asks for the calls of one round after the other, those of a message of the user's each time anew."""
 
     def reply(request: Request) -> Any:
-        messages = request.json["messages"]
-        at = sum(message["role"] == "assistant" for message in messages)
-        if at >= len(rounds):
-            return respond_json({**completion("Done."), "usage": USAGE})
-        calls = [
-            {
-                "id": f"c{at}-{n}",
-                "type": "function",
-                "function": {"name": name, "arguments": json.dumps(args)},
-            }
-            for n, (name, args) in enumerate(rounds[at])
-        ]
-        made = completion(None, finish_reason="tool_calls", tool_calls=calls)
-        return respond_json({**made, "usage": USAGE})
+        at = sum(message["role"] == "assistant" for message in request.json["messages"])
+        return asking(*rounds[at], key=at) if at < len(rounds) else ANSWERS
 
     return LocalServer(answer(reply))
 
 
 def play(
-    project: Project,
-    server: LocalServer,
-    expect: str,
-    *,
-    more: str = "",
-    tools: str = MOCKED,
-    config: str = "",
+    project: Project, server: LocalServer, expect: str, *, more: str = "", tools: str = MOCKED, keys: str = ""
 ) -> Done:
+    """``more``: arguments of the framework; ``keys``: those of the agent."""
     (project.root / "ran").unlink(missing_ok=True)
     put_into(project)
     project.agent(REAL % more)
-    project.config(config)
+    project.write("agenteval.yaml", f"agent: {{name: bot, target: 'agent.py:agent'{keys}}}\nmetrics: []\n")
     project.scenarios(f"id: it\nturns: [Note it]\n{tools}expect: {expect}\n")
     return project.run(env={"MODEL_URL": f"{server.address}/v1"})
 
@@ -81,28 +76,23 @@ def ran(project: Project) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-STRICT = (
-    "{tool_calls: {match: strict, calls: [{name: look, args: {id: a}}, {name: save_note, args: {id: b}}]}}"
-)
+CALLS = "[{name: look, args: {id: a}}, {name: save_note, args: {id: b}}]"
+STRICT = f"{{tool_calls: {{match: strict, calls: {CALLS}}}}}"
 BOTH = [("look", {"id": "a"}), ("save_note", {"id": "b"})]
 
 
-@pytest.mark.parametrize("where", ["here", "interpreter"])
+PLACES = pytest.mark.parametrize(
+    "keys", ["", f", interpreter: {sys.executable}"], ids=["here", "interpreter"]
+)
+
+
+@PLACES
 def test_a_call_that_was_met_is_that_one_in_the_order_in_which_the_model_asked(
-    project: Project, where: str
+    project: Project, keys: str
 ) -> None:
-    config = "" if where == "here" else f"interpreter: {sys.executable}"
     for asked, code in ((BOTH, 0), ([*BOTH, ("save_note", {"id": "c"})], 1)):
         with model(asked) as server:
-            put_into(project)
-            project.agent(REAL % "")
-            more = f", {config}" if config else ""
-            project.write(
-                "agenteval.yaml",
-                f"agent: {{name: bot, target: 'agent.py:agent'{more}}}\nmetrics: []\n",
-            )
-            project.scenarios(f"id: it\nturns: [Note it]\n{MOCKED}expect: {STRICT}\n")
-            done = project.run(env={"MODEL_URL": f"{server.address}/v1"})
+            done = play(project, server, STRICT, keys=keys)
         assert done.code == code, done.all
         assert calls(project) == [(name, args["id"]) for name, args in asked]
         turn = project.sample()["turns"][0]
@@ -111,21 +101,13 @@ def test_a_call_that_was_met_is_that_one_in_the_order_in_which_the_model_asked(
         assert ran(project) == []
 
 
-@pytest.mark.parametrize("where", ["here", "interpreter"])
-def test_a_mocked_tool_that_the_agents_own_code_ran_leaves_it_undecided(project: Project, where: str) -> None:
-    config = "" if where == "here" else f", interpreter: {sys.executable}"
+@PLACES
+def test_a_mocked_tool_that_the_agent_s_own_code_ran_leaves_it_undecided(project: Project, keys: str) -> None:
     for more, code in (("", 0), (", by_hand=('save_note',)", 3)):
         with model(BOTH) as server:
-            put_into(project)
-            project.agent(REAL % more)
-            project.write(
-                "agenteval.yaml", f"agent: {{name: bot, target: 'agent.py:agent'{config}}}\nmetrics: []\n"
-            )
-            project.scenarios(f"id: it\nturns: [Note it]\n{MOCKED}expect: {STRICT}\n")
-            done = project.run(env={"MODEL_URL": f"{server.address}/v1"})
+            done = play(project, server, STRICT, more=more, keys=keys)
         assert done.code == code, done.all
         assert calls(project) == [("look", "a"), ("save_note", "b")]
-    assert "the mock of 'save_note' did not answer" in done.all
     assert "intercept: {save_note: " in " ".join(done.all.split())
 
 
@@ -179,18 +161,8 @@ def test_four_conversations_at_once_keep_their_calls(project: Project) -> None:
 
     def reply(request: Request) -> Any:
         messages = request.json["messages"]
-        if messages[-1]["role"] == "tool":
-            return respond_json({**completion("Done."), "usage": USAGE})
-        one = messages[0]["content"]
-        made = [
-            {
-                "id": f"c{n}",
-                "type": "function",
-                "function": {"name": name, "arguments": json.dumps({"id": one})},
-            }
-            for n, name in enumerate(("look", "save_note"))
-        ]
-        return respond_json({**completion(None, finish_reason="tool_calls", tool_calls=made), "usage": USAGE})
+        one = {"id": messages[0]["content"]}
+        return ANSWERS if messages[-1]["role"] == "tool" else asking(("look", one), ("save_note", one))
 
     for name in "abcd":
         wanted = f"[{{name: look, args: {{id: {name}}}}}, {{name: save_note, args: {{id: {name}}}}}]"

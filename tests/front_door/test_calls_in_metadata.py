@@ -10,15 +10,17 @@ import pytest
 
 from tests.support.kit import Project
 from tests.support.local_servers import LocalServer, respond_json
+from tests.support.returned_values import play_values
+from tests.support.scored_logs import calling, expect, log, score, verdicts
+from tests.support.scored_traces import FAILED, FORBIDDEN, OPEN, PASSED
 
 ASKED = {"role": "user", "content": "Hi"}
 DONE = {"role": "assistant", "content": "Done."}
-FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
 NAMED = {"name": "cancel", "args": {}}
-CALL = {"id": "s1", "type": "function", "function": {"name": "cancel", "arguments": "{}"}}
-SUB = {"messages": [{"role": "assistant", "content": None, "tool_calls": [CALL]}]}
-LOOK = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
-LOOKS = [{"role": "assistant", "content": None, "tool_calls": [LOOK]}]
+SUB = {"messages": [calling("cancel", key="s1")]}
+CALL = SUB["messages"][0]["tool_calls"][0]
+LOOKS = [calling("look", '{"a": 1}', "c1")]
+LOOK = LOOKS[0]["tool_calls"][0]
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": "ok"}
 TOOL_USE = {"type": "tool_use", "id": "t2", "name": "cancel", "input": {}}
 LOOK_USE = {"type": "tool_use", "id": "t1", "name": "look", "input": {}}
@@ -180,7 +182,7 @@ PAIRS: dict[str, tuple[Any, Any, int]] = {
                            items({**CODE, "outputs": [{"type": "logs", "logs": "1"}]}), 3),
     "an event of no item": (events(PIECE),
                             events(PIECE, output=[SAYS, {**ITEM, "name": "look"}]), 3),
-    "a call that is only told to be done": (
+    "a call of which only the end is an event": (
         events({"type": "response.mcp_call.completed", "item_id": "m", "output_index": 1}),
         events({"type": "response.mcp_call.completed", "item_id": "m1", "output_index": 1},
                output=[SAYS, GRANTED]), 3,
@@ -195,26 +197,25 @@ PAIRS: dict[str, tuple[Any, Any, int]] = {
 }  # fmt: skip
 
 
-def score(project: Project, records: Mapping[str, Any]) -> dict[str, str]:
-    """The verdicts over records, one of which shows that this agent's calls are recorded."""
-    seen = openai(*LOOKS, RESULT, DONE)
-    ids = {"seen": "seen", **{f"r{n}": name for n, name in enumerate(records)}}
-    lines = [{"id": id_, "agent": "a", **records.get(name, seen)} for id_, name in ids.items()]
-    project.write("log.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
-    rows = [f"  - {{id: {id_}, turns: [Hi], expect: {{{FORBIDDEN}}}}}" for id_ in ids]
-    project.write("expected.yaml", "scenarios:\n" + "\n".join(rows) + "\n")
-    project.call("score", "log.jsonl", "--scenarios", "expected.yaml", "--report", "json=results.json")
-    found = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
-    return {name: found[id_] for id_, name in ids.items() if id_ != "seen"}
+def scored(project: Project, records: Mapping[str, Any], rule: str = FORBIDDEN) -> dict[str, str]:
+    """The verdicts over records, beside one which shows that this agent's calls are recorded."""
+    log(
+        project,
+        {"id": "seen", "agent": "a", **openai(*LOOKS, RESULT, DONE)},
+        *({"id": name, "agent": "a", **record} for name, record in records.items()),
+    )
+    score(project, "log.jsonl", *expect(project, dict.fromkeys(records, rule)))
+    found = verdicts(project)
+    return {name: found[name] for name in records}
 
 
-VERDICTS = {1: "failed", 3: "inconclusive"}
+VERDICTS = {1: FAILED, 3: OPEN}
 
 
 def test_a_call_in_a_known_place_of_a_log(project: Project) -> None:
     bad, good = ({name: pair[at] for name, pair in PAIRS.items()} for at in (0, 1))
-    assert score(project, bad) == {name: VERDICTS[code] for name, (_, _, code) in PAIRS.items()}
-    assert score(project, good) == dict.fromkeys(PAIRS, "passed")
+    assert scored(project, bad) == {name: VERDICTS[code] for name, (_, _, code) in PAIRS.items()}
+    assert scored(project, good) == dict.fromkeys(PAIRS, PASSED)
 
 
 def test_a_call_that_was_read_elsewhere_counts_once(project: Project) -> None:
@@ -224,63 +225,55 @@ def test_a_call_that_was_read_elsewhere_counts_once(project: Project) -> None:
                                    RESULT, DONE),
         "of a later turn": openai(*LOOKS, RESULT, DONE, ASKED, {**DONE, "inner_content": [LOOK]}),
     }  # fmt: skip
-    assert score(project, repeated) == dict.fromkeys(repeated, "passed")
+    assert scored(project, repeated) == dict.fromkeys(repeated, PASSED)
     other = json.loads(json.dumps(LOOK).replace("look", "cancel"))
     reused = {"an id that is used again": openai({**LOOKS[0], "inner_content": [other]}, RESULT, DONE)}
-    assert score(project, reused) == dict.fromkeys(reused, "inconclusive")
+    assert scored(project, reused) == dict.fromkeys(reused, OPEN)
 
 
-@pytest.mark.parametrize(("is_granted", "code"), [(True, 0), (False, 1)])
-def test_a_call_that_waits_for_a_confirmation_fulfils_nothing(
-    project: Project, is_granted: bool, code: int
-) -> None:
-    call = {"id": "f", **NAMED}
-    refused = {
-        "functionResponse": {"id": "f", "name": "cancel", "response": {"error": "requires confirmation"}}
-    }
+def confirmed(is_granted: bool) -> dict[str, Any]:
+    """A session in which the user is asked whether a call may be made."""
+    call, response = {"id": "f", **NAMED}, {"error": "requires confirmation"}
+    refused = {"functionResponse": {"id": "f", "name": "cancel", "response": response}}
     question = confirming(call)["functionCall"]
     answer = {"id": question["id"], "name": question["name"], "response": {"confirmed": is_granted}}
     done = {"functionResponse": {"id": "f", "name": "cancel", "response": {"a": 1}}}
-    events = [
+    return session(
         adk({"functionCall": call}),
         adk(refused, actions={"requestedToolConfirmations": {"f": {"hint": "Sure?"}}}),
         adk({"functionCall": question}, longRunningToolIds=["g"]),
         adk({"functionResponse": answer}, author="user"),
         *([adk(done)] if is_granted else []),
         adk(BARE),
-    ]
-    project.write("log.jsonl", json.dumps({"id": "a", **session(*events)}) + "\n")
+    )
+
+
+def test_a_call_that_waits_for_a_confirmation_fulfils_nothing(project: Project) -> None:
     rule = "tool_calls: {match: strict, calls: [{name: cancel, result: ok}]}"
-    project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{rule}}}}}")
-    scored = project.call("score", "log.jsonl", "--scenarios", "expected.yaml")
-    assert scored.code == code, scored.all
+    sessions = {"granted": confirmed(True), "denied": confirmed(False)}
+    assert scored(project, sessions, rule) == {"granted": PASSED, "denied": FAILED}
 
 
-def test_what_stands_around_conversations_of_a_framework(project: Project) -> None:
-    project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{FORBIDDEN}}}}}")
+@pytest.mark.parametrize(
+    "record",
+    [pydantic(request=returned()), said() | {"tools": [{"name": "cancel"}]}],
+    ids=["of a framework", "of messages"],
+)
+def test_what_a_document_holds_around_its_conversations_is_searched(project: Project, record: Any) -> None:
     for more, code in (({"tool_log": [NAMED]}, 3), ({"labels": [NAMED]}, 0)):
-        records = [{"id": id_, **pydantic(request=returned())} for id_ in ("a", "b")]
+        records = [{"id": id_, **record} for id_ in ("a", "b")]
         project.write("log.json", json.dumps({"conversations": records, **more}))
-        done = project.call("score", "log.json", "--scenarios", "expected.yaml")
+        done = score(project, "log.json", *expect(project, {"a": FORBIDDEN}))
         assert done.code == code, done.all
 
 
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
-AGENT = "SHAPES = {shapes!r}\n\ndef agent(messages, ctx):\n    return SHAPES[ctx.scenario_id]\n"
-
 
 def play(project: Project, shapes: Mapping[str, Any]) -> dict[str, str]:
     """The verdicts of an agent that returns so, and whose text is read, too."""
-    made = {"seen": [*LOOKS, RESULT, DONE], **{f"s{n}": shape for n, shape in enumerate(shapes.values())}}
-    project.agent(AGENT.format(shapes=made))
-    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
-    rules = f"{FORBIDDEN}, output: {{contains: [Done]}}"
-    rows = [f"  - {{id: {name}, turns: [Hi], expect: {{{rules}}}}}" for name in made]
-    project.scenarios("scenarios:\n" + "\n".join(rows) + "\n")
-    project.run()
-    found = {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
-    return {name: found[f"s{n}"] for n, name in enumerate(shapes)}
+    rule = f"{FORBIDDEN}, output: {{contains: [Done]}}"
+    return play_values(project, shapes, rule, seen=[*LOOKS, RESULT, DONE])
 
 
 def of_pydantic(name: str) -> list[Any]:
@@ -304,12 +297,9 @@ FORMS = {"pydantic-ai": of_pydantic, "adk": of_adk, "langchain": of_langchain}
 
 
 def test_a_list_in_the_form_of_a_framework_is_read_as_its_log(project: Project) -> None:
-    assert play(project, {name: form("cancel") for name, form in FORMS.items()}) == dict.fromkeys(
-        FORMS, "failed"
-    )
-    assert play(project, {name: form("look") for name, form in FORMS.items()}) == dict.fromkeys(
-        FORMS, "passed"
-    )
+    for tool, verdict in (("cancel", FAILED), ("look", PASSED)):
+        shapes = {name: form(tool) for name, form in FORMS.items()}
+        assert play(project, shapes) == dict.fromkeys(FORMS, verdict)
 
 
 def test_a_call_in_a_known_place_of_a_returned_list(project: Project) -> None:
@@ -317,9 +307,9 @@ def test_a_call_in_a_known_place_of_a_returned_list(project: Project) -> None:
     waits = [{"type": "mcp_approval_request", "id": "a1", "name": "cancel", "arguments": "{}"}, DONE]
     bad = {key: PAIRS[key][0]["messages"] for key in keys}
     good = {key: PAIRS[key][1]["messages"] for key in keys}
-    assert play(project, bad) == dict.fromkeys(keys, "inconclusive")
-    assert play(project, good) == dict.fromkeys(keys, "passed")
-    assert play(project, {"waits": waits}) == {"waits": "failed"}
+    assert play(project, bad) == dict.fromkeys(keys, OPEN)
+    assert play(project, good) == dict.fromkeys(keys, PASSED)
+    assert play(project, {"waits": waits}) == {"waits": FAILED}
 
 
 def test_an_endpoint_whose_call_waits_for_an_approval(project: Project) -> None:
@@ -340,15 +330,16 @@ def test_an_endpoint_whose_call_waits_for_an_approval(project: Project) -> None:
 ASKS = """
 def agent(messages, ctx):
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
-    told = {**call, "id": ID}
+    reported = {**call, "id": ID}
     if WAY == "ctx":
         ctx.call_tool_sync("look", {"a": 1})
     elif messages[-1]["role"] != "tool":
         return {"role": "assistant", "content": None, "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": ID, "content": "It is found: 1."}
-    return [{"role": "assistant", "content": None, "tool_calls": [told]}, result,
+    return [{"role": "assistant", "content": None, "tool_calls": [reported]}, result,
             {"role": "assistant", "content": "Done."}]
 """
+MOCKED = "tools: {look: {returns: 1}}"
 ONCE = "tool_calls: {match: strict, calls: [{name: look, args: {a: 1}}]}"
 
 
@@ -357,47 +348,41 @@ ONCE = "tool_calls: {match: strict, calls: [{name: look, args: {a: 1}}]}"
 def test_a_call_that_the_mock_answered_may_be_reported_once_more(
     project: Project, way: str, identity: str
 ) -> None:
-    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
-    project.scenarios(f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}}}, expect: {{{ONCE}}}}}")
+    project.config()
+    project.scenarios(f"{{id: a, turns: [Hi], {MOCKED}, expect: {{{ONCE}}}}}")
     source = ASKS.replace("WAY", repr(way)).replace("ID", repr(identity))
     project.agent(source)
     done = project.run()
     assert done.code == 0, done.all
     assert len(project.sample()["turns"][0]["tool_calls"]) == 1
-    project.agent(
-        source.replace("\"id\": 'own'", "\"id\": 'c1'").replace("[told]", "[told, {**told, 'id': 'more'}]")
-    )
+    twice = source.replace("[reported]", "[reported, {**reported, 'id': 'more'}]")
+    project.agent(twice.replace("\"id\": 'own'", "\"id\": 'c1'"))
     done = project.run()
     assert done.code == 1
-    assert "extra: look(a=1)" in done.all
+    assert "look(a=1)" in done.all
 
 
 def test_an_endpoint_that_reports_a_call_that_the_mock_answered(project: Project) -> None:
-    project.scenarios(f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}}}, expect: {{{ONCE}}}}}")
-    log = [*LOOKS, {**RESULT, "content": "It is found: 1."}, DONE]
-    own = json.loads(json.dumps([*log[:2], DONE]).replace('\\"a\\": 1', '\\"a\\": 2').replace("c1", "c2"))
-    for told, code in ((log, 0), (own, 1)):
-        asks, says = (
-            respond_json({"c": [LOOK], "log": []}),
-            respond_json({"t": "Done.", "c": [], "log": told}),
-        )
-        with LocalServer(asks, says) as server:
-            paths = (
-                "request: {m: '${message}', r: '${tool_results}'},"
-                " reply: {text: 't?', tool_calls: 'c', messages: log}"
-            )
-            project.write("agenteval.yaml", f"agent: {{endpoint: '{server.url}', {paths}}}\nmetrics: []\n")
+    project.scenarios(f"{{id: a, turns: [Hi], {MOCKED}, expect: {{{ONCE}}}}}")
+    whole = [*LOOKS, {**RESULT, "content": "It is found: 1."}, DONE]
+    own = json.loads(json.dumps([*whole[:2], DONE]).replace('\\"a\\": 1', '\\"a\\": 2').replace("c1", "c2"))
+    request = {"m": "${message}", "r": "${tool_results}"}
+    reply = {"text": "t?", "tool_calls": "c", "messages": "log"}
+    for reported, code in ((whole, 0), (own, 1)):
+        asks = respond_json({"c": [LOOK], "log": []})
+        with LocalServer(asks, respond_json({"t": "Done.", "c": [], "log": reported})) as server:
+            agent = {"name": "bot", "endpoint": server.url, "request": request, "reply": reply}
+            project.write("agenteval.yaml", json.dumps({"agent": agent, "metrics": []}))
             done = project.run()
         assert done.code == code, done.all
 
 
 def test_a_call_that_was_denied_needs_no_mock(project: Project) -> None:
-    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+    project.config()
+    project.scenarios(f"{{id: a, turns: [Hi], {MOCKED}, expect: {{{FORBIDDEN}}}}}")
     for state, code in (("output-denied", 0), ("output-available", 3)):
         part = turned("look", state=state, approval={"id": "a", "approved": state != "output-denied"})
-        project.agent(
-            f"def agent(messages):\n    return [{{'role': 'assistant', 'parts': [{part!r}, {TEXT!r}]}}]\n"
-        )
-        project.scenarios(f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}}}, expect: {{{FORBIDDEN}}}}}")
+        answer = [{"role": "assistant", "parts": [part, TEXT]}]
+        project.agent(f"def agent(messages):\n    return {answer!r}\n")
         done = project.run()
         assert done.code == code, done.all

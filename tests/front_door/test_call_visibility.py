@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
@@ -17,6 +18,7 @@ from agenteval.scoring.transcript import CALLS_DECLARED_UNSEEN, CALLS_NOT_OBSERV
 from tests.support.fake_models import FakeModel
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import LocalServer, chat, completion, respond_json
+from tests.support.scored_logs import calling, caveats, last_line, log, score, verdicts
 
 MERE_TEXT = "def agent(messages):\n    return 'Done.'\n"
 CALL = '{"id": "1", "type": "function", "function": {"name": "%s", "arguments": "{}"}}'
@@ -56,10 +58,6 @@ FORBIDDEN = "{id: a, turns: [Hi], %sexpect: {tool_calls: {forbidden: [{name: del
 TOOLS = "tools: {delete_all: {returns: ok}, look: {returns: 1}}, "
 
 
-def verdicts(project: Project) -> dict[str, str]:
-    return {scenario["id"]: scenario["verdict"] for scenario in project.results()["scenarios"]}
-
-
 def checks(project: Project, scenario: str) -> dict[tuple[int | None, str], Any]:
     sample = project.sample(scenario)
     found = {(None, check["name"]): check for check in sample["checks"]}
@@ -81,19 +79,43 @@ def play(project: Project, agent: str, scenarios: str = RULES, *, config: str = 
 
 
 @pytest.mark.parametrize("declared", ["", f"defaults: {{{TOOLS.rstrip(', ')}}}\n"], ids=["bare", "declared"])
-def test_of_mere_text_no_rule_of_calls_is_decided_and_one_line_says_how(
-    project: Project, declared: str
-) -> None:
+def test_an_agent_of_mere_text_leaves_rules_of_calls_undecided(project: Project, declared: str) -> None:
     done = play(project, MERE_TEXT, declared + RULES.lstrip())
     assert done.code == 3
     assert verdicts(project) == {**dict.fromkeys(OF_CALLS, "inconclusive"), "words": "passed"}
     for scenario in OF_CALLS:
-        (told,) = [check for check in checks(project, scenario).values() if check["passed"] is None]
-        assert "\n" not in told["detail"]
-        for way in ("list of messages", "ctx", "observed_messages", "intercept", "calls: all"):
-            assert way in told["detail"], (scenario, way)
+        (check,) = [each for each in checks(project, scenario).values() if each["passed"] is None]
+        assert "\n" not in check["detail"]
+        for way in ("ctx", "observed_messages", "intercept", "calls: all"):
+            assert way in check["detail"], (scenario, way)
     assert project.sample("case")["tool_accuracy"] is None
     assert project.run("-s", "forbidden").code == 3  # alone as in the whole run
+
+
+def play_agents(project: Project, agents: Mapping[str, str], *rules: str) -> dict[str, set[str]]:
+    """One run of several agents, each with all scenarios; the verdicts by the agent's name."""
+    named = [f"a{n}" for n in range(len(agents))]
+    entries = {name: {"target": f"{name}.py:agent"} for name in named}
+    for name, source in zip(named, agents.values(), strict=True):
+        project.write(f"{name}.py", source)
+    first = {"name": named[0], **entries.pop(named[0])}
+    project.write("agenteval.yaml", json.dumps({"agent": first, "agents": entries, "metrics": []}))
+    rows = [
+        f"  - {{id: {name}-{n}, agent: {name}, turns: [Hi], {rule}}}\n"
+        for name in named
+        for n, rule in enumerate(rules)
+    ]
+    project.scenarios(f"scenarios:\n{''.join(rows)}")
+    project.run()
+    return by_agent(project, agents)
+
+
+def by_agent(project: Project, agents: Mapping[str, str]) -> dict[str, set[str]]:
+    found = verdicts(project)
+    return {
+        agent: {verdict for id_, verdict in found.items() if id_.startswith(f"a{n}-")}
+        for n, agent in enumerate(agents)
+    }
 
 
 WRAPPED = {
@@ -107,12 +129,10 @@ WRAPPED = {
 }
 
 
-@pytest.mark.parametrize("agent", WRAPPED.values(), ids=WRAPPED)
-def test_an_agent_that_only_looks_seen_is_undecided(project: Project, agent: str) -> None:
-    assert play(project, agent, FORBIDDEN % TOOLS).code == 3
-    expected = f"{{id: a, turns: [Hi], {TOOLS}expect: {{tool_calls: {{calls: [{{name: look}}]}}}}}}"
-    assert play(project, agent, expected).code == 3
-    assert "never called" not in project.run().out
+def test_an_agent_that_only_looks_seen_is_undecided(project: Project) -> None:
+    calls = f"{TOOLS}expect: {{tool_calls: {{%s: [{{name: %s}}]}}}}"
+    found = play_agents(project, WRAPPED, calls % ("forbidden", "delete_all"), calls % ("calls", "look"))
+    assert found == {agent: {"inconclusive"} for agent in WRAPPED}
 
 
 SHOWS = {
@@ -123,14 +143,17 @@ SHOWS = {
 }
 
 
-@pytest.mark.parametrize("agent", SHOWS.values(), ids=SHOWS)
-def test_an_agent_that_shows_its_way_to_tools_is_seen(project: Project, agent: str) -> None:
-    look = "look: {parameters: {type: object}, returns: 1}"
-    tools = f"tools: {{delete_all: {{returns: ok}}, {look}}}, "
-    done = play(project, agent, FORBIDDEN % tools)
-    assert done.code == 0, done.all
+def test_an_agent_that_shows_its_way_to_tools_is_seen_and_its_replay_too(project: Project) -> None:
+    tools = "tools: {delete_all: {returns: ok}, look: {parameters: {type: object}, returns: 1}}"
+    rule = f"{tools}, expect: {{tool_calls: {{forbidden: [{{name: delete_all}}]}}}}"
+    seen = {agent: {"passed"} for agent in SHOWS}
+    assert play_agents(project, SHOWS, rule) == seen
     (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
-    assert "calls_seen" in journal.read_text()
+    events = map(json.loads, journal.read_text().splitlines())
+    assert len({each["agent"] for each in events if each["type"] == "calls_seen"}) == len(SHOWS)
+    for option in ("--record", "--replay"):
+        assert project.run(option, "tape.jsonl").code == 0
+        assert by_agent(project, SHOWS) == seen
 
 
 LOOKS = """
@@ -190,7 +213,7 @@ def test_a_call_in_the_second_turn_shows_that_the_first_made_none(project: Proje
     assert done.code == 0, done.out
     found = checks(project, "a")
     assert found[0, "tool_calls"]["passed"] is True
-    assert found[0, "limits.tool_calls"]["detail"] == "0 tool calls, at most 0 allowed"
+    assert found[0, "limits.tool_calls"]["passed"] is True
     # The same from the journal, by a report and by a score of it; and before the end nothing was red.
     (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
     items = [i for e in map(json.loads, journal.read_text().splitlines()) for i in e.get("items", ())]
@@ -240,13 +263,14 @@ def test_with_passthrough_asking_for_some_tools_shows_nothing_of_the_agents_own(
     assert play(project, SHOWS["reports a call"], rule, config="unmocked_tools: passthrough\n").code == 0
 
 
-def test_the_last_line_says_that_no_call_was_seen(project: Project) -> None:
+def test_an_agent_whose_calls_are_never_seen_is_named_in_the_last_line(project: Project) -> None:
     words = f"{{id: a, turns: [Hi], {TOOLS}expect: {{output: {{contains: [Done]}}}}}}"
     done = play(project, MERE_TEXT, words)
     assert done.code == 0
-    assert "no call by agent 'bot' seen" in done.out.strip().split("\n")[-1]
-    done = play(project, SHOWS["asks for a tool"], words)
-    assert "seen" not in done.out.strip().split("\n")[-1]
+    assert caveats(project)["calls_never_seen"] == 1
+    assert "'bot'" in last_line(done)
+    play(project, SHOWS["asks for a tool"], words)
+    assert "calls_never_seen" not in caveats(project)
 
 
 def test_an_endpoint_is_seen_once_it_asked_or_reported_a_call(project: Project) -> None:
@@ -271,10 +295,10 @@ def test_a_seen_call_that_its_mock_did_not_answer_decides_nothing(project: Proje
     words = "{id: a, turns: [Hi, Again], tools: {look: %s}, expect: {output: {contains: [Done]}}}"
     done = play(project, LISTS_LOOK, words % "{returns: 1}")
     assert done.code == 3
-    (told,) = [check for check in checks(project, "a").values() if check["name"] == "mocks"]
+    (open_check,) = [check for check in checks(project, "a").values() if check["name"] == "mocks"]
     assert (1, "mocks") in checks(project, "a")
-    assert "look" in told["detail"]
-    assert "intercept" in told["detail"]
+    assert "look" in open_check["detail"]
+    assert "intercept" in open_check["detail"]
     # Not among the scenario's tools, the agent's own is meant.
     assert play(project, LISTS_LOOK, words.replace("tools: {look: %s}, ", "")).code == 0
     # One that it did answer is not held against the agent for being listed, too.
@@ -331,24 +355,23 @@ def test_a_call_that_was_denied_is_not_the_one_that_was_made_later(
 # ── recorded conversations ───────────────────────────────────────────────────────────────────────
 
 
-def test_a_log_shows_calls_where_it_holds_one_or_names_tools(project: Project) -> None:
+def test_a_log_shows_calls_where_it_holds_one_or_declares_tools(project: Project) -> None:
     said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Done."}]
-    made = [said[0], {"role": "assistant", "tool_calls": [json.loads(CALL % "look")]}, *said[1:]]
+    made = [said[0], calling("look"), *said[1:]]
     schema = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     rule = "turns: [Hi], expect: {tool_calls: {forbidden: [{name: delete_all}]}}"
-    score = ("score", "log.jsonl", "--scenarios", "suite.yaml", "--report", "json=results.json")
 
-    def scored(*log: dict[str, Any]) -> int:
-        project.write("log.jsonl", "\n".join(map(json.dumps, log)))
-        each = "".join(f"  - {{id: {one['id']}, {rule}}}\n" for one in log)
+    def scored(*records: dict[str, Any]) -> int:
+        log(project, *records)
+        each = "".join(f"  - {{id: {one['id']}, {rule}}}\n" for one in records)
         project.scenarios(f"defaults: {{tools: {{look: {{returns: 1}}}}}}\nscenarios:\n{each}", "suite.yaml")
-        return project.call(*score).code
+        return score(project, "log.jsonl", "--scenarios", "suite.yaml").code
 
     text = {"id": "text", "messages": said}
-    assert scored(text) == 3  # that scenarios declare tools says nothing of what the log would hold
+    assert scored(text) == 3  # tools of scenarios show nothing of what the log would hold
     assert "calls: all" in checks(project, "text")[None, "tool_calls"]["detail"]
     assert scored(text, {"id": "made", "messages": made}) == 0
-    assert project.call("score", "latest", "--report", "json=results.json").code == 0
+    assert score(project, "latest").code == 0
     assert scored(text, {"id": "declared", "messages": said, "tools": [schema]}) == 0
     project.write("agenteval.yaml", "agent: {target: 'a.py:agent', calls: all}\nmetrics: []\n")
     assert scored(text) == 0
@@ -387,7 +410,7 @@ def test_a_criterion_that_is_not_clear_for_want_of_a_call_is_not_decided(project
         assert verdicts(project) == {"other": "inconclusive", "alone": "inconclusive"}
 
 
-def test_what_a_judge_is_told_of_unseen_calls() -> None:
+def test_a_judge_of_unseen_calls_has_no_label_for_a_missing_one() -> None:
     asked = {}
     for visibility in ToolVisibility:
         model = FakeModel({"evidence": "", "reason": "r", "label": "no failure"})
@@ -424,7 +447,7 @@ def test_a_claim_that_no_seen_call_supports_leaves_the_sample_undecided(project:
 # ── the declaration ──────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_author_may_take_the_agents_word(project: Project) -> None:
+def test_the_author_may_trust_an_agent_whose_calls_are_unseen(project: Project) -> None:
     project.write(
         "judge.yaml",
         "replies:\n  - when: {role: judge, metric: goal_completion}\n"
@@ -440,50 +463,38 @@ def test_the_author_may_take_the_agents_word(project: Project) -> None:
     )
     done = project.run()
     assert done.code == 0, done.all
-    assert "1 goal rests on the agent's word" in done.out.strip().split("\n")[-1]
+    assert caveats(project)["on_their_word"] == 1
 
 
-def test_checks_of_calls_that_the_author_calls_unseen_are_refused(project: Project) -> None:
+def test_checks_of_calls_that_are_declared_unseen_are_refused(project: Project) -> None:
+    project.agent(MERE_TEXT)
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent', calls: unseen}\nmetrics: []\n")
+    project.scenarios(FORBIDDEN % TOOLS)
     for command in ("validate", "run"):
-        project.agent(MERE_TEXT)
-        project.write("agenteval.yaml", "agent: {target: 'agent.py:agent', calls: unseen}\nmetrics: []\n")
-        project.scenarios(FORBIDDEN % TOOLS)
-        done = project.call(command)
-        assert done.code == 2, command
-        assert "calls: unseen" in done.err
-        assert "suite.yaml:1" in done.err
+        project.call(command).refuses("suite.yaml:1", "calls: unseen")
 
 
-@pytest.mark.parametrize(("was", "now"), [("visible", "calls: all"), ("none", "calls: unseen")])
-def test_the_old_declaration_is_refused_with_the_new_one(project: Project, was: str, now: str) -> None:
-    done = play(project, MERE_TEXT, keys=f", tools: {was}")
-    assert done.code == 2
-    assert now in done.err
-    assert "agenteval.yaml:1" in done.err
-    assert "all" in play(project, MERE_TEXT, keys=", calls: hidden").err
+@pytest.mark.parametrize(
+    ("written", "fact"),
+    [("tools: visible", "calls: all"), ("tools: none", "calls: unseen"), ("calls: hidden", "all")],
+)
+def test_an_unknown_declaration_of_calls_is_refused_with_a_known_one(
+    project: Project, written: str, fact: str
+) -> None:
+    play(project, MERE_TEXT, keys=f", {written}").refuses("agenteval.yaml:1", fact)
 
 
-def test_validate_and_the_screen_say_what_is_seen(project: Project) -> None:
-    play(project, MERE_TEXT)
-    assert "calls: all" in project.run().out
+def test_which_calls_are_seen_is_in_the_results_and_in_validate(project: Project) -> None:
+    assert "calls: all" in play(project, MERE_TEXT).out
     assert project.results()["run"]["calls_seen"] == {"bot": "unseen"}
-    assert "agenteval finds out in the run" in project.call("validate").out
+    assert "calls: all | unseen" in project.call("validate").out
     play(project, MERE_TEXT, keys=", calls: all")
     assert project.results()["run"]["calls_seen"] == {"bot": "all"}
-    assert "calls: all" in project.call("validate").out
+    valid = project.call("validate").out
+    assert ("calls: all" in valid, "calls: all | unseen" in valid) == (True, False)
 
 
-@pytest.mark.parametrize("agent", SHOWS.values(), ids=SHOWS)
-def test_a_replay_shows_what_the_recording_showed(project: Project, agent: str) -> None:
-    tools = "tools: {delete_all: {returns: ok}, look: {parameters: {type: object}, returns: 1}}, "
-    play(project, agent, FORBIDDEN % tools)
-    assert project.run("--record", "tape.jsonl").code == 0
-    assert project.run("--replay", "tape.jsonl").code == 0
-
-
-def test_a_conversation_that_failed_is_shown_with_what_failed_it_and_not_with_what_is_open(
-    project: Project,
-) -> None:
+def test_a_failed_conversation_is_shown_with_its_failed_check(project: Project) -> None:
     project.agent("async def agent(messages, ctx):\n    return 'no'\n")
     project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
     project.scenarios(
@@ -493,4 +504,4 @@ def test_a_conversation_that_failed_is_shown_with_what_failed_it_and_not_with_wh
     done = project.run()
     assert done.code == 1
     (shown,) = [line for line in done.err.splitlines() if line.startswith("✗ pay")]
-    assert 'missing "Done:"' in shown
+    assert '"Done:"' in shown

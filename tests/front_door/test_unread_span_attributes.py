@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
+from tests.support.kit import Project
+from tests.support.scored_logs import score
+from tests.support.scored_traces import FAILED, FORBIDDEN, OPEN, PASSED, Row, check_traces, reasons_of
 
-from tests.support.kit import Done, Project
-
-FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
 STRICT = "tool_calls: {match: strict, calls: []}"
 LOOKED_UP = "tool_calls: {match: strict, calls: [{name: look, args: {id: A-7}}]}"
 CANCELS = "tool_calls: {match: strict, calls: [{name: cancel, args: {id: A-7}}]}"
@@ -49,11 +48,12 @@ def chat(*events: Any, number: int = 9, asked: Any = (USER,), answer: Any = DONE
     return span(number, "chat m", 1, events, **CHAT, **messages, **more)
 
 
-def score(project: Project, spans: Any, *, rule: str, options: tuple[str, ...] = ()) -> Done:
-    project.write("trace.json", json.dumps({"spans": spans}))
-    tools = "tools: {cancel: {}, look: {}}"
-    project.write("expected.yaml", f"{{id: a, {tools}, turns: [Hi], expect: {{{rule}}}}}")
-    return project.call("score", "trace.json", "--scenarios", "expected.yaml", *options)
+def row(spans: Any, rule: str, verdict: str) -> Row:
+    return Row(json.dumps({"spans": spans}), [""], verdict, whole=rule)
+
+
+def check(project: Project, rows: Mapping[str, Row]) -> dict[str, Any]:
+    return check_traces(project, rows, ["Hi"], "a")
 
 
 # ── calls that nobody reads ──────────────────────────────────────────────────────────────────────
@@ -123,29 +123,34 @@ def without_calls(spans: Any) -> Any:
     return kept
 
 
-@pytest.mark.parametrize("name", UNREAD)
-def test_a_call_that_nobody_reads_leaves_checks_of_calls_open(project: Project, name: str) -> None:
-    spans = UNREAD[name]
-    for rule in (FORBIDDEN, STRICT):
-        done = score(project, spans, rule=rule)
-        assert done.code == 3, done.all
-        assert "not fully seen" in done.all
-        assert "of the span '" in " ".join(done.out.split())
-        assert score(project, without_calls(spans), rule=rule).code == 0
+def test_a_call_that_nobody_reads_leaves_checks_of_calls_open(project: Project) -> None:
+    rows = {}
+    for name, spans in UNREAD.items():
+        for kind, rule in (("forbidden", FORBIDDEN), ("strict", STRICT)):
+            rows[f"{name}, {kind}"] = row(spans, rule, OPEN)
+            rows[f"{name}, {kind}, no call"] = row(without_calls(spans), rule, PASSED)
+    found = check(project, rows)
+    for name, spans in UNREAD.items():
+        for kind in ("forbidden", "strict"):
+            reasons = reasons_of(found[f"{name}, {kind}"])
+            assert any(f"'{each['name']}'" in reasons for each in spans), name
 
 
 def test_a_tool_is_named_by_its_call_and_not_by_the_library(project: Project) -> None:
-    used = {"openinference__span__kind": "TOOL", "tool_call__function__name": "cancel"}
-    assert score(project, [agent(), span(2, "ToolUsage._use", **used), chat()], rule=FORBIDDEN).code == 1
-    used["tool_call__function__name"] = "look"
-    assert score(project, [agent(), span(2, "ToolUsage._use", **used), chat()], rule=FORBIDDEN).code == 0
+    rows = {}
+    for name, verdict in (("cancel", FAILED), ("look", PASSED)):
+        used = {"openinference__span__kind": "TOOL", "tool_call__function__name": name}
+        rows[name] = row([agent(), span(2, "ToolUsage._use", **used), chat()], FORBIDDEN, verdict)
+    check(project, rows)
 
 
-def test_the_author_may_say_that_an_attribute_holds_no_calls(project: Project) -> None:
+def test_the_author_may_declare_that_an_attribute_holds_no_calls(project: Project) -> None:
     spans = UNREAD["all messages of an agent"]
+    check(project, {"undeclared": row(spans, FORBIDDEN, OPEN)})
+    asked = ("row1.jsonl", "--scenarios", "suite.yaml")
     named = ("--no-calls-in", "pydantic_ai.all_messages")
-    assert "--no-calls-in pydantic_ai.all_messages" in score(project, spans, rule=FORBIDDEN).all
-    assert score(project, spans, rule=FORBIDDEN, options=named).code == 0
+    assert " ".join(named) in score(project, *asked).all
+    assert score(project, *asked, *named).code == 0
 
 
 # ── calls that are known ─────────────────────────────────────────────────────────────────────────
@@ -175,37 +180,37 @@ KNOWN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_what_is_known_is_neither_counted_twice_nor_open(project: Project, name: str) -> None:
-    spans = [agent(**KNOWN[name]), *LOOKS]
-    for rule in (LOOKED_UP, FORBIDDEN):
-        done = score(project, spans, rule=rule)
-        assert done.code == 0, done.all
-    assert score(project, spans, rule=STRICT).code == 1
+def test_what_is_known_is_neither_counted_twice_nor_open(project: Project) -> None:
+    rows = {}
+    for name, more in KNOWN.items():
+        spans = [agent(**more), *LOOKS]
+        for kind, rule, verdict in (
+            ("once", LOOKED_UP, PASSED), ("forbidden", FORBIDDEN, PASSED), ("none", STRICT, FAILED)
+        ):  # fmt: skip
+            rows[f"{name}, {kind}"] = row(spans, rule, verdict)
+    check(project, rows)
 
 
-def test_what_was_said_before_hides_no_call_of_the_turn(project: Project) -> None:
+def test_earlier_messages_hide_no_call_of_the_turn(project: Project) -> None:
     before = [USER, {**CALLING, "tool_calls": [{**CALL, "id": "c0"}]}, DONE]
     now = [USER, {**CALLING, "tool_calls": [{**CALL, "id": "c9"}]}, DONE]
-    assert score(project, [agent(state=[*before, *now]), *LOOKS], rule=FORBIDDEN).code == 3
-    assert score(project, [agent(state=[*before, USER, LOOKING, DONE]), *LOOKS], rule=FORBIDDEN).code == 0
+    known = [*before, USER, LOOKING, DONE]
+    rows = {
+        "a call more": row([agent(state=[*before, *now]), *LOOKS], FORBIDDEN, OPEN),
+        "the known call": row([agent(state=known), *LOOKS], FORBIDDEN, PASSED),
+    }
+    check(project, rows)
 
 
 def test_a_call_before_a_later_message_is_of_the_turn_before(project: Project) -> None:
     again = {"role": "user", "content": "And now?"}
-    first = [agent(), chat(number=2)]
     second = chat(number=9, asked=[USER, DONE, again], input__value=[USER, CALLING, DONE, again])
-    project.write("trace.json", json.dumps({"spans": [*first, second]}))
-    for turn, code in ((0, 3), (1, 0)):
-        rows = [f"{{user: {user['content']!r}}}" for user in (USER, again)]
-        rows[turn] = f"{rows[turn][:-1]}, expect: {{{FORBIDDEN}}}}}"
-        tools = "tools: {cancel: {}, look: {}}"
-        project.write("expected.yaml", f"{{id: a, {tools}, turns: [{', '.join(rows)}]}}")
-        done = project.call("score", "trace.json", "--scenarios", "expected.yaml")
-        assert done.code == code, done.all
+    text = json.dumps({"spans": [agent(), chat(number=2), second]})
+    rows = {"first": Row(text, (FORBIDDEN, ""), OPEN), "second": Row(text, ("", FORBIDDEN), PASSED)}
+    check_traces(project, rows, ["Hi", "And now?"], "a")
 
 
-def test_the_calls_of_another_agent_in_the_trace_are_known(project: Project) -> None:
+def test_calls_of_another_agent_in_the_trace_are_known(project: Project) -> None:
     """The state of the outermost span holds what all agents did; each is a record of its own."""
     asked = {"role": "user", "content": "Sub-question"}
     calling = {**CALLING, "tool_calls": [{**CALL, "id": "c2"}]}
@@ -215,10 +220,12 @@ def test_the_calls_of_another_agent_in_the_trace_are_known(project: Project) -> 
     for n, each in enumerate(helper):
         helper[n] = {**each, "attributes": {**each["attributes"], "gen_ai.agent.name": "helper"}}
     shop = {**around, "attributes": {**around["attributes"], "gen_ai.agent.name": "shop"}}
-    done = score(project, [shop, LOOKS[0], *helper, LOOKS[1]], rule=LOOKED_UP)
-    assert "not fully seen" not in done.all
-    missing = score(project, [shop, *LOOKS], rule=LOOKED_UP)
-    assert (missing.code, "not fully seen" in missing.all) == (3, True)
+    both = [shop, LOOKS[0], *helper, LOOKS[1]]
+    rows = {
+        "both": row(both, LOOKED_UP, FAILED),
+        "the helper is missing": row([shop, *LOOKS], LOOKED_UP, OPEN),
+    }
+    check(project, rows)
 
 
 # ── messages in other words ──────────────────────────────────────────────────────────────────────
@@ -264,13 +271,10 @@ def ai_sdk(called: Mapping[str, Any] | None) -> list[Any]:
 
 def test_an_event_beside_messages_in_events_is_searched(project: Project) -> None:
     spans = events(LOOKING)
-    assert score(project, spans, rule=FORBIDDEN).code == 0
-    kept = {
-        "name": "gen_ai.client.note",
-        "attributes": {"calls": json.dumps([{"tool": "cancel", "args": {}}])},
-    }
-    spans[1] = {**spans[1], "events": [*spans[1]["events"], kept]}
-    assert score(project, spans, rule=FORBIDDEN).code == 3
+    calls = json.dumps([{"tool": "cancel", "args": {}}])
+    note = {"name": "gen_ai.client.note", "attributes": {"calls": calls}}
+    noted = [spans[0], {**spans[1], "events": [*spans[1]["events"], note]}, *spans[2:]]
+    check(project, {"as it is": row(spans, FORBIDDEN, PASSED), "noted": row(noted, FORBIDDEN, OPEN)})
 
 
 def test_texts_that_are_json_are_texts(project: Project) -> None:
@@ -281,44 +285,59 @@ def test_texts_that_are_json_are_texts(project: Project) -> None:
     done = ("gen_ai.choice", {"message": json.dumps(DONE)})
     last = span(9, "chat", 1, [user, again, ("gen_ai.tool.message", result), done], **CHAT)
     spans = [agent(("gen_ai.tool.message", result)), span(2, "chat", 1, [user, asks], **CHAT), last]
-    assert score(project, spans, rule=LOOKED_UP).code == 0
+    check(project, {"a": row(spans, LOOKED_UP, PASSED)})
 
 
-@pytest.mark.parametrize("written", [events, ai_sdk])
-def test_messages_in_events_and_of_the_ai_sdk_are_read(project: Project, written: Any) -> None:
-    assert score(project, written(CALLING), rule=CANCELS).code == 0
-    assert score(project, written(CALLING), rule=FORBIDDEN).code == 1
-    assert score(project, written(LOOKING), rule=FORBIDDEN).code == 0
-    assert score(project, written(None), rule=STRICT).code == 0
-    assert score(project, written(None), rule="output: {contains: [Done]}").code == 0
-    assert score(project, written(None), rule=CANCELS).code in (1, 3)
+def test_messages_in_events_and_of_the_ai_sdk_are_read(project: Project) -> None:
+    rows = {}
+    for written in (events, ai_sdk):
+        for called, rule, verdict in (
+            (CALLING, CANCELS, PASSED),
+            (CALLING, FORBIDDEN, FAILED),
+            (LOOKING, FORBIDDEN, PASSED),
+            (None, STRICT, PASSED),
+            (None, "output: {contains: [Done]}", PASSED),
+            (None, CANCELS, FAILED),
+        ):
+            rows[f"{written.__name__} {len(rows)}"] = row(written(called), rule, verdict)
+    check(project, rows)
 
 
 PARTS = {"role": "assistant", "parts": [PART]}
 
 
-@pytest.mark.parametrize("end", ["", "…"])
-@pytest.mark.parametrize("at", range(3, len(json.dumps([PARTS])), 40))
-def test_messages_that_are_cut_off_are_no_answer_in_words(project: Project, at: int, end: str) -> None:
+def test_messages_that_are_cut_off_are_no_answer(project: Project) -> None:
     """Where more is said after it, and where it is all that a model answered."""
-    for key in ("gen_ai__output__messages", "gen_ai__completion", "ai__response__toolCalls"):
-        if key == "gen_ai__completion" and at < 20:
-            continue  # nobody can say of what it is the beginning
-        messages = {"ai__prompt__messages": [USER], "ai__response__text": "Done."}
-        if key != "ai__response__toolCalls":
-            messages = {"gen_ai__input__messages": [USER]}
-        for written, code in ((json.dumps([PARTS])[:at] + end, 3), (json.dumps([DONE]), 0)):
-            said = messages if code == 0 and key == "ai__response__toolCalls" else {**messages, key: written}
-            spans = [agent(), chat(number=2), span(9, "chat m", **CHAT, **said)]
-            done = score(project, spans, rule=FORBIDDEN)
-            assert (done.code, "cut off" in done.all) == (code, code == 3), done.all
+    whole = json.dumps([PARTS])
+    said = {"ai__prompt__messages": [USER], "ai__response__text": "Done."}
+    asked = {"gen_ai__input__messages": [USER]}
+    rows = {}
+    for key, messages, intact in (
+        ("gen_ai__output__messages", asked, {**asked, "gen_ai__output__messages": [DONE]}),
+        ("gen_ai__completion", asked, {**asked, "gen_ai__completion": [DONE]}),
+        ("ai__response__toolCalls", said, said),
+    ):
+        rows[f"{key}, whole"] = row(
+            [agent(), chat(number=2), span(9, "m", **CHAT, **intact)], FORBIDDEN, PASSED
+        )
+        for at in range(3, len(whole), 40):
+            if key == "gen_ai__completion" and at < 20:
+                continue  # nobody can decide of what it is the beginning
+            for end in ("", "…"):
+                cut = span(9, "chat m", **CHAT, **messages, **{key: whole[:at] + end})
+                rows[f"{key}, {at}{end}"] = row([agent(), chat(number=2), cut], FORBIDDEN, OPEN)
+    for name, sample in check(project, rows).items():
+        key = name.partition(",")[0].replace("__", ".")
+        assert name.endswith("whole") or key in reasons_of(sample), name
 
 
 def test_what_a_model_was_asked_may_be_cut_off(project: Project) -> None:
-    for written, code in ((json.dumps([USER, CALLING, DONE, USER])[:-20], 3), (json.dumps([USER]), 0)):
+    rows = {}
+    cut = json.dumps([USER, CALLING, DONE, USER])[:-20]
+    for name, written, verdict in (("cut", cut, OPEN), ("whole", json.dumps([USER]), PASSED)):
         given = {"gen_ai__input__messages": written, "gen_ai__output__messages": [DONE]}
-        spans = [agent(), chat(number=2), span(9, "chat m", **CHAT, **given)]
-        assert score(project, spans, rule=FORBIDDEN).code == code
+        rows[name] = row([agent(), chat(number=2), span(9, "chat m", **CHAT, **given)], FORBIDDEN, verdict)
+    check(project, rows)
 
 
 def test_a_call_in_fields_of_a_message_is_one(project: Project) -> None:
@@ -332,12 +351,14 @@ def test_a_call_in_fields_of_a_message_is_one(project: Project) -> None:
     name, given = f"{out}function_call_name", f"{out}function_call_arguments_json"
     called = {name: "cancel", given: json.dumps(ARGS)}
     kind = {"openinference__span__kind": "LLM", "llm__tools": TOOLS}
-    for more, code, rule in (
-        (called, 1, FORBIDDEN),
-        (called, 0, CANCELS),
-        ({**called, name: "look"}, 0, FORBIDDEN),
-        ({given: json.dumps(ARGS)}, 3, FORBIDDEN),
-        ({}, 0, FORBIDDEN),
+    rows = {}
+    for more, verdict, rule in (
+        (called, FAILED, FORBIDDEN),
+        (called, PASSED, CANCELS),
+        ({**called, name: "look"}, PASSED, FORBIDDEN),
+        ({given: json.dumps(ARGS)}, OPEN, FORBIDDEN),
+        ({}, PASSED, FORBIDDEN),
     ):
         spans = [agent(), span(9, "llm", **kind, **asked, **done, **more)]
-        assert (score(project, spans, rule=rule).code, more) == (code, more)
+        rows[f"{[*more.values()]}, {rule}"] = row(spans, rule, verdict)
+    check(project, rows)

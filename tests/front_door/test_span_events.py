@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.kit import Done, Project
+from tests.support.kit import Project
+from tests.support.scored_traces import FAILED, FORBIDDEN, OPEN, PASSED, Row, check_traces
 
-FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
 Body = dict[str, Any]
 Event = dict[str, Any]
 
@@ -56,9 +56,9 @@ def of_otlp(body: Body) -> Event:
 def otlp(value: Any) -> Any:
     if isinstance(value, dict):
         return {"kvlistValue": {"values": [{"key": key, "value": otlp(each)} for key, each in value.items()]}}
-    return (
-        {"arrayValue": {"values": [*map(otlp, value)]}} if isinstance(value, list) else {"stringValue": value}
-    )
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [*map(otlp, value)]}}
+    return {"stringValue": value}
 
 
 def strands(body: Body) -> Event:
@@ -117,30 +117,28 @@ def two_turns(tool: str, write: Write) -> list[dict[str, Any]]:
     ]
 
 
-def score(project: Project, spans: Any, first: str = "", second: str = "") -> Done:
-    project.write("log.json", json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
-    turns = "".join(
-        f"  - {{user: {json.dumps(body['content'])}{f', expect: {{{rule}}}' if rule else ''}}}\n"
-        for body, rule in ((HELLO, first), (PLEASE, second))
-    )
-    project.write("suite.yaml", f"id: '{'1' * 32}'\ntools: {{cancel: {{}}, look: {{}}}}\nturns:\n{turns}")
-    project.write("agenteval.yaml", "metrics: []\ndetectors: []\n")
-    return project.call("score", "log.json", "--scenarios", "suite.yaml", "--report", "json=results.json")
+def text_of(spans: Any) -> str:
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_messages_in_events_are_read_in_each_form(project: Project, name: str) -> None:
-    write = WRITTEN[name]
-    assert score(project, two_turns("cancel", write), FORBIDDEN).code == 1
-    turns = project.sample("1" * 32)["turns"]
-    assert [(turn["user"], turn["agent"]) for turn in turns] == [
-        (HELLO["content"], HI["content"]),
-        (PLEASE["content"], DONE["content"]),
-    ]
-    (call,) = turns[0]["tool_calls"]
-    assert (call["name"], call["args"], call["result"]) == ("cancel", {"id": "A-7"}, "[17]")
-    assert score(project, two_turns("cancel", write), "", FORBIDDEN).code == 0
-    assert score(project, two_turns("look", write), FORBIDDEN, FORBIDDEN).code == 0
+def check(project: Project, rows: Mapping[str, Row]) -> dict[str, Any]:
+    return check_traces(project, rows, (HELLO["content"], PLEASE["content"]), "1" * 32)
+
+
+def test_messages_in_events_are_read_in_each_form(project: Project) -> None:
+    rows = {}
+    for name, write in WRITTEN.items():
+        cancel, look = (text_of(two_turns(tool, write)) for tool in ("cancel", "look"))
+        rows[name] = Row(cancel, (FORBIDDEN, ""), FAILED)
+        rows[f"{name}, second turn"] = Row(cancel, ("", FORBIDDEN), PASSED)
+        rows[f"{name}, look"] = Row(look, (FORBIDDEN, FORBIDDEN), PASSED)
+    found = check(project, rows)
+    for name in WRITTEN:
+        turns = found[name]["turns"]
+        said = [(turn["user"], turn["agent"]) for turn in turns]
+        assert said == [(HELLO["content"], HI["content"]), (PLEASE["content"], DONE["content"])], name
+        (call,) = turns[0]["tool_calls"]
+        assert (call["name"], call["args"], call["result"]) == ("cancel", {"id": "A-7"}, "[17]"), name
 
 
 def cut(event: Event) -> Event:
@@ -152,14 +150,23 @@ def without_content(event: Event) -> Event:
     return {"name": event["name"], "attributes": {"gen_ai.system": "x"}}
 
 
-@pytest.mark.parametrize("lose", [cut, without_content])
-@pytest.mark.parametrize("write", [azure, of_a_log_as_text, strands])
-def test_an_event_that_cannot_be_read_is_no_message(project: Project, write: Write, lose: Any) -> None:
+LOST = [(write, lose) for write in (azure, of_a_log_as_text, strands) for lose in (cut, without_content)]
+
+
+def test_an_event_that_cannot_be_read_is_no_message(project: Project) -> None:
+    rows = {}
+    for write, lose in LOST:
+        spans = two_turns("look", write)
+        *asked, answer = spans[2]["events"]
+        text = text_of([*spans[:2], {**spans[2], "events": [*asked, lose(answer)]}])
+        rows[f"{write.__name__}, {lose.__name__}"] = Row(text, ("", FORBIDDEN), OPEN)
+    for name, sample in check(project, rows).items():
+        assert all(turn["user"].strip() for turn in sample["turns"]), name
+
+
+@pytest.mark.parametrize(("write", "lose"), LOST)
+def test_a_trace_of_which_no_event_can_be_read_is_refused(project: Project, write: Write, lose: Any) -> None:
     spans = two_turns("look", write)
-    *asked, answer = spans[2]["events"]
-    done = score(project, [*spans[:2], {**spans[2], "events": [*asked, lose(answer)]}], "", FORBIDDEN)
-    assert done.code == 3
-    assert all(turn["user"].strip() for turn in project.sample("1" * 32)["turns"])
-    done = score(project, [{**each, "events": [*map(lose, each["events"])]} for each in spans])
-    assert done.code in (2, 3)
-    assert "messages could be read" in " ".join(done.all.split())
+    lost = text_of([{**each, "events": [*map(lose, each["events"])]} for each in spans])
+    project.write("log.json", lost)
+    project.call("score", "log.json").refuses("log.json:1", " 5 ", "docs/importers.md")
