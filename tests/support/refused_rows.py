@@ -8,12 +8,15 @@ from tests.support.kit import Project
 
 
 def assert_each_refused(
-    project: Project, rows: Mapping[str, Iterable[str]], entry: str = "turns: [x], expect: {{{}}}"
+    project: Project,
+    rows: Mapping[str, Iterable[str]],
+    entry: str = "turns: [x], expect: {{{}}}",
+    group: str = "scenarios",
 ) -> None:
-    """Each row, written into ``entry``, is a scenario that ``validate`` refuses in one message at the line of
+    """Each row, written into ``entry``, is a scenario (or a case) that ``validate`` refuses in one message at the line of
     the scenario; the message contains every fact of the row."""
     lines = [f"- {{id: s{number}, {entry.format(written)}}}" for number, written in enumerate(rows)]
-    project.scenarios("\n".join(["scenarios:", *lines]) + "\n")
+    project.scenarios("\n".join([f"{group}:", *lines]) + "\n")
     done = project.call("validate")
     assert done.code == 2, done.all
     for line, (written, facts) in enumerate(rows.items(), 2):
