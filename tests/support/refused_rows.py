@@ -13,8 +13,8 @@ def assert_each_refused(
     entry: str = "turns: [x], expect: {{{}}}",
     group: str = "scenarios",
 ) -> None:
-    """Each row, written into ``entry``, is a scenario (or a case) that ``validate`` refuses in one message at the line of
-    the scenario; the message contains every fact of the row."""
+    """Each row, written into ``entry``, is a scenario (or a case) that ``validate`` refuses in one message at
+    its line; the message contains every fact of the row."""
     lines = [f"- {{id: s{number}, {entry.format(written)}}}" for number, written in enumerate(rows)]
     project.scenarios("\n".join([f"{group}:", *lines]) + "\n")
     done = project.call("validate")
