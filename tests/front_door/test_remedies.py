@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 CASES = {
     "a server that is down": Case(
-        f"agent: {{endpoint: 'http://127.0.0.1:9/v1/{LONG}/chat/completions'}}\n",
+        f"agent: {{endpoint: 'http://127.0.0.1:9/v1/{LONG}/chat/completions', max_wait_s: 0}}\n",
         "expected_output_contains: [x]",
         "server",
         target="",

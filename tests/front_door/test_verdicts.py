@@ -96,7 +96,7 @@ def test_a_fault_that_is_not_the_agents_is_inconclusive_and_its_expectations_are
 
 def test_a_refused_connection_is_not_the_agents_fault(project: Project) -> None:
     endpoint = f"http://127.0.0.1:{closed_port()}/v1/chat/completions"
-    project.config(f"agent: {{endpoint: '{endpoint}'}}\n", target="")
+    project.config(f"agent: {{endpoint: '{endpoint}', max_wait_s: 0}}\n", target="")
     project.scenarios(suite(GREEN))
     assert project.run().code == 3
     assert (project.sample()["verdict"], project.sample()["fault"]) == ("inconclusive", "infrastructure")
