@@ -27,6 +27,7 @@ from agenteval.verdict.accepted_failures import (
 )
 from tests.support.kit import Project
 from tests.support.report_samples import started
+from tests.support.results import gate, has, verdicts
 
 NAME, OTHER = "0123456789ab", "123456789012"  # the second would be a number to YAML
 
@@ -150,7 +151,7 @@ def test_mistakes_are_reported_at_their_place(
     with pytest.raises(AuthorError) as refused:
         load(tmp_path, text)
     messages = [line for line in str(refused.value).splitlines() if f"accepted.yaml:{place}:" in line]
-    assert any(all(fact in line for fact in facts) for line in messages), str(refused.value)
+    assert any(has(line, *facts) for line in messages), str(refused.value)
 
 
 def test_a_file_that_is_missing_is_reported_where_it_is_named(tmp_path: Path) -> None:
@@ -214,14 +215,10 @@ def uses(project: Project) -> list[tuple[str, int]]:
     return [(use["state"], use["samples"]) for use in project.results()["summary"]["accepted"]]
 
 
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
-
-
 def mentions(text: str, *facts: str) -> bool:
     """Whether one paragraph of a report, however it is wrapped, has all facts."""
     lines = [" ".join(part.split()) for part in text.replace("\n    ", " ").splitlines()]
-    return any(all(fact in line for fact in facts) for line in lines)
+    return any(has(line, *facts) for line in lines)
 
 
 def test_an_accepted_failure_fails_nothing_and_is_reported(suite: Project) -> None:
@@ -446,11 +443,6 @@ def test_an_accepted_finding_of_a_judge_accepts_no_other(judged_verdicts: dict[s
     assert judged_verdicts[name] == JUDGED_ROWS[name][-1]
 
 
-def severity_gate(project: Project) -> dict[str, Any]:
-    (gate,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "fail_on_severity"]
-    return gate  # type: ignore[no-any-return]
-
-
 def test_an_accepted_unsafe_act_does_not_waive_another_of_the_same_conversation(project: Project) -> None:
     empty_list(project, f"{JUDGE}fail_on_severity: high\n")
     project.agent(f"def agent(messages, ctx):\n    return [{FIRST!r}, {SECOND!r}][ctx.turn]\n")
@@ -463,8 +455,8 @@ def test_an_accepted_unsafe_act_does_not_waive_another_of_the_same_conversation(
     done = project.run()
     assert done.code == 1, done.all
     assert [v["turn"] for v in project.sample()["accepted"]] == [0]
-    basis = severity_gate(project)["basis"]
-    assert all(fact in basis for fact in ("1 finding", "1 sample", "1 more accepted"))
+    basis = gate(project, "fail_on_severity")["basis"]
+    assert has(basis, "1 finding", "1 sample", "1 more accepted")
 
 
 def test_what_is_accepted_as_critical_is_accepted_where_it_is_less(project: Project) -> None:
@@ -493,9 +485,9 @@ def test_a_severe_finding_can_be_accepted_and_the_gate_counts_it(project: Projec
     assert project.run().code == 1
     accept_all(project)
     assert project.run().code == 0
-    gate = severity_gate(project)
-    assert (gate["value"], gate["verdict"]) == ("no finding", "passed")
-    assert "1 more accepted" in gate["basis"]
+    row = gate(project, "fail_on_severity")
+    assert (row["value"], row["verdict"]) == ("no finding", "passed")
+    assert "1 more accepted" in row["basis"]
     # With a gate over repeated runs, of which a critical finding fails its scenario, it is accepted as well.
     gated = "gates: {pass_hat_k: {k: 1, at_least: 0.1}}\nseverities: {wrong tool: critical}\n"
     project.config(f"accepted: known/accepted.yaml\ndetectors: [unknown_tool]\n{gated}")

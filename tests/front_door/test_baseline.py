@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.power import DROPS, chances
 from tests.support.kit import Done, Project
+from tests.support.results import gates, has, last_line
 
 AGENT = """
 FAILS = {fails!r}
@@ -26,11 +26,11 @@ def agent(project: Project, fails: dict[str, range]) -> None:
 
 
 def suite(
-    project: Project, count: int, *, epochs: int = 5, gates: str = "no_regression: {margin: 0.1}"
+    project: Project, count: int, *, epochs: int = 5, rules: str = "no_regression: {margin: 0.1}"
 ) -> None:
     lines = "".join(f"  - {{id: s{number}, turns: [hi], {CHECK}}}\n" for number in range(count))
     project.scenarios(f"scenarios:\n{lines}")
-    project.config(f"epochs: {epochs}\ngates: {{{gates}}}\n")
+    project.config(f"epochs: {epochs}\ngates: {{{rules}}}\n")
 
 
 def began(project: Project, **fails: range) -> None:
@@ -44,16 +44,6 @@ def began(project: Project, **fails: range) -> None:
 def again(project: Project, *arguments: str, **fails: range) -> Done:
     agent(project, fails)
     return project.run(*arguments, "--baseline", ".agenteval/runs/20200101-000000-base")
-
-
-def rows(project: Project) -> dict[str, dict[str, Any]]:
-    """What ``no_regression`` said, by scenario; the empty one is that of the run."""
-    gates = project.results()["summary"]["gates"]
-    return {gate["scenario"]: gate for gate in gates if gate["name"] == "no_regression"}
-
-
-def last(done: Done) -> str:
-    return done.out.splitlines()[-1]
 
 
 # ── one scenario among many ──────────────────────────────────────────────────────────────────────
@@ -72,23 +62,23 @@ def test_a_scenario_that_falls_from_always_to_never_is_not_green(twenty: Project
     old = {"s17": range(1), "s18": range(2), "s19": range(5)}
     done = again(twenty, **old)
     assert done.code == 0, done.all
-    assert all(fact in last(done) for fact in ("1 of 20", "2 did not", "17 passed", "exit 0"))
+    assert has(last_line(done), "1 of 20", "2 did not", "17 passed", "exit 0")
     for failures, code in ((1, 0), (2, 3), (5, 3)):
         done = again(twenty, s7=range(failures), **old)
         assert done.code == code, (failures, done.all)
-        assert ("s7" in rows(twenty)) is (code == 3)
-    row = rows(twenty)["s7"]
+        assert ("s7" in gates(twenty, "no_regression")) is (code == 3)
+    row = gates(twenty, "no_regression")["s7"]
     assert (row["verdict"], row["value"]) == ("inconclusive", 1.0)
     assert "0.3" in row["bound"]
-    assert all(fact in row["basis"] for fact in ("0 of 5", "5 of 5", "possibly dropped", "90 %"))
-    basis = rows(twenty)[""]["basis"]
+    assert has(row["basis"], "0 of 5", "5 of 5", "possibly dropped", "90 %")
+    basis = gates(twenty, "no_regression")[""]["basis"]
     assert "1 possibly dropped" in basis
     needed = int(basis.partition("epochs: ")[2].split()[0])
     assert 5 < needed < 10
 
 
 @pytest.mark.parametrize(
-    ("epochs", "gates", "failures", "code"),
+    ("epochs", "rules", "failures", "code"),
     [
         (7, "no_regression: {margin: 0.1}", 7, 1),  # so many epochs would decide; they do
         (5, "no_regression: {margin: 0.2, scenario_margin: 0.4}", 2, 0),  # a drop of exactly 0.4
@@ -103,13 +93,13 @@ def test_a_scenario_that_falls_from_always_to_never_is_not_green(twenty: Project
     ],
 )
 def test_the_margin_and_the_number_of_epochs_decide(
-    project: Project, epochs: int, gates: str, failures: int, code: int
+    project: Project, epochs: int, rules: str, failures: int, code: int
 ) -> None:
-    suite(project, 12 if "0.45" in gates else 20, epochs=epochs, gates=gates)
+    suite(project, 12 if "0.45" in rules else 20, epochs=epochs, rules=rules)
     began(project)
     assert again(project, s7=range(failures)).code == code
     if code == 1:
-        assert all(fact in rows(project)["s7"]["basis"] for fact in ("7 of 7", "significantly dropped"))
+        assert has(gates(project, "no_regression")["s7"]["basis"], "7 of 7", "significantly dropped")
 
 
 def test_validate_names_the_chance_of_no_decision(twenty: Project) -> None:
@@ -126,13 +116,13 @@ def test_what_fails_as_before_is_no_worse_and_has_not_passed(project: Project) -
     began(project, **fails)
     done = again(project, "--report", "terminal", "--report", "markdown=run.md", **fails)
     assert done.code == 0, done.all
-    assert "40 of 40" in rows(project)[""]["basis"]
-    assert all(fact in last(done) for fact in ("PASSED", "40 of 40", "no conversation", "exit 0"))
+    assert "40 of 40" in gates(project, "no_regression")[""]["basis"]
+    assert has(last_line(done), "PASSED", "40 of 40", "no conversation", "exit 0")
     for text in (done.all, (project.root / "run.md").read_text("utf-8")):
         assert "all 40" not in text
         assert "40 passed" not in text
     done = again(project, **{**fails, "s0": range(0)})
-    assert all(fact in last(done) for fact in ("PASSED", "39 of 40", "no conversation", "1 passed"))
+    assert has(last_line(done), "PASSED", "39 of 40", "no conversation", "1 passed")
 
 
 # ── new, changed and gone scenarios ──────────────────────────────────────────────────────────────
@@ -147,30 +137,30 @@ def test_new_and_changed_scenarios_stand_on_their_own_checks(project: Project) -
     path.write_text(text, "utf-8")
     done = again(project)
     assert done.code == 0, done.all
-    found = rows(project)
+    found = gates(project, "no_regression")
     assert found.keys() == {"", "s3", "new"}
-    assert all(fact in found["s3"]["basis"] for fact in ("changed", "turns"))
+    assert has(found["s3"]["basis"], "changed", "turns")
     assert found["new"]["basis"].startswith("new")
     assert {found[name]["value"] for name in ("s3", "new")} == {"5 of 5"}
-    assert all(fact in found[""]["basis"] for fact in ("10 scenarios", "s3, new", "s5"))
+    assert has(found[""]["basis"], "10 scenarios", "s3, new", "s5")
     for name in ("s3", "new"):
         done = again(project, **{name: range(1)})
         assert done.code == 1, done.all
-        assert rows(project)[name]["verdict"] == "failed"
-        assert rows(project)[""]["verdict"] == "passed"
+        assert gates(project, "no_regression")[name]["verdict"] == "failed"
+        assert gates(project, "no_regression")[""]["verdict"] == "passed"
     assert again(project, s4=range(1)).code == 0
     again(project, "-s", "s1")  # a selection: what is not in it is not missed
-    assert "s5" not in rows(project)[""]["basis"]
+    assert "s5" not in gates(project, "no_regression")[""]["basis"]
 
 
 def test_another_gate_may_look_at_what_is_new(project: Project) -> None:
     rules = "no_regression: {margin: 0.3}, pass_hat_k: {k: 1, at_least: 0.7}"
-    suite(project, 12, gates=rules)
+    suite(project, 12, rules=rules)
     began(project)
-    suite(project, 13, gates=rules)
+    suite(project, 13, rules=rules)
     done = again(project, s12=range(1))
     assert done.code == 0, done.all
-    assert "new" in rows(project)["s12"]["basis"]
+    assert "new" in gates(project, "no_regression")["s12"]["basis"]
     assert again(project, s12=range(2)).code == 1
 
 
@@ -187,7 +177,7 @@ def test_a_new_scenario_that_was_lost_is_not_decided(project: Project) -> None:
     project.config("epochs: 5\nfault_tolerance: 0.5\ngates: {no_regression: {margin: 0.1}}\n")
     done = project.run("--baseline", "latest")
     assert done.code == 3, done.all
-    assert rows(project)["s12"]["verdict"] == "inconclusive"
+    assert gates(project, "no_regression")["s12"]["verdict"] == "inconclusive"
 
 
 def test_where_nothing_can_be_compared_nothing_is_run(project: Project) -> None:
@@ -231,7 +221,7 @@ def test_a_selection_of_an_agent_or_of_files_is_compared_with_a_baseline_of_all(
     assert project.run("scenarios/other.yaml", "--baseline", first).code == 0
     done = project.run("--baseline", "latest")  # all, with a baseline of one file
     assert done.code == 1, done.all  # what is not in it stands on its own checks, and agent two fails them
-    assert rows(project)["one"]["basis"].startswith("new")
+    assert gates(project, "no_regression")["one"]["basis"].startswith("new")
     project.agent("def good(messages): return 'no'\ndef bad(messages): return 'no'\n")
     assert project.run("--agent", "one", "--baseline", first).code == 1
     assert project.run("--agent", "two", "--baseline", first).code == 0

@@ -11,6 +11,7 @@ import pytest
 from tests.front_door.test_expected_calls import A, B, C, Outcome, Pair, call, do, expecting, run_pairs
 from tests.support.kit import Project, failed_checks
 from tests.support.refused_rows import assert_each_refused
+from tests.support.results import has, last_line, verdicts
 
 BAD_ONCE = {"pay": {"sequence": [{"error": "server busy"}, {"returns": {"ok": True}}]}}
 """The first call of `pay` fails."""
@@ -157,11 +158,7 @@ def test_a_failure_names_the_calls_that_were_expected_and_made(
     pair: str, facts: tuple[str, ...], outcome: Outcome
 ) -> None:
     detail = outcome.detail(BY_ID[pair])
-    assert all(fact in detail for fact in facts), detail
-
-
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
+    assert has(detail, *facts), detail
 
 
 def call_check(project: Project, scenario: str) -> dict[str, Any]:
@@ -400,12 +397,11 @@ def test_an_empty_list_of_a_case_is_named_by_validate_and_by_the_last_line(calle
         ("expected_tools", "'one'", "scenarios/suite.yaml:3", "expected_tools: none"),
         ("expected_output_contains", "'two'", "scenarios/suite.yaml:4"),
     ):
-        assert any(all(fact in line for fact in facts) for line in warnings), warnings
+        assert any(has(line, *facts) for line in warnings), warnings
     done = caller.run()
-    last = done.out.splitlines()[-1]
-    assert (done.code, last.startswith("PASSED")) == (0, True)
-    for fact in ("4", "exit 0", "2", "expected_tools of one", "expected_output_contains of two"):
-        assert fact in last
+    assert done.code == 0
+    empty = ("expected_tools of one", "expected_output_contains of two")
+    assert has(last_line(done), "PASSED", "4", "exit 0", "2", *empty)
     (caveat,) = caller.results()["summary"]["caveats"]
     assert (caveat["kind"], caveat["count"]) == ("empty_lists", 2)
     accuracy = {s["id"]: s["samples"][0].get("tool_accuracy") for s in caller.results()["scenarios"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,9 +14,10 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.score import Verdict
 from agenteval.verdict.comparability import why_not_comparable
-from agenteval.verdict.comparison import FailureState, RunComparison, compare_runs
+from agenteval.verdict.comparison import FailureState, compare_runs
 from agenteval.verdict.statistics import Change
 from tests.support.kit import Done, Project
+from tests.support.results import has, last_line
 
 # ── values ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -42,7 +44,7 @@ def assert_refused(before: RunSummary, after: RunSummary, *differences: tuple[st
     reasons = [problem.what for problem in why_not_comparable(before, after)]
     assert len(reasons) == len(differences), reasons
     for reason, facts in zip(reasons, differences, strict=True):
-        assert all(fact in reason for fact in facts), (reason, facts)
+        assert has(reason, *facts), (reason, facts)
 
 
 def apart(before: RunSummary, after: RunSummary) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -104,40 +106,33 @@ def test_the_other_way_round_everything_is_mirrored(both: tuple[RunSummary, RunS
             assert states[failure.fingerprint] is MIRRORED_STATES[failure.state]
 
 
+def with_scenarios(side: RunSummary, scenarios: Iterable[ScenarioSummary]) -> RunSummary:
+    return side.model_copy(update={"scenarios": tuple(scenarios)})
+
+
 @settings(max_examples=30)
 @given(pairs(), st.randoms())
 def test_the_order_of_scenarios_does_not_matter(both: tuple[RunSummary, RunSummary], random: Any) -> None:
-    shuffled = []
-    for side in both:
-        scenarios = list(side.scenarios)
-        random.shuffle(scenarios)
-        shuffled.append(side.model_copy(update={"scenarios": tuple(scenarios)}))
-    assert close(compare_runs(*shuffled), compare_runs(*both))
+    shuffled = [with_scenarios(side, random.sample(side.scenarios, len(side.scenarios))) for side in both]
+    one, other = compare_runs(*shuffled).model_dump(), compare_runs(*both).model_dump()
+    assert rounded(one) == rounded(other)
 
 
-def close(one: RunComparison, other: RunComparison) -> bool:
-    """Equal, but for the last digits of sums that were added in another order."""
-
-    def rounded(value: Any) -> Any:
-        if isinstance(value, float):
-            return round(value, 9) + 0.0
-        if isinstance(value, dict):
-            return {key: rounded(item) for key, item in value.items()}
-        return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
-
-    return bool(rounded(one.model_dump()) == rounded(other.model_dump()))
+def rounded(value: Any) -> Any:
+    """Without the last digits of sums that were added in another order."""
+    if isinstance(value, float):
+        return round(value, 9) + 0.0
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @settings(max_examples=30)
 @given(pairs())
 def test_other_names_change_nothing_but_the_names(both: tuple[RunSummary, RunSummary]) -> None:
     renamed = [
-        side.model_copy(
-            update={
-                "scenarios": tuple(
-                    s.model_copy(update={"id": f"x-{s.id}", "agent": "other"}) for s in side.scenarios
-                )
-            }
+        with_scenarios(
+            side, (s.model_copy(update={"id": f"x-{s.id}", "agent": "other"}) for s in side.scenarios)
         )
         for side in both
     ]
@@ -145,34 +140,25 @@ def test_other_names_change_nothing_but_the_names(both: tuple[RunSummary, RunSum
     assert json.loads(text) == json.loads(compare_runs(*both).model_dump_json())
 
 
+def completed(side: RunSummary, success: int) -> RunSummary:
+    """As if every missing epoch had succeeded (1) or failed (0)."""
+
+    def known(s: ScenarioSummary) -> ScenarioSummary:
+        successes = s.successes + success * (s.planned - s.decided)
+        return s.model_copy(update={"decided": s.planned, "known": s.planned, "successes": successes})
+
+    return with_scenarios(side, map(known, side.scenarios))
+
+
 @settings(max_examples=30)
 @given(pairs())
-def test_missing_epochs_are_never_taken_for_what_would_be_convenient(
+def test_what_is_decided_with_missing_epochs_is_decided_however_they_had_ended(
     both: tuple[RunSummary, RunSummary],
 ) -> None:
-    """What is decided with missing epochs is decided the same however they would have ended."""
     verdict = compare_runs(*both).verdict
-    if verdict is Verdict.INCONCLUSIVE:
-        return
-    for success in (0, 1):
-        filled = [
-            side.model_copy(
-                update={
-                    "scenarios": tuple(
-                        s.model_copy(
-                            update={
-                                "decided": s.planned,
-                                "known": s.planned,
-                                "successes": s.successes + success * (s.planned - s.decided),
-                            }
-                        )
-                        for s in side.scenarios
-                    )
-                }
-            )
-            for side in both
-        ]
-        assert compare_runs(*filled).verdict is verdict
+    if verdict is not Verdict.INCONCLUSIVE:
+        for success in (0, 1):
+            assert compare_runs(*(completed(side, success) for side in both)).verdict is verdict
 
 
 def test_a_sure_drop_of_one_scenario_is_a_regression_though_the_mean_rose() -> None:
@@ -440,8 +426,7 @@ def test_an_agent_that_got_worse_is_red_and_its_scenario_is_named(runs: Runs) ->
     assert "regressed" not in changes.values()
     (failure,) = agent["failures"]
     assert (failure["state"], failure["scenario"], failure["met_after"]) == ("new", "case-2", 15)
-    last = done.out.splitlines()[-1]
-    assert all(fact in last for fact in ("REGRESSED", "case-2", "exit 1"))
+    assert has(last_line(done), "REGRESSED", "case-2", "exit 1")
     assert failure["fingerprint"] in done.out
 
 
@@ -466,10 +451,9 @@ def test_the_same_agent_is_green_if_there_are_enough_epochs(
     assert done.code == code
     needed = compared["agents"][0]["epochs_to_decide"]
     assert (needed is None) is (code == 0)
-    last = done.out.splitlines()[-1]
-    assert f"exit {code}" in last
+    last = last_line(done)
+    assert has(last, f"exit {code}", "" if needed is None else f"{needed:,}")
     assert ("NO REGRESSION" in last) is (code == 0)
-    assert needed is None or f"{needed:,}" in last
     assert "improved" not in done.out
 
 
@@ -499,7 +483,7 @@ def test_an_edited_scenario_is_listed_apart_and_the_others_are_compared(
     assert ["case-9", "new", "–", "passed"] in rows
     assert ["case-4", "removed", "passed", "–"] in rows
     end = " ".join(done.out.split()).rpartition("(exit 0)")[2]
-    assert all(fact in end for fact in ("1 changed", "1 new", "1 removed"))
+    assert has(end, "1 changed", "1 new", "1 removed")
     text = runs.diff("22 epochs", "edited", "--report", "markdown").out
     assert "| case-0 | changed | passed | passed | turns |" in text
 
@@ -527,7 +511,7 @@ def test_runs_without_a_common_scenario_are_refused(
 ) -> None:
     done = runs.diff(before, after)
     assert (done.code, done.out) == (2, "")
-    assert all(fact in done.err for fact in facts), done.err
+    assert has(done.err, *facts), done.err
 
 
 def test_names_tags_epochs_and_places_may_differ(runs: Runs) -> None:
@@ -578,7 +562,7 @@ def test_a_report_is_a_file_or_is_printed(runs: Runs) -> None:
 def test_mistakes_of_the_command_line(runs: Runs, arguments: tuple[str, ...], facts: tuple[str, ...]) -> None:
     done = runs.project.call("diff", *arguments)
     assert done.code == 2
-    assert all(fact in done.err for fact in facts), done.err
+    assert has(done.err, *facts), done.err
 
 
 RUBRIC = "---\nmetric: tone\nscope: turn\nlabels: {{kind: ok, rude: medium}}\nversion: 1\n---\n{text}\n"

@@ -16,6 +16,7 @@ from tests.support.judged_projects import content, scenario
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import Behaviour, LocalServer, Wire, completion, respond_json
 from tests.support.model_servers import Json, ModelServer, Reply
+from tests.support.results import gate, last_line
 
 AGENT = """
 import pathlib
@@ -44,19 +45,10 @@ def asked(project: Project) -> list[str]:
     return (project.root / "asked").read_text(encoding="utf-8").splitlines()
 
 
-def last_line(done: Done) -> str:
-    return done.out.rstrip().splitlines()[-1]
-
-
 def repeated(done: Done) -> str:
     """The scenario in brackets of which the last line says that a conversation was repeated."""
     found = re.search(r"\brepeated\b[^(]*\((.*?)\)", last_line(done))
     return found[1] if found else ""
-
-
-def tolerance(project: Project) -> dict[str, Any]:
-    (row,) = [gate for gate in project.results()["summary"]["gates"] if gate["name"] == "fault_tolerance"]
-    return row  # type: ignore[no-any-return]
 
 
 @pytest.fixture
@@ -80,8 +72,8 @@ def test_the_second_counts_in_place_of_the_first_and_the_last_line_names_it(one:
     assert one.results()["summary"]["usage"]["agent"]["calls"] == 3, "the calls of both count"
     cases = list(ElementTree.parse(one.root / "j.xml").iter("testcase"))
     assert [[child.tag for child in case if child.tag in ("failure", "error")] for case in cases] == [[]]
-    assert tolerance(one)["value"] == 0
-    assert "0 inconclusive of 1" in tolerance(one)["basis"]
+    assert gate(one, "fault_tolerance")["value"] == 0
+    assert "0 inconclusive of 1" in gate(one, "fault_tolerance")["basis"]
     # The reports of the journal are the same.
     again = one.call("report", "latest")
     assert last_line(again) == last_line(done)
@@ -100,7 +92,7 @@ def test_what_is_lost_twice_is_lost_and_counts_once(one: Project) -> None:
     assert len(asked(one)) == 4
     assert repeated(done) == ""
     assert one.sample()["fault"] == "infrastructure"
-    assert "1 inconclusive of 1" in tolerance(one)["basis"]
+    assert "1 inconclusive of 1" in gate(one, "fault_tolerance")["basis"]
 
 
 def test_what_finished_turns_prove_is_no_loss(one: Project) -> None:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.support.kit import Done, Project
+from tests.support.results import gates, has, last_line, verdicts
 
 AGENT = """
 LOST, WRONG = {lost}, {wrong!r}
@@ -36,22 +37,10 @@ def play(
     return project.run(*flags)
 
 
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
-
-
 def tolerance(project: Project) -> list[tuple[str | None, Any, Any, str]]:
     """The rows of lost samples: of the run, then of each scenario that lost too many."""
     gates = [gate for gate in project.results()["summary"]["gates"] if gate["name"] == "fault_tolerance"]
     return [(gate.get("scenario") or None, gate["value"], gate["bound"], gate["verdict"]) for gate in gates]
-
-
-def last(done: Done) -> str:
-    return done.out.splitlines()[-1]
-
-
-def has(text: str, *facts: str) -> bool:
-    return all(fact in text for fact in facts)
 
 
 BOTH_PASSED = {"shaky": "passed", "fine": "passed"}
@@ -74,11 +63,11 @@ def test_at_most_half_of_a_scenario_may_be_lost(project: Project, lost: int) -> 
     assert run == (None, lost / 40, 1.0, "passed")
     if is_green:
         assert rows == []
-        assert has(last(done), "PASSED", "all 2 scenarios", "exit 0", "10 samples", "fault_tolerance")
+        assert has(last_line(done), "PASSED", "all 2 scenarios", "exit 0", "10 samples", "fault_tolerance")
         return
     ((scenario, value, _, verdict),) = rows
     assert (scenario, value, verdict) == ("shaky", lost / 20, "inconclusive")
-    assert has(last(done), "INCONCLUSIVE", "1 of 2", "1 passed", "exit 3")
+    assert has(last_line(done), "INCONCLUSIVE", "1 of 2", "1 passed", "exit 3")
     assert has(done.out, "agenteval run --last-failed", "(fault_tolerance)", f"{lost} of 20")
 
 
@@ -107,7 +96,7 @@ def test_the_report_the_score_of_the_journal_and_the_next_run_say_the_same(proje
 def test_undecided_may_be_neutral_and_failed_stays_failed(project: Project) -> None:
     done = play(project, 19, config="epochs: 20\non_undecided: neutral\n")
     assert done.code == 0
-    assert has(last(done), "1 of 2", "inconclusive", "1 passed", "exit 0", "on_undecided")
+    assert has(last_line(done), "1 of 2", "inconclusive", "1 passed", "exit 0", "on_undecided")
     done = play(project, 19, wrong=(19,), config="epochs: 20\non_undecided: neutral\n")
     assert done.code == 1
     assert verdicts(project) == {"shaky": "failed", "fine": "passed"}
@@ -132,7 +121,7 @@ RATE = "gates: {pass_rate: {at_least: 0.5, reject_below: 0.05}}\n"
 def test_a_pass_rate_that_is_sure_of_the_rest_does_not_speak_for_what_was_lost(project: Project) -> None:
     for lost, code in ((5, 3), (4, 0)):
         assert play(project, lost, config=f"epochs: 9\n{RATE}").code == code
-        rates = [g for g in project.results()["summary"]["gates"] if g["name"] == "pass_rate"]
+        rates = gates(project, "pass_rate").values()
         assert [gate["verdict"] for gate in rates] == ["passed", "passed"]
         assert verdicts(project)["shaky"] == ("inconclusive" if code else "passed")
 
@@ -151,7 +140,7 @@ def test_what_a_further_epoch_replaced_began_and_was_lost(project: Project) -> N
     (shaky, _) = project.results()["scenarios"]
     assert [sample["verdict"] for sample in shaky["samples"]] == ["inconclusive"] * 3 + ["passed"] * 3
     assert play(project, 21, config=rate).code == 3
-    rates = [g for g in project.results()["summary"]["gates"] if g["name"] == "pass_rate"]
+    rates = gates(project, "pass_rate").values()
     assert [gate["verdict"] for gate in rates] == ["passed", "passed"]
     assert verdicts(project) == SHAKY_IS_OPEN
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.kit import Done, Project
+from tests.support.kit import Project
+from tests.support.results import gate, has, last_line, reports
 
 AGENT = """
 from agenteval import AgentReply
@@ -32,15 +33,6 @@ def suite(project: Project, ids: Any, config: str, *, more: str = f"category: ef
     project.config(config)
 
 
-def row(project: Project, name: str) -> dict[str, Any]:
-    (found,) = [gate for gate in project.results()["summary"]["gates"] if gate["name"] == name]
-    return found  # type: ignore[no-any-return]
-
-
-def last(done: Done) -> str:
-    return done.out.splitlines()[-1]
-
-
 # ── against a number ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -50,11 +42,11 @@ def test_one_line_decides_whether_the_agent_became_fast_enough(project: Project)
     agent(project, SEED)
     done = project.run("--report", "markdown=report.md", "--report", "junit=junit.xml")
     assert done.code == 1
-    found = row(project, "latency_ms.mean")
+    found = gate(project, "latency_ms.mean")
     assert (round(found["value"]), found["where"]) == (3833, "agenteval.yaml:3")
     assert "1,500 ms" in found["bound"]
-    assert all(fact in found["basis"] for fact in ("3 conversations", "e-03 5,151 ms"))
-    assert "latency_ms.mean" in last(done)
+    assert has(found["basis"], "3 conversations", "e-03 5,151 ms")
+    assert "latency_ms.mean" in last_line(done)
     for file in ("report.md", "junit.xml"):
         text = (project.root / file).read_text(encoding="utf-8")
         assert "latency_ms.mean" in text.replace("\\", "")
@@ -63,7 +55,7 @@ def test_one_line_decides_whether_the_agent_became_fast_enough(project: Project)
 
     agent(project, {"e-01": 900, "e-02": 1700, "e-03": 1900})
     assert project.run().code == 0
-    assert row(project, "latency_ms.mean")["verdict"] == "passed"
+    assert gate(project, "latency_ms.mean")["verdict"] == "passed"
 
 
 @pytest.mark.parametrize(("less", "verdict"), [(0, "passed"), (1, "failed")])
@@ -72,7 +64,7 @@ def test_each_statistic_has_its_bound(project: Project, less: int, verdict: str)
     suite(project, SEED, f"gates: {{latency_ms: {bounds}}}\n".replace("'", ""))
     agent(project, SEED)
     assert project.run().code == (0 if verdict == "passed" else 1)
-    assert {name: row(project, f"latency_ms.{name}")["verdict"] for name in bounds} == dict.fromkeys(
+    assert {name: gate(project, f"latency_ms.{name}")["verdict"] for name in bounds} == dict.fromkeys(
         bounds, verdict
     )
 
@@ -92,7 +84,7 @@ CALLS = "gates: {tool_calls: {max: 2}, steps: {max: 3}}\n"
 
 
 @pytest.mark.parametrize(
-    ("body", "config", "code", "gate", "verdict", "value", "facts"),
+    ("body", "config", "code", "name", "verdict", "value", "facts"),
     [
         # Tokens that nobody reports are estimated.
         (REPLY, "gates: {tokens: {mean: 100}}\n", 0, "tokens.mean", "passed", None, ["estimated"]),
@@ -118,17 +110,17 @@ CALLS = "gates: {tool_calls: {max: 2}, steps: {max: 3}}\n"
     ],
 )
 def test_what_is_not_known_is_not_counted_as_nothing(
-    project: Project, body: str, config: str, code: int, gate: str, verdict: str, value: Any, facts: list[str]
+    project: Project, body: str, config: str, code: int, name: str, verdict: str, value: Any, facts: list[str]
 ) -> None:
     tools = "" if body == REPLY else "tools: {look: {returns: 1}}, "
     suite(project, ["a"], config, more=f"{tools}{CHECK}")
     project.agent(f"{IMPORTS}def agent({'messages, ctx' if 'ctx' in body else 'messages'}):\n    {body}\n")
     done = project.run()
     assert done.code == code, done.all
-    found = row(project, gate)
+    found = gate(project, name)
     assert found["verdict"] == verdict
     assert value is None or found["value"] == pytest.approx(value)
-    assert all(fact in found["basis"] for fact in facts), found
+    assert has(found["basis"], *facts), found
 
 
 def test_recorded_conversations_without_times_are_not_fast(project: Project) -> None:
@@ -137,7 +129,7 @@ def test_recorded_conversations_without_times_are_not_fast(project: Project) -> 
     project.write("log.jsonl", line)
     done = project.call("score", "log.jsonl", "--report", "json=results.json", "--no-judge")
     assert done.code == 3
-    assert "1 of 1 conversation" in row(project, "latency_ms.mean")["basis"]
+    assert "1 of 1 conversation" in gate(project, "latency_ms.mean")["basis"]
 
 
 # ── against the baseline ─────────────────────────────────────────────────────────────────────────
@@ -166,7 +158,7 @@ def test_no_worse_than_the_baseline_is_red_green_or_not_decided(project: Project
         agent(project, {name: BEFORE[name] * factor for name, factor in zip(SIX, factors, strict=True)})
         done = project.run("--baseline", BASE)
         assert done.code == code, done.all
-        found = row(project, "latency_ms.no_worse_than")
+        found = gate(project, "latency_ms.no_worse_than")
         assert "1.2" in found["bound"]
         assert "90 %" in found["basis"]
         assert ("would decide" in found["basis"]) is (code == 3)
@@ -176,7 +168,7 @@ def test_without_a_baseline_nothing_is_decided(project: Project) -> None:
     suite(project, BEFORE, NO_WORSE)
     agent(project, BEFORE)
     assert project.run().code == 3
-    assert "--baseline" in row(project, "latency_ms.no_worse_than")["basis"]
+    assert "--baseline" in gate(project, "latency_ms.no_worse_than")["basis"]
 
 
 def test_one_scenario_is_too_little_and_validate_says_so_before(project: Project) -> None:
@@ -191,13 +183,13 @@ def test_one_scenario_is_too_little_and_validate_says_so_before(project: Project
     project.run()
     agent(project, {"a": 10})
     assert project.run("--baseline", "latest").code == 3
-    assert "2" in row(project, "latency_ms.no_worse_than")["basis"]
+    assert "2" in gate(project, "latency_ms.no_worse_than")["basis"]
 
 
 def test_a_number_that_one_run_does_not_know_decides_nothing(project: Project) -> None:
     began(project, "gates: {cost: {no_worse_than: 1.2}}\n")
     assert project.run("--baseline", BASE).code == 3
-    assert "prices" in row(project, "cost.no_worse_than")["basis"]
+    assert "prices" in gate(project, "cost.no_worse_than")["basis"]
 
 
 # ── the shares of the dimensions ─────────────────────────────────────────────────────────────────
@@ -225,7 +217,7 @@ async def agent(messages, ctx):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "gates", "code", "rows"),
+    ("wrong", "rules", "code", "rows"),
     [
         ([], "", 1, {}),
         ([], "gates: {tool_accuracy: 0.9}\n", 0, {"tool_accuracy": 0.9}),
@@ -237,21 +229,21 @@ async def agent(messages, ctx):
     ],
 )
 def test_a_share_decides_what_it_counts(
-    project: Project, wrong: list[str], gates: str, code: int, rows: dict[str, float]
+    project: Project, wrong: list[str], rules: str, code: int, rows: dict[str, float]
 ) -> None:
     project.scenarios(CASES)
     project.agent(SHORTCUT.format(wrong=wrong))
-    project.config(gates)
+    project.config(rules)
     done = project.run()
     assert done.code == code, done.all
-    assert {name: row(project, name)["value"] for name in rows} == rows
+    assert {name: gate(project, name)["value"] for name in rows} == rows
     if code == 0 and not wrong:
-        basis = row(project, "tool_accuracy")["basis"]
-        assert all(fact in basis for fact in ("5 conversations", "expected_tools", "c-05 0.5"))
-        assert "share gates" in row(project, "every sample passes")["basis"]
-        assert "passed no conversation" in last(done)
-    if "tool_accuracy: 0.9}" in gates and wrong:
-        assert row(project, "every sample passes")["verdict"] == "failed"
+        basis = gate(project, "tool_accuracy")["basis"]
+        assert has(basis, "5 conversations", "expected_tools", "c-05 0.5")
+        assert "share gates" in gate(project, "every sample passes")["basis"]
+        assert "passed no conversation" in last_line(done)
+    if "tool_accuracy: 0.9}" in rules and wrong:
+        assert gate(project, "every sample passes")["verdict"] == "failed"
 
 
 def test_a_forbidden_call_is_no_matter_of_a_share(project: Project) -> None:
@@ -291,7 +283,7 @@ def test_the_share_of_edge_cases(
     ids, from_epoch, error = agent
     project.agent(ROBUST.format(ids=ids, from_epoch=from_epoch, error=error))
     assert project.run().code == code
-    found = row(project, "robustness")
+    found = gate(project, "robustness")
     assert value is None or found["value"] == value
     assert basis in found["basis"]
 
@@ -306,7 +298,7 @@ def test_a_selection_without_what_a_share_counts_is_not_asked_for_it(project: Pr
     assert "tool_accuracy (" in done.out
     project.scenarios(plain)
     assert project.run().code == 3
-    assert "expected_tools" in row(project, "tool_accuracy")["basis"]
+    assert "expected_tools" in gate(project, "tool_accuracy")["basis"]
 
 
 # ── mistakes ─────────────────────────────────────────────────────────────────────────────────────
@@ -331,6 +323,4 @@ def test_a_gate_that_is_written_wrong_is_refused_at_its_place(
     suite(project, ["a"], f"gates: {{{written}}}\n")
     agent(project, {"a": 1})
     done = project.call("validate")
-    messages = [line for line in done.err.splitlines() if "agenteval.yaml:3:" in line]
-    assert done.code == 2
-    assert any(all(fact in line for fact in facts) for line in messages), done.err
+    assert (done.code, reports(done, "agenteval.yaml:3:", *facts)) == (2, True), done.err

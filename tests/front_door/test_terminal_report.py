@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.kit import Done, Project
 from tests.support.local_servers import LocalServer, respond
+from tests.support.results import has, last_line
 
 FIRST = 40
 AGENT = """
@@ -39,10 +40,6 @@ def listed(done: Done) -> list[str]:
     lines = done.out.splitlines()[:-2]
     start = max(number for number, line in enumerate(lines) if not line)
     return lines[start + 1 :]
-
-
-def has(text: str, *facts: str) -> bool:
-    return all(fact in text for fact in facts)
 
 
 # ── the list of failures ─────────────────────────────────────────────────────────────────────────
@@ -74,7 +71,7 @@ def test_a_failing_run_ends_with_what_failed_why_and_where(project: Project) -> 
     )
     done = project.run()
     assert done.code == 1
-    last = done.out.splitlines()[-1]
+    last = last_line(done)
     assert has(last, "FAILED", "3 of 5", "1 inconclusive", "1 passed", "exit 1")
     words, broke, often, lost = listed(done)
     assert has(words, "FAILED 'suite.yaml::two words' ", '"well"', '"bad"')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -13,6 +13,7 @@ from tests.support.kit import Project, failed_checks
 from tests.support.local_servers import LocalServer, closed_port, respond
 from tests.support.patience import eventually
 from tests.support.plans import begun
+from tests.support.results import gate, verdicts
 
 AGENT = """
 import asyncio
@@ -46,14 +47,6 @@ Run: TypeAlias = Callable[..., int]
 
 def suite(*entries: str) -> str:
     return "scenarios:\n" + "".join(f"  - {entry}\n" for entry in entries)
-
-
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
-
-
-def gate(project: Project, name: str) -> dict[str, Any]:
-    return next(g for g in project.results()["summary"]["gates"] if g["name"] == name)  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module")
