@@ -114,7 +114,7 @@ def load(tmp_path: Path, text: str) -> tuple[AcceptedFailure, ...]:
 
 
 @pytest.mark.parametrize("text", [GOOD, f"accepted:\n{GOOD}"])
-def test_a_list_alone_or_under_its_key(tmp_path: Path, text: str) -> None:
+def test_a_list_by_itself_or_under_its_key(tmp_path: Path, text: str) -> None:
     assert load(tmp_path, text) == (entry(where=f"accepted.yaml:{text.count(chr(10))}"),)
 
 

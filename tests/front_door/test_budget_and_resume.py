@@ -61,7 +61,7 @@ def test_a_sample_that_was_held_anew_for_its_judge_is_scored_once(project: Proje
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_lock_that_cannot_say_whose_it_is_locks_nevertheless(tmp_path: Path) -> None:
+def test_a_lock_without_the_name_of_its_owner_locks_nevertheless(tmp_path: Path) -> None:
     """As on a full disk."""
     (tmp_path / journal.LOCK_FILE).symlink_to("/dev/full")
     with journal.lock_run(tmp_path):

@@ -110,10 +110,10 @@ NONE = [
     Pair("case-none", {"input": "2 + 2?", "expected_tools": "none"}, [do("4")], [do("4", A)], "tool_calls"),
     # Beside `forbidden` an empty list is one that was left out; under strict it allows no tool at all.
     *(
-        expecting(f"empty-beside-forbidden-{match}", {"match": match, **EMPTY_AND_FORBIDDEN}, [A], [A, C])
+        expecting(f"empty-and-forbidden-{match}", {"match": match, **EMPTY_AND_FORBIDDEN}, [A], [A, C])
         for match in ("contains", "in_order", "unordered", "within")
     ),
-    expecting("empty-beside-forbidden-strict", {"match": "strict", **EMPTY_AND_FORBIDDEN}, [], [A]),
+    expecting("empty-and-forbidden-strict", {"match": "strict", **EMPTY_AND_FORBIDDEN}, [], [A]),
     Pair("forbidden-exact",
          {"expect": {"tool_calls": {"forbidden": [{"name": "c", "args": {"x": 1}, "args_match": "exact"}]}}},
          [do("ok", call("c", x=1, y=2))], [do("ok", call("c", x=1))], "tool_calls"),

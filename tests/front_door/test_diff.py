@@ -375,8 +375,8 @@ RUNS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "last failed": (CASES, GOOD, ("--last-failed",)),
     "once": (CASES, GOOD, ()),
     "thrice": (CASES, GOOD, ("--epochs", "3")),
-    "case-1 alone": (CASES, GOOD, ("-s", "case-1")),
-    "case-2 alone": (CASES, GOOD, ("-s", "case-2")),
+    "only case-1": (CASES, GOOD, ("-s", "case-1")),
+    "only case-2": (CASES, GOOD, ("-s", "case-2")),
     "renamed": (f"# moved down\n{RENAMED}", GOOD, ("--epochs", "2")),
     "22 epochs": (CASES, GOOD, ("--epochs", "22")),
     "edited": (EDITED, GOOD, ("--epochs", "22")),
@@ -502,7 +502,7 @@ def test_a_changed_scenario_that_no_longer_passes_is_not_decided_and_hides_no_re
 @pytest.mark.parametrize(
     ("before", "after", "facts"),
     [
-        ("case-1 alone", "case-2 alone", ("'case-1'", "'case-2'")),
+        ("only case-1", "only case-2", ("'case-1'", "'case-2'")),
         ("bad at last", "all asks otherwise", ("'case-2'", "turns")),
     ],
 )

@@ -223,8 +223,8 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 FORBIDDEN = [
-    expecting("forbidden-alone", {"forbidden": [{"name": "c"}]}, [A, B], [A, call("c", x=1)]),
-    expecting("forbidden-beside-calls", {"calls": NAMED_AB, "forbidden": [{"name": "c"}]}, [A, B], [A, C, B]),
+    expecting("forbidden-only", {"forbidden": [{"name": "c"}]}, [A, B], [A, call("c", x=1)]),
+    expecting("forbidden-and-calls", {"calls": NAMED_AB, "forbidden": [{"name": "c"}]}, [A, B], [A, C, B]),
     expecting("forbidden-args", {"forbidden": [{"name": "c", "args": {"x": 1}}]}, [call("c", x=2)],
               [call("c", x=1)]),
     expecting("forbidden-partial", {"forbidden": [{"name": "c", "args": {"x": 1}, "args_match": "partial"}]},
@@ -299,7 +299,7 @@ class agent:
         self.history = []
 
     async def __call__(self, messages, ctx):
-        first, said = messages[0]["content"], messages[-1]["content"]
+        first, now = messages[0]["content"], messages[-1]["content"]
         for _ in range(3):
             await ctx.call_tool("count", {})
             await asyncio.sleep(0.001)
@@ -308,7 +308,7 @@ class agent:
         ctx.tools.append("junk") if isinstance(ctx.tools, list) else None
         self.history.append((ctx.scenario_id, ctx.epoch))
         last = await ctx.call_tool("count", {})
-        return f"{ctx.scenario_id} {ctx.epoch} {ctx.seed} {len(set(self.history))} {last['n']} {first}/{said}"
+        return f"{ctx.scenario_id} {ctx.epoch} {ctx.seed} {len(set(self.history))} {last['n']} {first}/{now}"
 """
 
 
@@ -325,14 +325,14 @@ def test_conversations_that_run_at_once_share_nothing(project: Project) -> None:
     for scenario in project.results()["scenarios"]:
         for sample in scenario["samples"]:
             for index, turn in enumerate(sample["turns"]):
-                id, epoch, seed, owners, count, *said = turn["agent"].split(" ")
+                id, epoch, seed, owners, count, *now = turn["agent"].split(" ")
                 assert (id, int(epoch), owners, int(count)) == (
                     scenario["id"],
                     sample["epoch"],
                     "1",
                     4 * (index + 1),
                 )
-                assert " ".join(said) == f"{sample['turns'][0]['user']}/{turn['user']}"
+                assert " ".join(now) == f"{sample['turns'][0]['user']}/{turn['user']}"
                 assert turn["user"] == f"{('first', 'second')[index]} {scenario['id'][1:]}"
                 seeds.add(seed)
     assert len(seeds) == 30

@@ -218,8 +218,8 @@ def test_recorded_conversations_are_checked_and_shown_alike(project: Project) ->
     project.scenarios("scenarios:\n" + "".join(f"  - {{id: {order}, {expect}}}\n" for order in orders))
     logs = []
     for order in orders:
-        said = [{"role": "assistant", "content": "Yes.", "name": name} for name in order.split("-")]
-        logs.append(json.dumps({"id": order, "messages": [{"role": "user", "content": "Hi"}, *said]}))
+        replies = [{"role": "assistant", "content": "Yes.", "name": name} for name in order.split("-")]
+        logs.append(json.dumps({"id": order, "messages": [{"role": "user", "content": "Hi"}, *replies]}))
     project.write("log.jsonl", "\n".join(logs))
     project.call("score", "log.jsonl", "--scenarios", "scenarios", "--report", "json=results.json")
     for order, failed in zip(orders, (set(), {(None, "agents")}), strict=True):

@@ -77,7 +77,7 @@ def test_a_scenario_of_one_conversation_is_lost_with_it(project: Project) -> Non
     assert play(project, 0, config="epochs: 1\n").code == 0
 
 
-def test_the_report_the_score_of_the_journal_and_the_next_run_say_the_same(project: Project) -> None:
+def test_the_report_the_score_and_the_next_run_decide_the_same(project: Project) -> None:
     play(project, 11)
     first = project.results()
     done = project.call("report", "latest", "--report", "json=results.json", "--report", "markdown=report.md")

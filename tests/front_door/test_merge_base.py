@@ -156,8 +156,8 @@ def test_base_and_head_are_played_side_by_side_out_of_a_worktree(
     git(repository.root, "worktree", "add", "-q", "--detach", str(base), "HEAD")
     branch(repository, BAD)
     old = f"{{name: base, target: '{base}/agent.py:agent', interpreter: '{sys.executable}'}}"
-    repository.config(f"epochs: 2\nprofiles: {{beside: {{compare: [{old}]}}}}\n")
-    done = repository.run("--profile", "beside")
+    repository.config(f"epochs: 2\nprofiles: {{with-base: {{compare: [{old}]}}}}\n")
+    done = repository.run("--profile", "with-base")
     assert done.code == 1
     (found,) = repository.results()["summary"]["agents_compared"]["agents"]
     assert (found["agent"], found["success"], found["reference"]) == ("base", 1.0, 0.0)

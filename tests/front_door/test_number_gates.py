@@ -171,7 +171,7 @@ def test_without_a_baseline_nothing_is_decided(project: Project) -> None:
     assert "--baseline" in gate(project, "latency_ms.no_worse_than")["basis"]
 
 
-def test_one_scenario_is_too_little_and_validate_says_so_before(project: Project) -> None:
+def test_one_scenario_is_too_few_and_validate_warns_of_it(project: Project) -> None:
     warnings = {}
     for ids in (SIX, ["a"]):
         suite(project, ids, NO_WORSE)

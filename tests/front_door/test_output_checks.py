@@ -1,6 +1,6 @@
 """``expect.output``: what an agent answers, and which check holds or breaks: all played in one run.
 
-The agent says what the user tells it to, after calling the tools that are named with ``@`` in front. An
+The agent repeats what the user writes, after calling the tools that are named with ``@`` in front. An
 answer in two parts is said beside a call and after it.
 """
 
@@ -19,17 +19,17 @@ ECHO = """
 import json
 
 async def agent(messages, ctx):
-    said = next(m["content"] for m in reversed(messages) if m["role"] == "user")
-    if said.startswith("parts: "):
-        before, after = json.loads(said.removeprefix("parts: "))
+    text = next(m["content"] for m in reversed(messages) if m["role"] == "user")
+    if text.startswith("parts: "):
+        before, after = json.loads(text.removeprefix("parts: "))
         if messages[-1]["role"] == "tool":
             return after
         call = {"id": "1", "type": "function", "function": {"name": "price", "arguments": "{}"}}
         return {"role": "assistant", "content": before, "tool_calls": [call]}
-    while said.startswith("@"):
-        name, _, said = said[1:].partition(" ")
+    while text.startswith("@"):
+        name, _, text = text[1:].partition(" ")
         await ctx.call_tool(name, {})
-    return said
+    return text
 """
 TOOLS = {
     "price": {"returns": {"items": [{"name": "Café crème", "price": 1250.5}], "id": "BK-7"}},

@@ -36,10 +36,10 @@ def version(project: Project, *failing: str, lost: str = "none") -> None:
     project.agent(f"""
         FAILING, LOST = {failing!r}, {lost!r}
         def agent(messages):
-            said = messages[-1]["content"]
-            if said == LOST:
+            text = messages[-1]["content"]
+            if text == LOST:
                 raise ConnectionError("refused")
-            return "wrong @everyone | <b>" if said in FAILING else "fine"
+            return "wrong @everyone | <b>" if text in FAILING else "fine"
     """)
 
 

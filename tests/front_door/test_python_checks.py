@@ -11,11 +11,11 @@ from tests.support.kit import Project, failed_checks
 
 AGENT = """
 async def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "look":
+    text = messages[-1]["content"]
+    if text == "look":
         await ctx.call_tool("get_order", {"id": "ORD-1", "list": [1]})
         return "<think>hm</think>Shipped."
-    return f"You said {said}"
+    return f"You said {text}"
 """
 CHECKS = '''
 import asyncio, sys, time

@@ -93,7 +93,7 @@ ODD = (
 )
 
 
-def test_whatever_an_id_is_its_command_selects_it_alone(shop: Project) -> None:
+def test_whatever_an_id_is_its_command_selects_only_it(shop: Project) -> None:
     scenarios(shop, *ODD, "a", "s", "-s and more", "* and more")
     commands = repeated(shop.run("-v", "--agent", "bad"))
     assert len(commands) == 10, "so many are shown in full"
@@ -199,7 +199,7 @@ def recorded(project: Project, *ids: str) -> None:
     project.write("log.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
 
 
-def test_a_score_is_repeated_for_its_conversation_alone(project: Project) -> None:
+def test_a_score_is_repeated_only_for_its_conversation(project: Project) -> None:
     recorded(project, "order", "order-status", "it's  two")
     commands = repeated(project.call("score", "-v", "log.jsonl", "--no-judge", "-s", "order", "-s", "two"))
     assert commands == [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.support.kit import Project
 from tests.support.patience import eventually
+from tests.support.results import has, last_line, reports
 
 AGENT = """
     def agent(messages, ctx):
@@ -164,10 +164,9 @@ def test_an_interrupted_run_is_reported_as_it_was(project: Project) -> None:
     process = project.start("run", "--report", "json=first.json")
     try:
         wait_for(project.root / "reached")
+        before = process.said("err")
         process.send(signal.SIGINT)
-        while "interrupted" not in process.said("err"):
-            assert process.poll() is None
-            time.sleep(0.01)
+        assert eventually(lambda: process.said("err") != before)  # it was heard
         (project.root / "go").touch()
         assert process.wait().code == 130
     finally:
@@ -219,6 +218,5 @@ def test_the_screen_shows_the_exit_code_of_a_run_whose_report_could_not_be_writt
     project.scenarios("cases: [{id: x, input: hello, expected_output_contains: hello}]")
     done = project.run("--report", "junit=/dev/full", "--report", "terminal")
     assert done.code == 3
-    assert all(fact in done.err for fact in ("junit", "/dev/full"))
-    last = done.out.splitlines()[-1]
-    assert all(fact in last for fact in ("PASSED", "1 scenario", "exit 3"))
+    assert reports(done, "/dev/full", "junit")
+    assert has(last_line(done), "PASSED", "1 scenario", "exit 3")

@@ -16,10 +16,10 @@ from tests.support.results import has, last_line
 FIRST = 40
 AGENT = """
 def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "raise":
+    text = messages[-1]["content"]
+    if text == "raise":
         raise KeyError("no_such_order")
-    if said == "refuse":
+    if text == "refuse":
         raise ConnectionRefusedError("refused")
     return "well" if ctx.epoch else "bad"
 """

@@ -20,16 +20,16 @@ import asyncio
 
 
 async def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "boom":
+    text = messages[-1]["content"]
+    if text == "boom":
         raise RuntimeError("boom")
-    if said == "boom in epoch 1" and ctx.epoch == 1:
+    if text == "boom in epoch 1" and ctx.epoch == 1:
         raise RuntimeError("boom")
-    if said == "refused in epoch 1" and ctx.epoch == 1:
+    if text == "refused in epoch 1" and ctx.epoch == 1:
         raise ConnectionRefusedError("refused")
-    if said.startswith("call "):
-        await ctx.call_tool(said.removeprefix("call "), {})
-    if said == "wait":
+    if text.startswith("call "):
+        await ctx.call_tool(text.removeprefix("call "), {})
+    if text == "wait":
         open("waiting", "w").close()
         await asyncio.sleep(60)
     return "fine"

@@ -146,7 +146,7 @@ def test_calculator_agrees_with_python(expression: str) -> None:
         assert result == (f"{expression} = {value}" if plain else "Error: not an arithmetic expression")
 
 
-def test_an_unknown_city_is_no_error_and_an_unknown_plan_says_which_there_are() -> None:
+def test_an_unknown_city_is_no_error_and_an_unknown_plan_lists_the_known_ones() -> None:
     assert get_weather({"city": "Oz"}, None) == {"city": "Oz", "temp": 20, "condition": "unknown"}
     assert get_product_info({"product_name": "Wonderbot PRO"}, None)["price"] == 299
     assert "'wonderbot basic'" in get_product_info({"product_name": "Max"}, None)
