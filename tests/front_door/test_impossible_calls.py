@@ -52,29 +52,21 @@ class Excluded(NamedTuple):
     args: dict[str, Any]
 
 
-PARTIAL, EUROS = {"args_match": "partial"}, {"amount": 3, "currency": "EUR"}
+PARTIAL, EUROS, THREE = {"args_match": "partial"}, {"amount": 3, "currency": "EUR"}, {"amount": 3}
+POUNDS_OR_FRANCS, POUNDS_OR_EUROS = {"$in": ["GBP", "CHF"]}, {"$in": ["GBP", "EUR"]}
 CALLS = {
     "undeclared": Excluded(calls("serach"), ("'serach'", "'search'"), calls("search"), {}),
     "unknown": Excluded(calls("refund"), ("'refund'", "tools:"), calls("search"), {}),
-    "type": Excluded(calls(pay(amount="3")), ("'pay'", 'amount: "3"'), calls(pay(amount=3)), {"amount": 3}),
-    "enum": Excluded(
-        calls({**pay(currency="GBP"), **PARTIAL}),
-        ("'pay'", 'currency: "GBP"'),
-        calls({**pay(currency="EUR"), **PARTIAL}),
-        EUROS,
-    ),
-    "each of several": Excluded(
-        calls(pay(amount=3, currency={"$in": ["GBP", "CHF"]})),
-        ("'pay'", "currency"),
-        calls(pay(amount=3, currency={"$in": ["GBP", "EUR"]})),
-        EUROS,
-    ),
-    "unknown key": Excluded(calls(pay(amount=3, cur="EUR")), ("'cur'",), calls(pay(amount=3)), {"amount": 3}),
-    "pattern": Excluded(
-        calls(pay(amount={"$regex": "3"})), ("amount",), calls(pay(amount={"$approx": 3})), {"amount": 3}
-    ),
-    "missing": Excluded(calls(pay(currency="EUR")), ("amount",), calls(pay(currency="EUR", amount=3)), EUROS),
-}
+    "type": Excluded(calls(pay(amount="3")), ("'pay'", 'amount: "3"'), calls(pay(amount=3)), THREE),
+    "enum": Excluded(calls({**pay(currency="GBP"), **PARTIAL}), ("'pay'", 'currency: "GBP"'),
+                     calls({**pay(currency="EUR"), **PARTIAL}), EUROS),
+    "each of several": Excluded(calls(pay(amount=3, currency=POUNDS_OR_FRANCS)), ("'pay'", "currency"),
+                                calls(pay(amount=3, currency=POUNDS_OR_EUROS)), EUROS),
+    "unknown key": Excluded(calls(pay(amount=3, cur="EUR")), ("'cur'",), calls(pay(amount=3)), THREE),
+    "pattern": Excluded(calls(pay(amount={"$regex": "3"})), ("amount",),
+                        calls(pay(amount={"$approx": 3})), THREE),
+    "missing": Excluded(calls(pay(currency="EUR")), ("amount",), calls(pay(**EUROS)), EUROS),
+}  # fmt: skip
 
 
 def expects(tool_calls: Any, **more: Any) -> dict[str, Any]:
@@ -90,38 +82,23 @@ def at_a_turn(tool_calls: Any) -> dict[str, Any]:
     return {"user": "[]", "expect": {"tool_calls": tool_calls}}
 
 
+FORBIDS_PAY = {"forbidden": [{"name": "pay"}]}
 NO_REFUND = {"any_of": [calls("refunds"), calls(pay(amount="3"))]}
 CONTRADICTIONS: list[tuple[dict[str, Any], tuple[str, ...], dict[str, Any]]] = [
     # A scenario or case that contradicts itself, what the warning names, and a twin that does not.
-    (
-        expects(calls("pay", forbidden={"name": "pay"})),
-        ("'pay'", "forbids"),
-        expects(calls("pay", forbidden=pay(amount=9))),
-    ),
-    (
-        expects(calls(pay(**EUROS), forbidden=pay(amount=3))),
-        ("'pay'", "forbids"),
-        expects(calls(pay(amount=3), forbidden=pay(**EUROS))),
-    ),
-    (
-        expects({"forbidden": [{"name": "pay"}]}, turns=[at_a_turn(calls("pay"))]),
-        ("'pay'", "forbids"),
-        expects(calls("pay"), turns=["[]", at_a_turn({"forbidden": [{"name": "pay"}]})]),
-    ),
-    (
-        case("none", calls("pay")),
-        ("'pay'", "expected_tools: none"),
-        case("none", {"forbidden": [{"name": "pay"}]}),
-    ),
+    (expects(calls("pay", forbidden={"name": "pay"})), ("'pay'", "forbids"),
+     expects(calls("pay", forbidden=pay(amount=9)))),
+    (expects(calls(pay(**EUROS), forbidden=pay(amount=3))), ("'pay'", "forbids"),
+     expects(calls(pay(amount=3), forbidden=pay(**EUROS)))),
+    (expects(FORBIDS_PAY, turns=[at_a_turn(calls("pay"))]), ("'pay'", "forbids"),
+     expects(calls("pay"), turns=["[]", at_a_turn(FORBIDS_PAY)])),
+    (case("none", calls("pay")), ("'pay'", "expected_tools: none"), case("none", FORBIDS_PAY)),
     (case(["pay"], "none"), ("'pay'", "expect.tool_calls: none"), case(["pay"], calls("pay"))),
     (case(["refunds"]), ("'refunds'",), case(["pay"])),
     (expects(NO_REFUND), ("'refunds'",), expects({"any_of": ["none", calls(pay(amount="3"))]})),
-    (
-        expects(calls({**pay(amount="3"), "result": "ok"})),
-        ("amount",),
-        expects(calls({**pay(amount="3"), "result": "error"})),
-    ),
-]
+    (expects(calls({**pay(amount="3"), "result": "ok"})), ("amount",),
+     expects(calls({**pay(amount="3"), "result": "error"}))),
+]  # fmt: skip
 
 
 def warnings(project: Project, entries: list[dict[str, Any]], config: str = "") -> list[list[str]]:

@@ -28,6 +28,7 @@ scenarios:
 - {id: lost, tags: [b], checks: none}
 - {id: passes-too, checks: none}
 """
+RENAMED = SCENARIOS.replace("id: fails", "id: renamed")
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_what_failed_or_was_not_decided_is_run(ran: Project) -> None:
 
 def test_what_failed_and_was_renamed_is_named(ran: Project) -> None:
     ran.write("mended", "")
-    ran.scenarios(SCENARIOS.replace("id: fails", "id: renamed"))
+    ran.scenarios(RENAMED)
     listed = ran.call("list", "--last-failed")
     done = ran.run("--last-failed")
     assert done.code == 0
@@ -69,11 +70,7 @@ def test_what_failed_and_was_renamed_is_named(ran: Project) -> None:
 @pytest.mark.parametrize(
     ("files", "arguments", "facts"),
     [
-        (
-            {"suite": SCENARIOS.replace("id: fails", "id: renamed").replace("id: lost", "id: found")},
-            [],
-            ["fails, lost"],
-        ),
+        ({"suite": RENAMED.replace("id: lost", "id: found")}, [], ["fails, lost"]),
         # What is in a file that was not named is not gone.
         ({"more": "scenarios: [{id: other, turns: [hi], checks: none}]"}, ["scenarios/more.yaml"], []),
         ({}, ["-s", "passes"], []),
