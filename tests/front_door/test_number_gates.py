@@ -102,7 +102,7 @@ CALLS = "gates: {tool_calls: {max: 2}, steps: {max: 3}}\n"
         (REPLY, CALLS, 3, "tool_calls.max", "inconclusive", None, ["calls"]),
         # A conversation that was lost counts in none, and one that the agent broke off counts.
         (LOSES_ONE, TOLERANT, 0, "latency_ms.mean", "passed", 10, ["1 conversation", "1 errored"]),
-        (LOSES_ALL, TOLERANT, 3, "latency_ms.mean", "inconclusive", None, ["no conversation"]),
+        (LOSES_ALL, TOLERANT, 3, "latency_ms.mean", "inconclusive", None, []),
         (BREAKS, LATENCY, 1, "latency_ms.mean", "inconclusive", None, ["1 broken off"]),
         # A number that is kept excuses no failed sample.
         (NOT_DONE, LATENCY, 1, "latency_ms.mean", "passed", 10, []),
@@ -161,7 +161,7 @@ def test_no_worse_than_the_baseline_is_red_green_or_not_decided(project: Project
         found = gate(project, "latency_ms.no_worse_than")
         assert "1.2" in found["bound"]
         assert "90 %" in found["basis"]
-        assert ("would decide" in found["basis"]) is (code == 3)
+        assert ("decide" in found["basis"]) is (code == 3)
 
 
 def test_without_a_baseline_nothing_is_decided(project: Project) -> None:
@@ -241,7 +241,7 @@ def test_a_share_decides_what_it_counts(
         basis = gate(project, "tool_accuracy")["basis"]
         assert has(basis, "5 conversations", "expected_tools", "c-05 0.5")
         assert "share gates" in gate(project, "every sample passes")["basis"]
-        assert "passed no conversation" in last_line(done)
+        assert has(last_line(done), "PASSED", "1 of 5")
     if "tool_accuracy: 0.9}" in rules and wrong:
         assert gate(project, "every sample passes")["verdict"] == "failed"
 

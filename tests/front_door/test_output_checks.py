@@ -252,7 +252,7 @@ BREAK = [
     Row({"json": {"id": 1, "paid": True}}, ['{"id": 1, "paid": false}', '{"id": 2, "paid": true}'], "json",
         ("paid: ", "true", "false")),
     Row(N_IS_1, ['{"n": 1}', '{"n": 2}'], "json", ("n: ", "1", "2"), turn=1),
-    Row(CITES, ["It is BK-7."], "cites", ("BK-7", "no tool was called")),
+    Row(CITES, ["It is BK-7."], "cites", ("BK-7", "no tool")),
     Row({"cites": ["BK-8"]}, ["@price It is BK-8."], "cites", ("BK-8", "1 tool call")),
     Row(CITES, ["@price Done."], "cites", ('"BK-7"', "Done.")),
     Row({"cites": ["crème"]}, ["@price Crèmes."], "cites", ('"crème*"',)),
