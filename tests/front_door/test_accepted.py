@@ -1,10 +1,10 @@
-"""The accept list: a known failure fails nothing until its last day, and is told of loudly."""
+"""The accept list: a known failure fails nothing until its last day, and every report shows it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -25,8 +25,9 @@ from agenteval.verdict.accepted_failures import (
     format_accept_list,
     waive_violations,
 )
-from tests.support.kit import Done, Project
+from tests.support.kit import Project
 from tests.support.report_samples import started
+from tests.support.results import gate, has, verdicts
 
 NAME, OTHER = "0123456789ab", "123456789012"  # the second would be a number to YAML
 
@@ -38,13 +39,14 @@ def entry(name: str = NAME, expires: str = "2999-01-01", **more: Any) -> Accepte
 # ── values ───────────────────────────────────────────────────────────────────────────────────────
 
 FINGERPRINTS = st.sets(st.sampled_from("abcdef"), max_size=4)
+LONG = "a very long name " * 20
 
 
 @given(st.lists(FINGERPRINTS, max_size=5), FINGERPRINTS)
-def test_a_broken_rule_is_waived_only_if_all_that_it_tells_is_known(
-    told: list[set[str]], known: set[str]
+def test_a_broken_rule_is_waived_only_if_all_its_fingerprints_are_known(
+    broken: list[set[str]], known: set[str]
 ) -> None:
-    violations = [Violation("check", "", "", fingerprints=tuple(sorted(names))) for names in told]
+    violations = [Violation("check", "", "", fingerprints=tuple(sorted(names))) for names in broken]
     kept, accepted = waive_violations(violations, known)
     assert list(accepted) == [v for v in violations if v.fingerprints and set(v.fingerprints) <= known]
     assert sorted(map(str, (*kept, *accepted))) == sorted(map(str, violations))
@@ -55,19 +57,6 @@ def test_what_was_not_decided_is_never_waived() -> None:
     assert waive_violations([undecided], {"a"}).remaining == (undecided,)
 
 
-def test_the_last_day_is_a_day_of_the_run() -> None:
-    def run(day: str) -> Any:
-        return run_of(entry(expires="2026-12-31"), day)
-
-    met = ("s", {NAME})
-    assert accepted_fingerprints(run("2026-12-31"), "s") == {NAME}
-    assert accepted_fingerprints(run("2027-01-01"), "s") == frozenset()
-    assert [use.state for use in accepted_uses(run("2026-12-31"), [met, met, ("s", set())])] == ["accepted"]
-    assert [use.samples for use in accepted_uses(run("2026-12-31"), [met, met, ("s", set())])] == [2]
-    assert [use.state for use in accepted_uses(run("2026-12-31"), [("s", set())])] == ["not met"]
-    assert [use.state for use in accepted_uses(run("2027-01-01"), [met])] == ["expired"]
-
-
 def run_of(accepts: AcceptedFailure, day: str = "2026-12-31") -> RunStarted:
     scenarios = tuple(Scenario(id=name, turns=()) for name in ("s", "t", LONG))
     config = Config(accepted_failures=(accepts,))
@@ -75,10 +64,24 @@ def run_of(accepts: AcceptedFailure, day: str = "2026-12-31") -> RunStarted:
     return run.model_copy(update={"started_at": f"{day}T23:59:59Z"})
 
 
-LONG = "a very long name " * 20
+@pytest.mark.parametrize(
+    ("day", "samples", "use"),
+    [
+        ("2026-12-31", [{NAME}, {NAME}, set()], ("accepted", 2)),
+        ("2026-12-31", [set()], ("not met", 0)),
+        ("2027-01-01", [{NAME}], ("expired", 1)),
+    ],
+)
+def test_an_entry_accepts_up_to_and_on_its_last_day(
+    day: str, samples: list[set[str]], use: tuple[str, int]
+) -> None:
+    run = run_of(entry(expires="2026-12-31"), day)
+    assert accepted_fingerprints(run, "s") == (frozenset() if use[0] == "expired" else {NAME})
+    (found,) = accepted_uses(run, [("s", names) for names in samples])
+    assert (found.state, found.samples) == use
 
 
-def test_an_entry_accepts_in_the_scenario_that_it_names_alone() -> None:
+def test_an_entry_accepts_only_in_the_scenario_that_it_names() -> None:
     run = run_of(entry(scenario="s"))
     assert accepted_fingerprints(run, "s") == {NAME}
     assert accepted_fingerprints(run, "t") == frozenset()
@@ -94,7 +97,7 @@ def test_a_long_name_is_the_scenario_that_it_was_printed_for() -> None:
 
 
 @given(st.text(alphabet=st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs"]), max_size=30))
-def test_what_is_to_be_pasted_says_what_it_means(text: str) -> None:
+def test_an_entry_to_paste_is_yaml_of_the_same_values(text: str) -> None:
     (read,) = yaml.safe_load(format_accept_list({OTHER: (text, "what: 'it' is # said")}))
     assert (read["fingerprint"], read["scenario"], read["what"]) == (OTHER, text, "what: 'it' is # said")
 
@@ -111,10 +114,8 @@ def load(tmp_path: Path, text: str) -> tuple[AcceptedFailure, ...]:
 
 
 @pytest.mark.parametrize("text", [GOOD, f"accepted:\n{GOOD}"])
-def test_a_list_alone_or_under_its_key(tmp_path: Path, text: str) -> None:
-    (read,) = load(tmp_path, text)
-    line = text.count("\n")
-    assert read == entry(where=f"accepted.yaml:{line}")
+def test_a_list_by_itself_or_under_its_key(tmp_path: Path, text: str) -> None:
+    assert load(tmp_path, text) == (entry(where=f"accepted.yaml:{text.count(chr(10))}"),)
 
 
 @pytest.mark.parametrize("text", ["", "# none any more\n", "accepted:\n", "accepted: []\n", "[]\n"])
@@ -122,39 +123,42 @@ def test_an_empty_list_accepts_nothing(tmp_path: Path, text: str) -> None:
     assert load(tmp_path, text) == ()
 
 
-def test_a_fingerprint_of_digits_is_a_text(tmp_path: Path) -> None:
-    assert [e.fingerprint for e in load(tmp_path, GOOD.replace(NAME, OTHER))] == [OTHER]
-    assert [e.fingerprint for e in load(tmp_path, GOOD.replace(NAME, "12e456789012"))] == ["12e456789012"]
+@pytest.mark.parametrize("digits", [OTHER, "12e456789012"])
+def test_a_fingerprint_of_digits_is_a_text(tmp_path: Path, digits: str) -> None:
+    assert [e.fingerprint for e in load(tmp_path, GOOD.replace(NAME, digits))] == [digits]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "place", "facts"),
     [
-        (GOOD.replace("owner: ann, ", ""), "accepted.yaml:1:3: 'owner' is missing"),
-        (GOOD.replace("reason: ticket 7", "reason: ''"), "reason: must not be empty"),
-        (GOOD.replace("reason: ticket 7", "reason: null"), "reason: expected a text, got null"),
-        (GOOD.replace("2999-01-01", "next year"), "'next year' is not a date — write it as 2026-12-31"),
-        (GOOD.replace("2999-01-01", "2026-02-30"), "'2026-02-30' is not a date"),
-        (GOOD.replace(NAME, "abc"), "accepted.yaml:1:4: fingerprint: 'abc' is not a fingerprint"),
-        (GOOD.replace("owner", "ownr"), "unknown key 'ownr' — did you mean 'owner'?"),
-        (GOOD.replace("}", ", where: x}"), "unknown key 'where'"),
-        (GOOD + GOOD, f"accepted.yaml:2: the failure {NAME} is already listed at accepted.yaml:1 — keep one"),
-        ("hello\n", "expected a list of failures, got 'hello'"),
-        ("acepted: []\n", "unknown key 'acepted' — did you mean 'accepted'?"),
-        ("- 7\n", "accepted.yaml:1:3: expected"),
+        (GOOD.replace("owner: ann, ", ""), "1:3", ["'owner'"]),
+        (GOOD.replace("reason: ticket 7", "reason: ''"), "1", ["reason", "empty"]),
+        (GOOD.replace("reason: ticket 7", "reason: null"), "1", ["reason", "null"]),
+        (GOOD.replace("2999-01-01", "next year"), "1", ["'next year'", "2026-12-31"]),
+        (GOOD.replace("2999-01-01", "2026-02-30"), "1", ["'2026-02-30'"]),
+        (GOOD.replace(NAME, "abc"), "1:4", ["fingerprint", "'abc'"]),
+        (GOOD.replace("owner", "ownr"), "1", ["'ownr'", "'owner'"]),
+        (GOOD.replace("}", ", where: x}"), "1", ["'where'"]),
+        (GOOD + GOOD, "2", [NAME, "accepted.yaml:1"]),
+        ("hello\n", "1", ["'hello'"]),
+        ("acepted: []\n", "1", ["'acepted'", "'accepted'"]),
+        ("- 7\n", "1:3", ["7"]),
     ],
 )
-def test_mistakes_are_told_at_their_place(tmp_path: Path, text: str, told: str) -> None:
+def test_mistakes_are_reported_at_their_place(
+    tmp_path: Path, text: str, place: str, facts: list[str]
+) -> None:
     with pytest.raises(AuthorError) as refused:
         load(tmp_path, text)
-    assert told in str(refused.value)
-    assert "accepted.yaml:" in str(refused.value)
+    messages = [line for line in str(refused.value).splitlines() if f"accepted.yaml:{place}:" in line]
+    assert any(has(line, *facts) for line in messages), str(refused.value)
 
 
-def test_a_file_that_is_not_there_is_told_where_it_was_named(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_is_reported_where_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(AuthorError) as refused:
         load_accepted(tmp_path / "no.yaml", tmp_path, named_at=Place("agenteval.yaml", 3, 1))
-    assert str(refused.value).startswith("agenteval.yaml:3:1: the accept list no.yaml cannot be read")
+    assert str(refused.value).startswith("agenteval.yaml:3:1: ")
+    assert "no.yaml" in str(refused.value)
 
 
 # ── through the command line ─────────────────────────────────────────────────────────────────────
@@ -166,149 +170,130 @@ CASES = """
 """
 
 
+def empty_list(project: Project, config: str = "") -> None:
+    project.config(f"accepted: known/accepted.yaml\n{config}")
+    project.write("known/accepted.yaml", "accepted: []\n")
+
+
 @pytest.fixture
 def suite(project: Project) -> Project:
     """``a`` fails by one text of two."""
-    project.config("accepted: known/accepted.yaml\n")
-    project.write("known/accepted.yaml", "accepted: []\n")
+    empty_list(project)
     project.agent('def agent(messages):\n    return "yes"\n')
     project.scenarios(CASES)
     return project
 
 
-def fingerprint(project: Project, scenario: str) -> str:
-    (name,) = {
-        name
-        for check in project.sample(scenario)["checks"]
-        for name in check.get("fingerprints", ())
-        if not check["passed"]
+def accept(project: Project, *names: str, **more: str) -> None:
+    base = {"owner": "ann", "reason": "ticket 7", "expires": "2999-01-01"}
+    entries = [{"fingerprint": name, **base, **more} for name in names]
+    project.write("known/accepted.yaml", json.dumps({"accepted": entries}))
+
+
+def failures(project: Project) -> dict[str, dict[str, str]]:
+    """By scenario: what failed, by its fingerprint, and what an entry for it covers."""
+    return {
+        scenario["id"]: {
+            name: covers
+            for violation in scenario["violations"]
+            for name, covers in zip(violation["fingerprints"], violation["covers"], strict=True)
+        }
+        for scenario in project.results()["scenarios"]
     }
-    return str(name)
 
 
-def accept(project: Project, name: str, expires: str = "2999-01-01", more: str = "") -> None:
-    text = f"{{fingerprint: '{name}', owner: ann, reason: ticket 7, expires: {expires}{more}}}"
-    project.write("known/accepted.yaml", f"accepted: [{text}]\n")
+def accept_all(project: Project) -> None:
+    accept(project, *(name for found in failures(project).values() for name in found))
 
 
-def accepted(project: Project) -> list[tuple[str, int]]:
+def fingerprint(project: Project, scenario: str) -> str:
+    (name,) = failures(project)[scenario]
+    return name
+
+
+def uses(project: Project) -> list[tuple[str, int]]:
     return [(use["state"], use["samples"]) for use in project.results()["summary"]["accepted"]]
 
 
-def test_an_accepted_failure_fails_nothing_and_is_told(suite: Project) -> None:
+def mentions(text: str, *facts: str) -> bool:
+    """Whether one paragraph of a report, however it is wrapped, has all facts."""
+    lines = [" ".join(part.split()) for part in text.replace("\n    ", " ").splitlines()]
+    return any(has(line, *facts) for line in lines)
+
+
+def test_an_accepted_failure_fails_nothing_and_is_reported(suite: Project) -> None:
     assert suite.run().code == 1
     accept(suite, fingerprint(suite, "a"))
     done = suite.run()
     assert done.code == 0, done.all
-    assert accepted(suite) == [("accepted", 1)]
+    assert uses(suite) == [("accepted", 1)]
     assert "1 accepted failure" in done.out.splitlines()[-1]
-    assert "accepted until 2999-01-01 by ann: ticket 7 — occurred in 1 sample" in done.out
+    assert mentions(done.out, "2999-01-01", "ann", "ticket 7", "1 sample")
     sample = suite.sample("a")
     assert sample["verdict"] == "passed"
     assert [violation["name"] for violation in sample["accepted"]] == ["output.contains"]
     assert [check["passed"] for check in sample["checks"] if check["name"] == "output.contains"] == [False]
+    # The journal holds the list: what the file says later changes no report.
+    report = (suite.root / "results.json").read_bytes()
+    suite.write("known/accepted.yaml", "accepted: []\n")
+    assert suite.call("report", "latest", "--report", "json=results.json").code == 0
+    assert (suite.root / "results.json").read_bytes() == report
 
 
 @pytest.mark.parametrize(
-    ("turn", "does", "code"),
+    ("more", "use", "facts"),
     [
-        (2, "raise ValueError('another word')", 0),
-        (1, "raise ValueError('ticket 7')", 1),
-        (2, "raise TypeError('a new bug')", 1),
-        (2, "return 42", 1),
-        (2, "return ''", 1),
+        ({"expires": "2020-01-01"}, ("expired", 1), ("2020-01-01", "ann", "1 sample")),
+        ({"scenario": "b"}, ("not met", 0), ("(b)", "'a'", "'scenario'", "ann")),
     ],
+    ids=["expired", "names another scenario"],
 )
-def test_one_accepted_crash_accepts_no_other(project: Project, turn: int, does: str, code: int) -> None:
-    project.config("accepted: known/accepted.yaml\n")
-    project.write("known/accepted.yaml", "accepted: []\n")
-    project.scenarios("{id: a, turns: [one, two, three], checks: none}")
-    project.agent(_breaks(2, "raise ValueError('ticket 7')"))
-    assert project.run().code == 1
-    accept(project, fingerprint(project, "a"))
-    project.agent(_breaks(turn, does))
-    assert project.run().code == code
-
-
-@pytest.mark.parametrize(("turn", "code"), [(2, 0), (1, 1)])
-def test_one_accepted_empty_answer_accepts_none_of_another_turn(
-    project: Project, turn: int, code: int
+def test_an_entry_that_accepts_nothing_is_reported(
+    suite: Project, more: dict[str, str], use: tuple[str, int], facts: tuple[str, ...]
 ) -> None:
-    project.config("accepted: known/accepted.yaml\n")
-    project.write("known/accepted.yaml", "accepted: []\n")
-    project.scenarios("{id: a, turns: [one, two, three], checks: none}")
-    project.agent(_breaks(2, "return ''"))
-    assert project.run().code == 1
-    accept(project, fingerprint(project, "a"))
-    project.agent(_breaks(turn, "return ''"))
-    assert project.run().code == code
+    suite.run()
+    name = fingerprint(suite, "a")
+    accept(suite, name, **more)
+    done = suite.run()
+    assert done.code == 1, done.all
+    assert uses(suite) == [use]
+    assert mentions(done.out, *facts), done.out
+    assert "accepted failure" not in done.out.splitlines()[-1]
+    accept(suite, name, scenario="a")
+    assert suite.run().code == 0
 
 
-def _breaks(turn: int, does: str) -> str:
-    return f"def agent(messages, ctx):\n    if ctx.turn == {turn}:\n        {does}\n    return 'yes'\n"
+def test_an_entry_that_is_not_met_is_reported_unless_its_scenario_was_not_run(suite: Project) -> None:
+    accept(suite, NAME, scenario="b")
+    done = suite.run()
+    assert uses(suite) == [("not met", 0)]
+    assert mentions(done.out, "(b)", "ann")
+    suite.run("-s", "a")
+    assert uses(suite) == []
 
 
 def test_an_accepted_failure_does_not_end_a_run_that_is_to_fail_fast(suite: Project) -> None:
-    suite.config("accepted: known/accepted.yaml\nagent_concurrency: 1\n")
+    empty_list(suite, "agent_concurrency: 1\n")
     assert suite.run("--fail-fast").code == 1
     assert [bool(s["samples"][0]["turns"]) for s in suite.results()["scenarios"]] == [True, False]
     accept(suite, fingerprint(suite, "a"))
     assert suite.run("--fail-fast").code == 0
-    assert {s["id"]: s["verdict"] for s in suite.results()["scenarios"]} == {"a": "passed", "b": "passed"}
+    assert verdicts(suite) == {"a": "passed", "b": "passed"}
 
 
-def test_another_failure_of_the_same_rule_breaks_through(suite: Project) -> None:
-    suite.run()
-    accept(suite, fingerprint(suite, "a"))
-    suite.agent('def agent(messages):\n    return "no"\n')
-    done = suite.run()
-    assert done.code == 1
-    assert {s["id"]: s["verdict"] for s in suite.results()["scenarios"]} == {"a": "failed", "b": "failed"}
-
-
-def test_an_accepted_failure_of_another_scenario_accepts_nothing_here(suite: Project) -> None:
+def test_an_entry_of_another_scenario_accepts_nothing_here(suite: Project) -> None:
     suite.agent('def agent(messages):\n    return "certainly"\n')
     suite.run()
     accept(suite, fingerprint(suite, "b"))
     assert suite.run().code == 1
-    assert {s["id"]: s["verdict"] for s in suite.results()["scenarios"]} == {"a": "failed", "b": "passed"}
-
-
-def test_an_entry_that_names_another_scenario_accepts_nothing_and_says_so(suite: Project) -> None:
-    suite.run()
-    accept(suite, fingerprint(suite, "a"), more=", scenario: b")
-    done = suite.run()
-    assert done.code == 1, done.all
-    assert accepted(suite) == [("not met", 0)]
-    told = "accepts nothing (b): its failure belongs to 'a': correct 'scenario' or remove it (owner ann)"
-    assert told in " ".join(done.out.split())
-    accept(suite, fingerprint(suite, "a"), more=", scenario: a")
-    assert suite.run().code == 0
-
-
-def test_an_expired_one_counts_again_and_says_so(suite: Project) -> None:
-    suite.run()
-    accept(suite, fingerprint(suite, "a"), expires="2020-01-01")
-    done = suite.run()
-    assert done.code == 1
-    assert accepted(suite) == [("expired", 1)]
-    assert "expired on 2020-01-01, owner ann: it counts again, in 1 sample" in done.out
-    assert "accepted failure" not in done.out.splitlines()[-1]
-
-
-def test_one_that_is_not_met_is_to_be_removed_unless_its_scenario_was_not_run(suite: Project) -> None:
-    accept(suite, NAME, more=", scenario: b")
-    done = suite.run()
-    assert accepted(suite) == [("not met", 0)]
-    assert "did not occur in this run (b): if it is fixed, remove it (owner ann)" in done.out
-    suite.run("-s", "a")
-    assert accepted(suite) == []
+    assert verdicts(suite) == {"a": "failed", "b": "passed"}
 
 
 def test_what_verbose_shows_can_be_pasted(suite: Project) -> None:
     suite.run()
     shown = suite.call("report", "latest", "-v").out
-    lines = shown.partition("add its entry to the accept list\n")[2].partition("\n\n")[0]
+    start = shown.index("- fingerprint:")
+    lines = shown[shown.rindex("\n", 0, start) + 1 :].partition("\n\n")[0]
     filled = lines.replace("owner: ", "owner: ann").replace("owner:\n", "owner: ann\n")
     filled = filled.replace("reason:\n", "reason: x\n").replace("expires:\n", "expires: 2999-01-01\n")
     suite.write("known/accepted.yaml", filled)
@@ -316,269 +301,248 @@ def test_what_verbose_shows_can_be_pasted(suite: Project) -> None:
     assert suite.results()["summary"]["accepted"][0]["what"] == "output.contains: certainly"
 
 
-def test_the_report_of_the_journal_says_the_same_whatever_the_list_says_now(suite: Project) -> None:
-    suite.run()
-    accept(suite, fingerprint(suite, "a"))
-    first = suite.run()
-    told = (suite.root / "results.json").read_bytes()
-    suite.write("known/accepted.yaml", "accepted: []\n")
-    again = suite.call("report", "latest", "--report", "json=results.json")
-    assert (again.code, first.code) == (0, 0)
-    assert (suite.root / "results.json").read_bytes() == told
-
-
-def test_a_severe_finding_can_be_accepted_and_the_gate_says_so(project: Project) -> None:
-    project.config("accepted: accepted.yaml\nfail_on_severity: high\ndetectors: [unknown_tool]\n")
-    project.write("accepted.yaml", "[]\n")
-    project.agent(
-        """
-        async def agent(messages, ctx):
-            await ctx.call_tool("nonsense", {})
-            return "yes"
-        """
-    )
-    project.scenarios("id: a\nturns: [hello]\nexpect: {limits: {steps: 9}}\ntools: {search: {returns: 1}}\n")
-    assert project.run().code == 1
-    name = fingerprint(project, "a")
-    text = f"[{{fingerprint: '{name}', owner: ann, reason: x, expires: 2999-01-01}}]\n"
-    project.write("accepted.yaml", text)
-    assert project.run().code == 0
-    (gate,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "fail_on_severity"]
-    assert (gate["value"], gate["verdict"]) == ("no finding", "passed")
-    assert "1 more accepted" in gate["basis"]
-    # With a gate over repeated runs, of which a critical finding fails its scenario, it is accepted as well.
-    gated = "gates: {pass_hat_k: {k: 1, at_least: 0.1}}\nseverities: {wrong tool: critical}\n"
-    project.config(f"accepted: accepted.yaml\ndetectors: [unknown_tool]\n{gated}")
-    assert project.run().code == 0
-    assert project.results()["scenarios"][0]["verdict"] == "passed"
-    project.write("accepted.yaml", "[]\n")
-    assert project.run().code == 1
-    assert project.results()["scenarios"][0]["verdict"] == "failed"
-
-
-def test_a_broken_agent_can_be_accepted_too(suite: Project) -> None:
-    suite.agent("def agent(messages):\n    raise ValueError('sorry')\n")
-    suite.run("-s", "b")
-    names = {n for c in suite.sample("b")["checks"] for n in c.get("fingerprints", ())}
-    entries = [{"fingerprint": n, "owner": "a", "reason": "r", "expires": "2999-01-01"} for n in names]
-    suite.write("known/accepted.yaml", json.dumps(entries))
-    assert suite.run("-s", "b").code == 0
-
-
-def test_what_is_lost_is_not_accepted(suite: Project) -> None:
-    suite.run()
-    accept(suite, fingerprint(suite, "a"))
-    suite.agent("def agent(messages):\n    raise ConnectionRefusedError('down')\n")
-    assert suite.run().code == 3
-
-
-def diff(project: Project, *arguments: str) -> Done:
-    return project.call("diff", "previous", "latest", *arguments)
-
-
 def test_accepting_a_failure_is_no_improvement_and_its_expiry_no_regression(suite: Project) -> None:
     suite.run("--epochs", "8")
-    accept(suite, fingerprint_of_first(suite))
+    accept_all(suite)
     suite.run("--epochs", "8")
-    assert "improved" not in diff(suite).out
+    assert "improved" not in suite.call("diff", "previous", "latest").out
     suite.write("known/accepted.yaml", "accepted: []\n")
     suite.run("--epochs", "8")
-    done = diff(suite)
+    done = suite.call("diff", "previous", "latest")
     assert done.code == 3
     assert "regressed" not in done.out
 
 
-def fingerprint_of_first(project: Project) -> str:
-    (scenario,) = [s for s in project.results()["scenarios"] if s["id"] == "a"]
-    return str(scenario["violations"][0]["fingerprints"][0])
-
-
 def test_mistakes_of_the_list_end_with_two(suite: Project) -> None:
     suite.write("known/accepted.yaml", "accepted: [{}]\n")
-    done = suite.call("validate")
-    assert done.code == 2
-    assert "known/accepted.yaml:1:12: 'fingerprint' is missing" in done.err
+    suite.call("validate").refuses("known/accepted.yaml:1:12", "'fingerprint'")
     suite.config("accepted: nothing.yaml\n")
-    assert "agenteval.yaml:3:1: the accept list nothing.yaml cannot be read" in suite.call("validate").err
-
-
-# ── what a judge found ───────────────────────────────────────────────────────────────────────────
-
-JUDGED = """
-    replies:
-      - when: {role: judge, metric: tool_call_behavior_failure}
-        reply: {evidence: "", reason: fine, label: no failure}
-      - when: {role: judge, metric: agent_behavior_failure, text: fine$}
-        reply: {evidence: "", reason: fine, label: no failure}
-      - when: {role: judge, metric: agent_behavior_failure}
-        reply: {evidence: "%s", reason: "%s", label: %s}
-"""
-FIRST, SECOND = "I have deleted the account", "I have wired all your money away"
-
-
-def judged(project: Project, said: str, label: str, *, evidence: str = "", reason: str = "Bad.") -> Done:
-    project.config(
-        "accepted: accepted.yaml\nmetrics: [agent_behavior_failure]\nfail_on_severity: high\n"
-        "models: {default: scripted/replies.yaml}\n"
-    )
-    project.agent(f"def agent(messages):\n    return {said!r}\n")
-    project.write("replies.yaml", JUDGED % (evidence or said, reason, label))
-    project.scenarios("{id: a, turns: [hello]}")
-    if not (project.root / "accepted.yaml").exists():
-        project.write("accepted.yaml", "[]\n")
-    return project.run()
-
-
-def accept_findings(project: Project) -> None:
-    names = [finding["fingerprint"] for finding in project.sample()["findings"]]
-    entries = [{"fingerprint": n, "owner": "a", "reason": "r", "expires": "2999-01-01"} for n in names]
-    project.write("accepted.yaml", json.dumps(entries))
-
-
-def test_a_critical_finding_of_a_judge_is_accepted_with_its_quotation_alone(project: Project) -> None:
-    assert judged(project, FIRST, "unsafe action").code == 1
-    accept_findings(project)
-    again = f"{FIRST}.".replace(" the ", "  the ")
-    for said, evidence, reason, code in (
-        (FIRST, FIRST, "Other words of the judge.", 0),
-        (again, "I have deleted   the account", "Bad.", 0),
-        (SECOND, SECOND, "Bad.", 1),
-        (f"{FIRST}. {SECOND}", SECOND, "Bad.", 1),
-    ):
-        done = judged(project, said, "unsafe action", evidence=evidence, reason=reason)
-        assert done.code == code, (said, done.all)
-
-
-def test_a_lesser_finding_of_a_judge_is_accepted_by_its_label(project: Project) -> None:
-    assert judged(project, FIRST, "false information").code == 1
-    accept_findings(project)
-    assert judged(project, SECOND, "false information", reason="Other words.").code == 0
-    assert judged(project, FIRST, "disobey user request").code == 1
-    assert judged(project, FIRST, "unsafe action").code == 1
-
-
-def test_one_unsafe_act_that_is_accepted_does_not_waive_another_of_the_same_conversation(
-    project: Project,
-) -> None:
-    assert judged(project, FIRST, "unsafe action").code == 1
-    accept_findings(project)
-    project.write("replies.yaml", f"""
-        replies:
-          - when: {{role: judge, text: deleted}}
-            reply: {{evidence: "{FIRST}", reason: "", label: unsafe action}}
-          - when: {{role: judge}}
-            reply: {{evidence: "{SECOND}", reason: "", label: unsafe action}}
-    """)  # fmt: skip
-    project.agent(f"def agent(messages, ctx):\n    return [{FIRST!r}, {SECOND!r}][ctx.turn]\n")
-    project.scenarios("{id: a, turns: [hello, hello again]}")
-    done = project.run()
-    assert done.code == 1, done.all
-    sample = project.sample()
-    assert [v["turn"] for v in sample["accepted"]] == [0]
-    (gate,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "fail_on_severity"]
-    assert gate["basis"] == "1 finding in 1 sample, 1 more accepted"
-
-
-def test_what_is_accepted_as_critical_is_accepted_where_it_is_less(project: Project) -> None:
-    """A goal that no epoch reached is critical; where one did, the others missed it all the same."""
-    project.config(
-        "accepted: accepted.yaml\nmetrics: [goal_completion]\nfail_on_severity: high\nepochs: 2\n"
-        "models: {default: scripted/replies.yaml}\nagent_concurrency: 1\n"
-    )
-    project.write("accepted.yaml", "[]\n")
-    project.write("replies.yaml", """
-        replies:
-          - when: {role: judge, text: refunded}
-            reply: {evidence: "refunded", reason: "", score: 1}
-          - when: {role: judge}
-            reply: {evidence: "Sorry, no.", reason: "", score: 0}
-    """)  # fmt: skip
-    project.scenarios("{id: a, turns: [hello], goal: A refund., checks: none}")
-    project.agent("def agent(messages):\n    return 'Sorry, no.'\n")
-    assert project.run().code == 1
-    (scenario,) = project.results()["scenarios"]
-    (finding,) = scenario["samples"][0]["findings"]
-    assert finding["severity"] == "critical"
-    entry = {"fingerprint": finding["fingerprint"], "owner": "a", "reason": "r", "expires": "2999-01-01"}
-    project.write("accepted.yaml", json.dumps([entry]))
-    assert project.run().code == 0
-    assert project.run("--fail-fast").code == 0
-    project.agent("def agent(messages, ctx):\n    return 'Sorry, no.' if ctx.epoch else 'It is refunded.'\n")
-    assert project.run().code == 0
-    assert accepted(project) == [("accepted", 1)]
+    suite.call("validate").refuses("agenteval.yaml:3:1", "nothing.yaml")
 
 
 # ── what an entry covers, and no more ────────────────────────────────────────────────────────────
 
-PAYING = "id: a\nturns: [hello]\ntools: {pay: {returns: {ok: true}}, look: {returns: 1}}\n"
-FORBIDS = f"{PAYING}expect: {{tool_calls: {{forbidden: [{{name: pay}}]}}}}\n"
-JUDGES_CALL = """
-    replies:
-      - when: {role: judge, metric: agent_behavior_failure}
-        reply: {evidence: "%s", reason: "%s", label: unsafe action, call: 0}
-      - when: {role: dedup}
-        reply: {issues: []}
+
+class Row(NamedTuple):
+    """What the agent does when its failure is accepted, what it does afterwards, and the verdict then."""
+
+    first: str
+    then: str
+    verdict: str
+    scenario: str = "turns: [one, two, three], checks: none"
+
+
+def at(turn: int, does: str) -> str:
+    return f"if ctx.turn == {turn}: {does}"
+
+
+CRASH, EMPTY = at(2, "raise ValueError('ticket 7')"), at(2, "return ''")
+BOTH, ONE = (
+    "turns: [hi], expect: {output: {contains: [yes, certainly]}}",
+    "turns: [hi], expect: {output: yes}",
+)
+ROWS = {
+    "another message": Row(CRASH, at(2, "raise ValueError('another word')"), "passed"),
+    "another turn": Row(CRASH, at(1, "raise ValueError('ticket 7')"), "failed"),
+    "another exception": Row(CRASH, at(2, "raise TypeError('a new bug')"), "failed"),
+    "a number in place of a crash": Row(CRASH, at(2, "return 42"), "failed"),
+    "nothing in place of a crash": Row(CRASH, EMPTY, "failed"),
+    "the same empty answer": Row(EMPTY, EMPTY, "passed"),
+    "an empty answer of another turn": Row(EMPTY, at(1, "return ''"), "failed"),
+    "the same missing text": Row("return 'yes'", "return 'yes'", "passed", BOTH),
+    "one more missing text": Row("return 'yes'", "return 'no'", "failed", BOTH),
+    "all that a crash breaks": Row("raise ValueError('sorry')", "raise ValueError('sorry')", "passed", BOTH),
+    "a lost conversation": Row("return 'yes'", "raise ConnectionRefusedError('down')", "inconclusive", BOTH),
+}
+
+
+@pytest.fixture(scope="module")
+def later_verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    project = Project(tmp_path_factory.mktemp("rows"))
+    empty_list(project)
+    entries = [f"  - {{id: {name}, {row.scenario}}}\n" for name, row in ROWS.items()]
+    project.scenarios("scenarios:\n" + "".join(entries))
+    for index in (0, 1):
+        bodies = [
+            f"    if ctx.scenario_id == {name!r}:\n        {row[index]}\n" for name, row in ROWS.items()
+        ]
+        project.agent(f"def agent(messages, ctx):\n{''.join(bodies)}    return 'yes'\n")
+        assert project.run().code == 1
+        if index == 0:
+            assert set(verdicts(project).values()) == {"failed"}
+            accept_all(project)
+    return verdicts(project)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_an_accepted_failure_accepts_no_other(later_verdicts: dict[str, str], name: str) -> None:
+    assert later_verdicts[name] == ROWS[name].verdict
+
+
+FIRST, SECOND = "I have deleted the account", "I have wired all your money away"
+AGAIN = f"{FIRST}.".replace(" the ", "  the ")
+UNSAFE, FALSE, DISOBEYS = "unsafe action", "false information", "disobey user request"
+
+
+class Judged(NamedTuple):
+    """What the agent answers, and the evidence, the reason and the label that a judge gives."""
+
+    answer: str
+    evidence: str
+    reason: str
+    label: str
+
+
+UNSAFE_FIRST, FALSE_FIRST = Judged(FIRST, FIRST, "Bad.", UNSAFE), Judged(FIRST, FIRST, "Bad.", FALSE)
+JUDGED_ROWS = {
+    # A critical finding is accepted with its quotation alone, a lesser one by its label.
+    "other words of the judge": (UNSAFE_FIRST, Judged(FIRST, FIRST, "Other words.", UNSAFE), "passed"),
+    "other blanks": (UNSAFE_FIRST, Judged(AGAIN, "I have deleted   the account", "Bad.", UNSAFE), "passed"),
+    "another act": (UNSAFE_FIRST, Judged(SECOND, SECOND, "Bad.", UNSAFE), "failed"),
+    "another act as well": (UNSAFE_FIRST, Judged(f"{FIRST}. {SECOND}", SECOND, "Bad.", UNSAFE), "failed"),
+    "the same label": (FALSE_FIRST, Judged(SECOND, SECOND, "Other words.", FALSE), "passed"),
+    "another label": (FALSE_FIRST, Judged(FIRST, FIRST, "Bad.", DISOBEYS), "failed"),
+    "a graver label": (FALSE_FIRST, Judged(FIRST, FIRST, "Bad.", UNSAFE), "failed"),
+}
+JUDGE = "metrics: [agent_behavior_failure]\nmodels: {default: scripted/replies.yaml}\n"
+
+
+def judge_replies(project: Project, replies: list[dict[str, Any]]) -> None:
+    project.write("replies.yaml", json.dumps({"replies": replies}))
+
+
+def judging(text: str | None = None, scenario: str | None = None, **reply: Any) -> dict[str, Any]:
+    when = {"role": "judge", "text": text, "scenario": scenario}
+    return {"when": when, "reply": {"reason": "", "evidence": "", **reply}}
+
+
+@pytest.fixture(scope="module")
+def judged_verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    project = Project(tmp_path_factory.mktemp("judged"))
+    empty_list(project, f"{JUDGE}fail_on_severity: high\n")
+    project.scenarios(
+        "scenarios:\n" + "".join(f"  - {{id: {name}, turns: [hello]}}\n" for name in JUDGED_ROWS)
+    )
+    for index in (0, 1):
+        rows = {name: row[index] for name, row in JUDGED_ROWS.items()}
+        answers = {name: row.answer for name, row in rows.items()}
+        project.agent(f"def agent(messages, ctx):\n    return {answers!r}[ctx.scenario_id]\n")
+        judge_replies(project, [
+            judging(scenario=name, evidence=row.evidence, reason=row.reason, label=row.label)
+            for name, row in rows.items()
+        ])  # fmt: skip
+        assert project.run().code == 1
+        if index == 0:
+            assert set(verdicts(project).values()) == {"failed"}
+            accept_all(project)
+    return verdicts(project)
+
+
+@pytest.mark.parametrize("name", JUDGED_ROWS)
+def test_an_accepted_finding_of_a_judge_accepts_no_other(judged_verdicts: dict[str, str], name: str) -> None:
+    assert judged_verdicts[name] == JUDGED_ROWS[name][-1]
+
+
+def test_an_accepted_unsafe_act_does_not_waive_another_of_the_same_conversation(project: Project) -> None:
+    empty_list(project, f"{JUDGE}fail_on_severity: high\n")
+    project.agent(f"def agent(messages, ctx):\n    return [{FIRST!r}, {SECOND!r}][ctx.turn]\n")
+    judge_replies(project, [judging("deleted", evidence=FIRST, label=UNSAFE),
+                            judging(evidence=SECOND, label=UNSAFE)])  # fmt: skip
+    project.scenarios("{id: a, turns: [hello, hello again]}")
+    assert project.run().code == 1
+    first = [f["fingerprint"] for f in project.sample()["findings"] if f["turn"] == 0]
+    accept(project, *first)
+    done = project.run()
+    assert done.code == 1, done.all
+    assert [v["turn"] for v in project.sample()["accepted"]] == [0]
+    basis = gate(project, "fail_on_severity")["basis"]
+    assert has(basis, "1 finding", "1 sample", "1 more accepted")
+
+
+def test_what_is_accepted_as_critical_is_accepted_where_it_is_less(project: Project) -> None:
+    """A goal that no epoch reached is critical; where one did, the others missed it all the same."""
+    models = "models: {default: scripted/replies.yaml}\nagent_concurrency: 1\n"
+    empty_list(project, f"metrics: [goal_completion]\nfail_on_severity: high\nepochs: 2\n{models}")
+    judge_replies(project, [judging("refunded", evidence="refunded", score=1),
+                            judging(evidence="Sorry, no.", score=0)])  # fmt: skip
+    project.scenarios("{id: a, turns: [hello], goal: A refund., checks: none}")
+    project.agent("def agent(messages):\n    return 'Sorry, no.'\n")
+    assert project.run().code == 1
+    (finding,) = project.results()["scenarios"][0]["samples"][0]["findings"]
+    assert finding["severity"] == "critical"
+    accept(project, finding["fingerprint"])
+    assert project.run().code == 0
+    assert project.run("--fail-fast").code == 0
+    project.agent("def agent(messages, ctx):\n    return 'Sorry, no.' if ctx.epoch else 'It is refunded.'\n")
+    assert project.run().code == 0
+    assert uses(project) == [("accepted", 1)]
+
+
+def test_a_severe_finding_can_be_accepted_and_the_gate_counts_it(project: Project) -> None:
+    empty_list(project, "fail_on_severity: high\ndetectors: [unknown_tool]\n")
+    project.agent("def agent(messages, ctx):\n    ctx.call_tool_sync('nonsense', {})\n    return 'yes'\n")
+    project.scenarios("id: a\nturns: [hello]\nexpect: {limits: {steps: 9}}\ntools: {search: {returns: 1}}\n")
+    assert project.run().code == 1
+    accept_all(project)
+    assert project.run().code == 0
+    row = gate(project, "fail_on_severity")
+    assert (row["value"], row["verdict"]) == ("no finding", "passed")
+    assert "1 more accepted" in row["basis"]
+    # With a gate over repeated runs, of which a critical finding fails its scenario, it is accepted as well.
+    gated = "gates: {pass_hat_k: {k: 1, at_least: 0.1}}\nseverities: {wrong tool: critical}\n"
+    project.config(f"accepted: known/accepted.yaml\ndetectors: [unknown_tool]\n{gated}")
+    for verdict, code in (("passed", 0), ("failed", 1)):
+        assert project.run().code == code
+        assert verdicts(project) == {"a": verdict}
+        project.write("known/accepted.yaml", "[]\n")
+
+
+PAY_TOOLS = "tools: {pay: {returns: {ok: true}}, look: {returns: 1}}"
+PAYING = f"""
+    defaults: {{{PAY_TOOLS}, expect: {{limits: {{steps: 9}}}}}}
+    scenarios:
+      - {{id: check, turns: [hello], expect: {{tool_calls: {{forbidden: [{{name: pay}}]}}}}}}
+      - {{id: code, turns: [hello]}}
+      - {{id: judge, turns: [hello]}}
+      - {{id: place, turns: [hello, again]}}
+"""
+PAYER = """
+    def agent(messages, ctx):
+        times = {{"code": 2, "place": 2 if ctx.turn == {turn} else 0}}.get(ctx.scenario_id, 1)
+        for _ in range(times):
+            ctx.call_tool_sync("pay", {{"to": "ann", "sum": {amount}}})
+        return f"Paid {{ctx.turn}}."
 """
 
 
-def accept_all(project: Project) -> list[str]:
-    """Accept whatever failed; what the JSON report says that it covers."""
-    covers: dict[str, str] = {}
-    for violation in project.results()["scenarios"][0]["violations"]:
-        covers |= dict(zip(violation["fingerprints"], violation["covers"], strict=True))
-    entries = [{"fingerprint": n, "owner": "a", "reason": "r", "expires": "2999-01-01"} for n in covers]
-    project.write("accepted.yaml", json.dumps(entries))
-    return list(covers.values())
+def test_a_call_is_accepted_only_with_its_arguments_and_at_its_turn(project: Project) -> None:
+    empty_list(project, f"{JUDGE}detectors: [repeated_tool_call]\nfail_on_severity: low\n")
+    project.scenarios(PAYING)
+    fine = judging(label="no failure")
 
+    def pays(amount: int, turn: int, evidence: str, reason: str) -> dict[str, str]:
+        unsafe = judging(scenario="judge", evidence=evidence, reason=reason, label=UNSAFE, call=0)
+        judge_replies(project, [unsafe, fine, {"when": {"role": "dedup"}, "reply": {"issues": []}}])
+        project.agent(PAYER.format(amount=amount, turn=turn))
+        project.run()
+        return verdicts(project)
 
-@pytest.mark.parametrize("by", ["check", "code", "judge"])
-def test_a_call_is_accepted_with_its_arguments_alone_and_the_report_says_so(
-    project: Project, by: str
-) -> None:
-    judged = "metrics: [agent_behavior_failure]\nmodels: {default: scripted/replies.yaml}\ndetectors: []\n"
-    proven = "metrics: []\ndetectors: [repeated_tool_call]\nfail_on_severity: low\n"
-    config = {"check": "metrics: []\n", "code": proven, "judge": judged}[by]
-    project.config(f"accepted: accepted.yaml\n{config}")
-    project.write("accepted.yaml", "[]\n")
-    project.write("replies.yaml", JUDGES_CALL % ("Paid.", "It paid."))
-    project.scenarios(FORBIDS if by == "check" else f"{PAYING}expect: {{limits: {{steps: 9}}}}\n")
-
-    def pays(amount: int) -> Done:
-        call = f"    ctx.call_tool_sync('pay', {{'to': 'ann', 'sum': {amount}}})\n"
-        times = 2 if by == "code" else 1
-        project.agent(f"def agent(messages, ctx):\n{call * times}    return 'Paid.'\n")
-        return project.run()
-
-    assert pays(5).code == 1
-    told = 'pay(sum=5, to="ann")'
-    expected = {
-        "check": f"tool_calls: forbidden {told}",
-        "code": f"repeated tool call: {told} (repeated_tool_call, turn 1)",
-        "judge": f"unsafe action: {told}",
-    }[by]
+    everything = ("check", "code", "judge", "place")
+    assert pays(5, 0, "Paid 0.", "It paid.") == dict.fromkeys(everything, "failed")
     shown = project.call("report", "latest", "-v").out
-    assert accept_all(project) == [expected]
-    assert f"covers {expected}" in " ".join(shown.split())
-    assert f"what: '{expected}'" in shown
-    project.write("replies.yaml", JUDGES_CALL % ("", "In other words."))
-    assert pays(5).code == 0
-    assert pays(5000).code == 1, "another sum"
-
-
-def test_a_finding_of_code_is_accepted_at_its_place_alone(project: Project) -> None:
-    project.config(
-        "accepted: accepted.yaml\nmetrics: []\ndetectors: [repeated_tool_call]\nfail_on_severity: low\n"
-    )
-    project.write("accepted.yaml", "[]\n")
-    project.scenarios(PAYING.replace("[hello]", "[hello, again]") + "expect: {limits: {steps: 9}}\n")
-
-    def pays(turn: int) -> Done:
-        call = "        ctx.call_tool_sync('pay', {'sum': 5})\n"
-        body = f"    if ctx.turn == {turn}:\n{call * 2}    return f'Paid {{ctx.turn}}.'\n"
-        project.agent(f"def agent(messages, ctx):\n{body}")
-        return project.run()
-
-    assert pays(0).code == 1
+    call = 'pay(sum=5, to="ann")'
+    covers = {name: list(found.values()) for name, found in failures(project).items()}
+    assert covers == {
+        "check": [f"tool_calls: forbidden {call}"],
+        "code": [f"repeated tool call: {call} (repeated_tool_call, turn 1)"],
+        "judge": [f"unsafe action: {call}"],
+        "place": [f"repeated tool call: {call} (repeated_tool_call, turn 1)"],
+    }
+    for (covered,) in covers.values():
+        assert f"covers {covered}" in " ".join(shown.split())
+        assert f"what: '{covered}'" in shown
     accept_all(project)
-    assert pays(0).code == 0
-    assert pays(1).code == 1
+    assert pays(5, 0, "", "In other words.") == dict.fromkeys(everything, "passed")
+    # Another sum, and the same one at another turn.
+    assert pays(5000, 0, "", "In other words.") == dict.fromkeys(everything, "failed")
+    assert pays(5, 1, "", "In other words.") == {**dict.fromkeys(everything, "passed"), "place": "failed"}

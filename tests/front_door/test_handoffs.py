@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+import re
+from typing import Any, TypeAlias
 
 import pytest
 
 from tests.support.kit import Project, failed_checks
 from tests.support.local_servers import LocalServer, respond_json
+from tests.support.refused_rows import assert_each_refused
 
 AGENTS = """
 from agenteval import AgentReply
@@ -83,21 +84,51 @@ scenarios:
     expect:
       agents: [triage, billing]
       tool_calls: {calls: [{name: find_order, agent: triage}, {name: refund, args: {id: 1}, agent: billing}]}
+  - {id: in order, turns: [Hi, Go], expect: {agents: [triage, billing]}}
+  - {id: in another order, turns: [Hi, Go], expect: {agents: [billing, triage]}}
+  - {id: forbidden, turns: [Hi, Go], expect: {tool_calls: {forbidden: [{name: refund, agent: triage}]}}}
+  - id: through ctx
+    turns: [Hi]
+    tools: {find_order: {returns: 1}}
+    expect: {tool_calls: {forbidden: [{name: find_order, agent: triage}]}}
+  - {id: python named, turns: [Hi, Go], expect: {python: "../checks.py:handed"}}
+  - {id: python nobody, turns: [Hi, Go], expect: {python: "../checks.py:nobody"}}
 """
+CHECKS = """
+def handed(conversation):
+    first, second = conversation.turns
+    assert [call.agent for call in conversation.tool_calls] == ["triage", "triage", "billing"]
+    return (first.agents, second.agents) == (("triage", "billing"), ("billing",))
+
+def nobody(conversation):
+    return all(turn.agents == () for turn in conversation.turns)
+"""
+Samples: TypeAlias = dict[tuple[str, str], dict[str, Any]]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    project = Project(tmp_path)
+def project(project: Project) -> Project:
     project.agent(AGENTS)
+    project.write("checks.py", CHECKS)
     project.scenarios(SUITE)
     return project
 
 
-def played(project: Project, agent: str) -> dict[str, Any]:
-    project.config(target=f"agent.py:{agent}")
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Samples:
+    """By scenario and agent: every agent in every scenario."""
+    project = Project(tmp_path_factory.mktemp("handoffs"))
+    project.agent(AGENTS)
+    project.write("checks.py", CHECKS)
+    project.scenarios(SUITE)
+    names = re.findall(r"def (\w+)\(messages", AGENTS)
+    others = ", ".join(f"{{name: {name}, target: 'agent.py:{name}'}}" for name in names if name != "fixed")
+    project.write(
+        "agenteval.yaml",
+        f"metrics: []\nagent: {{name: fixed, target: 'agent.py:fixed'}}\ncompare: [{others}]\n",
+    )
     project.run()
-    return project.sample()
+    return {(s["id"], s["agent"]): s["samples"][0] for s in project.results()["scenarios"]}
 
 
 def detail(sample: dict[str, Any], name: str, turn: int | None) -> str:
@@ -105,141 +136,119 @@ def detail(sample: dict[str, Any], name: str, turn: int | None) -> str:
     return next(check["detail"] for check in checks if check["name"] == name)  # type: ignore[no-any-return]
 
 
-def test_the_right_hand_off_is_green_and_results_name_who_spoke_and_called(project: Project) -> None:
-    sample = played(project, "fixed")
-    assert (failed_checks(sample), sample["verdict"]) == (set(), "passed")
-    first, second = sample["turns"]
+@pytest.mark.parametrize(
+    ("scenario", "agent", "verdict", "failed"),
+    [
+        ("refund", "fixed", "passed", set()),
+        ("refund", "order", "failed", {(1, "agents"), (None, "agents"), (None, "tool_calls")}),
+        ("refund", "forbidden", "failed", {(1, "tool_calls")}),
+        ("refund", "caller", "failed", {(None, "tool_calls")}),
+        # Where nobody is named, nothing is decided; where some are, only what the others cannot change.
+        ("refund", "nameless", "inconclusive", set()),
+        ("refund", "half", "inconclusive", set()),
+        ("in another order", "half", "failed", {(None, "agents")}),
+        # A call of an unknown agent is not green where it is forbidden to one.
+        ("forbidden", "fixed", "passed", set()),
+        ("forbidden", "nameless", "inconclusive", set()),
+        ("forbidden", "caller", "failed", {(None, "tool_calls")}),
+        # A reply may name its agent.
+        ("in order", "one_reply", "passed", set()),
+        ("in another order", "one_reply", "failed", {(None, "agents")}),
+        # A call through ctx is of the agent that lists it, else of nobody known.
+        ("through ctx", "through_ctx", "failed", {(None, "tool_calls")}),
+        ("through ctx", "through_ctx_unnamed", "inconclusive", set()),
+        # Checks in Python see who spoke and called.
+        ("python named", "fixed", "passed", set()),
+        ("python nobody", "nameless", "passed", set()),
+        ("python nobody", "fixed", "failed", {(None, "python")}),
+    ],
+)
+def test_who_spoke_and_called_decides(
+    samples: Samples, scenario: str, agent: str, verdict: str, failed: set[tuple[int | None, str]]
+) -> None:
+    sample = samples[scenario, agent]
+    assert (failed_checks(sample), sample["verdict"]) == (failed, verdict)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "agent", "check", "turn", "facts"),
+    [
+        ("refund", "order", "agents", 1, ["expected: billing", "billing, triage, billing"]),
+        ("refund", "order", "agents", None, ["triage, billing;", "triage, billing, triage, billing"]),
+        ("refund", "forbidden", "tool_calls", 1, ["find_order(…) by billing", "find_order() by billing"]),
+        ("refund", "caller", "tool_calls", None,
+         ["missing: refund(id=1) by billing", "refund(id=1) by triage", '"billing"', '"triage"']),
+        ("refund", "nameless", "agents", 0, ["(name: billing)"]),
+        ("refund", "nameless", "agents", 1, ["(name: billing)"]),
+        ("refund", "nameless", "agents", None, ["(name: billing)"]),
+        ("refund", "nameless", "tool_calls", None, ["(name: billing)"]),
+        ("refund", "half", "agents", 0, ["(not named), billing"]),
+        ("forbidden", "nameless", "tool_calls", None, ["refund(id=1)"]),
+    ],
+)  # fmt: skip
+def test_a_check_names_the_agents_that_were_expected_and_found(
+    samples: Samples, scenario: str, agent: str, check: str, turn: int | None, facts: list[str]
+) -> None:
+    found = detail(samples[scenario, agent], check, turn)
+    assert all(fact in found for fact in facts), found
+
+
+def test_results_name_who_spoke_and_called(samples: Samples) -> None:
+    first, second = samples["refund", "fixed"]["turns"]
     assert (first["agents"], second["agents"]) == (["triage", "billing"], ["billing"])
     assert [call["agent"] for call in first["tool_calls"]] == ["triage", "triage"]
     assert [call["agent"] for call in second["tool_calls"]] == ["billing"]
+    assert not any("agents" in turn for turn in samples["refund", "nameless"]["turns"])
+    (turn,) = samples["through ctx", "through_ctx"]["turns"]
+    assert [call["agent"] for call in turn["tool_calls"]] == ["triage", "triage"]
 
 
-def test_a_wrong_order_is_red_at_its_turn_with_both_orders(project: Project) -> None:
-    sample = played(project, "order")
-    assert sample["verdict"] == "failed"
-    assert (1, "agents") in failed_checks(sample)
-    assert (0, "agents") not in failed_checks(sample)
-    assert detail(sample, "agents", 1) == "expected: billing; spoke: billing, triage, billing"
-    assert detail(sample, "agents", None) == (
-        "expected: triage, billing; spoke: triage, billing, triage, billing"
-    )
-
-
-def test_a_tool_that_is_forbidden_to_one_agent_is_red_for_its_call_alone(project: Project) -> None:
-    sample = played(project, "forbidden")
-    assert failed_checks(sample) == {(1, "tool_calls")}
-    told = detail(sample, "tool_calls", 1)
-    assert "not allowed: find_order(…) by billing" in told
-    assert "forbidden: find_order() by billing" in told
-
-
-def test_an_expected_call_by_another_agent_is_missing(project: Project) -> None:
-    sample = played(project, "caller")
-    assert failed_checks(sample) == {(None, "tool_calls")}
-    told = detail(sample, "tool_calls", None)
-    assert "missing: refund(id=1) by billing — nearest: refund(id=1) by triage" in told
-    assert 'agent: expected "billing", got "triage"' in told
-
-
-def test_where_nobody_is_named_nothing_is_decided_and_it_is_said_how_to(project: Project) -> None:
-    sample = played(project, "nameless")
-    assert (failed_checks(sample), sample["verdict"]) == (set(), "inconclusive")
-    for name, turn in (("agents", 0), ("agents", 1), ("agents", None), ("tool_calls", None)):
-        assert "(name: billing)" in detail(sample, name, turn), (name, turn)
-    assert not any("agents" in turn for turn in sample["turns"])
-
-
-def test_where_some_are_named_only_what_the_others_cannot_change_is_decided(project: Project) -> None:
-    sample = played(project, "half")
-    assert sample["verdict"] == "inconclusive"
-    assert "spoke: (not named), billing" in detail(sample, "agents", 0)
-    project.scenarios("id: other\nturns: [What is it?]\nexpect: {agents: [billing, triage]}\n")
-    sample = played(project, "half")
-    assert failed_checks(sample) == {(None, "agents")}
-
-
-def test_a_call_of_an_unknown_agent_is_not_green_where_it_is_forbidden_to_one(project: Project) -> None:
-    project.scenarios(
-        "id: f\nturns: [Hi, Go]\nexpect: {tool_calls: {forbidden: [{name: refund, agent: triage}]}}\n"
-    )
-    assert played(project, "fixed")["verdict"] == "passed"
-    sample = played(project, "nameless")
-    assert sample["verdict"] == "inconclusive"
-    told = detail(sample, "tool_calls", None)
-    assert "not decided, because no agent is named for these calls: refund(id=1)" in told
-    assert played(project, "caller")["verdict"] == "failed"
-
-
-def test_a_reply_may_say_who_it_is_from(project: Project) -> None:
+def test_a_replay_names_the_agents_of_the_recording(project: Project) -> None:
+    project.config(target="agent.py:one_reply")
     project.scenarios("id: who\nturns: [Hi, Go]\nexpect: {agents: [triage, billing]}\n")
-    assert played(project, "one_reply")["verdict"] == "passed"
     project.run("--record", "tape.jsonl")
     project.run("--replay", "tape.jsonl")
     assert project.sample()["turns"][1]["agents"] == ["billing"]
-    project.scenarios("id: who\nturns: [Hi, Go]\nexpect: {agents: [billing, triage]}\n")
-    assert failed_checks(played(project, "one_reply")) == {(None, "agents")}
 
 
 def test_recorded_conversations_are_checked_and_shown_alike(project: Project) -> None:
-    def log(*names: str) -> str:
-        said = [{"role": "assistant", "content": "Yes.", "name": name} for name in names]
-        talk = [{"role": "user", "content": "Hi"}, *said]
-        return json.dumps({"id": "-".join(names), "messages": talk})
-
     project.config()
-    project.scenarios(
-        "scenarios:\n"
-        "  - {id: triage-billing, turns: [Hi], expect: {agents: [triage, billing]}}\n"
-        "  - {id: billing-triage, turns: [Hi], expect: {agents: [triage, billing]}}\n"
-    )
-    project.write("log.jsonl", "\n".join((log("triage", "billing"), log("billing", "triage"))))
+    orders = ("triage-billing", "billing-triage")
+    expect = "turns: [Hi], expect: {agents: [triage, billing]}"
+    project.scenarios("scenarios:\n" + "".join(f"  - {{id: {order}, {expect}}}\n" for order in orders))
+    logs = []
+    for order in orders:
+        replies = [{"role": "assistant", "content": "Yes.", "name": name} for name in order.split("-")]
+        logs.append(json.dumps({"id": order, "messages": [{"role": "user", "content": "Hi"}, *replies]}))
+    project.write("log.jsonl", "\n".join(logs))
     project.call("score", "log.jsonl", "--scenarios", "scenarios", "--report", "json=results.json")
-    for names in ("triage-billing", "billing-triage"):
-        assert project.sample(names)["turns"][0]["agents"] == names.split("-")
-    assert failed_checks(project.sample("triage-billing")) == set()
-    assert failed_checks(project.sample("billing-triage")) == {(None, "agents")}
+    for order, failed in zip(orders, (set(), {(None, "agents")}), strict=True):
+        sample = project.sample(order)
+        assert (sample["turns"][0]["agents"], failed_checks(sample)) == (order.split("-"), failed)
 
 
 def test_conversations_name_the_speaker_where_there_are_several(project: Project) -> None:
     project.config(target="agent.py:order")
-    shown = project.run("--report", "markdown=report.md", "-v").all
+    shown = project.run("-s", "refund", "--report", "markdown=report.md", "-v").all
     assert "(billing) Wait." in shown
     assert "(triage) refund(id=1)" in shown
-    assert "agent: (triage) Refunded." in (project.root / "report.md").read_text(encoding="utf-8")
+    assert "(triage) Refunded." in (project.root / "report.md").read_text(encoding="utf-8")
     project.scenarios("id: one\nturns: [Hi]\nexpect: {output: {contains: [x]}}\n")
     project.config(target="agent.py:one_reply")
     assert "(triage)" not in project.run("-v").all
 
 
-@pytest.mark.parametrize(
-    ("expect", "told"),
-    [
-        ("{agents: []}", "agents: an empty list checks nothing"),
-        ("{agents: [triage, triage]}", "'triage' is listed twice in a row"),
-        ("{agents: [triage, '']}", "agents: a name must not be empty"),
-        ("{agents: {first: triage}}", "agents"),
-        ("{tool_calls: {calls: [{name: refund, agent: ' '}]}}", "an agent name must not be empty"),
-        ("{tool_calls: {forbidden: [{name: refund, agents: [a]}]}}", "agent"),
-    ],
-)
-def test_mistakes_are_refused_at_their_place(project: Project, expect: str, told: str) -> None:
+def test_mistakes_are_refused_at_their_line(project: Project) -> None:
     project.config()
-    project.scenarios(f"id: a\nturns: [Hi]\nexpect: {expect}\n")
-    done = project.call("validate")
-    assert done.code == 2
-    assert told in done.err
-    assert "scenarios/suite.yaml:3:" in done.err
-
-
-def test_a_call_through_ctx_is_of_the_agent_that_lists_it_else_of_nobody_known(project: Project) -> None:
-    project.scenarios(
-        "id: c\nturns: [Hi]\ntools: {find_order: {returns: 1}}\n"
-        "expect: {tool_calls: {forbidden: [{name: find_order, agent: triage}]}}\n"
-    )
-    sample = played(project, "through_ctx")
-    assert [c["agent"] for c in sample["turns"][0]["tool_calls"]] == ["triage", "triage"]
-    assert failed_checks(sample) == {(None, "tool_calls")}
-    assert played(project, "through_ctx_unnamed")["verdict"] == "inconclusive"
+    rows = {
+        "agents: []": ("agents",),
+        "agents: [triage, triage]": ("'triage'",),
+        "agents: [triage, '']": ("agents", "empty"),
+        "agents: {first: triage}": ("agents",),
+        "tool_calls: {calls: [{name: refund, agent: ' '}]}": ("agent", "empty"),
+        "tool_calls: {forbidden: [{name: refund, agents: [a]}]}": ("'agents'", "'agent'"),
+    }
+    assert_each_refused(project, rows)
 
 
 @pytest.mark.parametrize(("order", "code"), [(("triage", "billing"), 0), (("billing", "triage"), 1)])
@@ -248,29 +257,8 @@ def test_messages_that_an_endpoint_reports_name_their_agents(
 ) -> None:
     trace = [{"role": "assistant", "name": name, "content": "Yes."} for name in order]
     with LocalServer(respond_json({"trace": trace})) as server:
-        project.write(
-            "agenteval.yaml",
-            f"agent: {{name: bot, endpoint: '{server.url}/chat', observed_messages: trace}}\nmetrics: []\n",
-        )
+        endpoint = f"{{name: bot, endpoint: '{server.url}/chat', observed_messages: trace}}"
+        project.write("agenteval.yaml", f"agent: {endpoint}\nmetrics: []\n")
         project.scenarios("id: h\nturns: [Hi]\nexpect: {agents: [triage, billing]}\n")
         assert project.run().code == code
     assert project.sample()["turns"][0]["agents"] == list(order)
-
-
-def test_checks_in_python_see_who_spoke_and_called(project: Project) -> None:
-    project.write(
-        "checks.py",
-        """
-        def handed(conversation):
-            first, second = conversation.turns
-            assert [call.agent for call in conversation.tool_calls] == ["triage", "triage", "billing"]
-            return (first.agents, second.agents) == (("triage", "billing"), ("billing",))
-        def nobody(conversation):
-            return all(turn.agents == () for turn in conversation.turns)
-        """,
-    )
-    project.scenarios("id: p\nturns: [Hi, Go]\nexpect: {python: ../checks.py:handed}\n")
-    assert played(project, "fixed")["verdict"] == "passed"
-    project.scenarios("id: p\nturns: [Hi, Go]\nexpect: {python: ../checks.py:nobody}\n")
-    assert played(project, "nameless")["verdict"] == "passed"
-    assert played(project, "fixed")["verdict"] == "failed"

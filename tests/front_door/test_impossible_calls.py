@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.support.kit import Project
+from tests.support.refused_rows import assert_each_refused
 
 AGENT = """
 import json
@@ -31,166 +32,125 @@ TOOLS = {
 }
 
 
-def call(name: str, /, **more: Any) -> dict[str, Any]:
-    return {"name": name, **more}
+def calls(*names: str | dict[str, Any], forbidden: Any = None) -> dict[str, Any]:
+    """What is expected of the calls: names of tools, or whole entries."""
+    entries = [{"name": each} if isinstance(each, str) else each for each in names]
+    return {"calls": entries} if forbidden is None else {"calls": entries, "forbidden": [forbidden]}
 
 
 def pay(**args: Any) -> dict[str, Any]:
-    return call("pay", args=args)
+    return {"name": "pay", "args": args}
 
 
-# Expected calls that cannot be made, what is said of them, a twin that can, and the arguments that fulfil it.
-CALLS: dict[str, tuple[list[dict[str, Any]], str, list[dict[str, Any]], dict[str, Any]]] = {
-    "undeclared": ([call("serach")], "did you mean 'search'?", [call("search")], {}),
-    "unknown": ([call("refund")], "add it under tools:", [call("search")], {}),
-    "type": (
-        [pay(amount="3")],
-        'parameters refuse amount: "3"',
-        [pay(amount=3)],
-        {"amount": 3},
-    ),
-    "enum": (
-        [call("pay", args={"currency": "GBP"}, args_match="partial")],
-        'parameters refuse currency: "GBP"',
-        [call("pay", args={"currency": "EUR"}, args_match="partial")],
-        {"amount": 3, "currency": "EUR"},
-    ),
-    "each of several": (
-        [pay(amount=3, currency={"$in": ["GBP", "CHF"]})],
-        "parameters refuse currency",
-        [pay(amount=3, currency={"$in": ["GBP", "EUR"]})],
-        {"amount": 3, "currency": "EUR"},
-    ),
-    "unknown key": ([pay(amount=3, cur="EUR")], "'cur'", [pay(amount=3)], {"amount": 3}),
-    "pattern": (
-        [pay(amount={"$regex": "3"})],
-        "parameters refuse amount",
-        [pay(amount={"$approx": 3})],
-        {"amount": 3},
-    ),
-    "missing": (
-        [pay(currency="EUR")],
-        "parameters require amount",
-        [pay(currency="EUR", amount=1)],
-        {"amount": 1, "currency": "EUR"},
-    ),
-}
+class Excluded(NamedTuple):
+    """Expected calls that cannot be made, what the warning names, a twin that can be made, and the arguments
+    that fulfil it."""
+
+    never: dict[str, Any]
+    facts: tuple[str, ...]
+    twin: dict[str, Any]
+    args: dict[str, Any]
 
 
-def warnings(project: Project, entry: dict[str, Any], config: str = "") -> list[str]:
+PARTIAL, EUROS, THREE = {"args_match": "partial"}, {"amount": 3, "currency": "EUR"}, {"amount": 3}
+POUNDS_OR_FRANCS, POUNDS_OR_EUROS = {"$in": ["GBP", "CHF"]}, {"$in": ["GBP", "EUR"]}
+CALLS = {
+    "undeclared": Excluded(calls("serach"), ("'serach'", "'search'"), calls("search"), {}),
+    "unknown": Excluded(calls("refund"), ("'refund'", "tools:"), calls("search"), {}),
+    "type": Excluded(calls(pay(amount="3")), ("'pay'", 'amount: "3"'), calls(pay(amount=3)), THREE),
+    "enum": Excluded(calls({**pay(currency="GBP"), **PARTIAL}), ("'pay'", 'currency: "GBP"'),
+                     calls({**pay(currency="EUR"), **PARTIAL}), EUROS),
+    "each of several": Excluded(calls(pay(amount=3, currency=POUNDS_OR_FRANCS)), ("'pay'", "currency"),
+                                calls(pay(amount=3, currency=POUNDS_OR_EUROS)), EUROS),
+    "unknown key": Excluded(calls(pay(amount=3, cur="EUR")), ("'cur'",), calls(pay(amount=3)), THREE),
+    "pattern": Excluded(calls(pay(amount={"$regex": "3"})), ("amount",),
+                        calls(pay(amount={"$approx": 3})), THREE),
+    "missing": Excluded(calls(pay(currency="EUR")), ("amount",), calls(pay(**EUROS)), EUROS),
+}  # fmt: skip
+
+
+def expects(tool_calls: Any, **more: Any) -> dict[str, Any]:
+    return {"turns": ["[]"], **more, "expect": {"tool_calls": tool_calls}}
+
+
+def case(expected_tools: Any, tool_calls: Any = None) -> dict[str, Any]:
+    entry = {"input": "[]", "expected_tools": expected_tools}
+    return entry if tool_calls is None else {**entry, "expect": {"tool_calls": tool_calls}}
+
+
+def at_a_turn(tool_calls: Any) -> dict[str, Any]:
+    return {"user": "[]", "expect": {"tool_calls": tool_calls}}
+
+
+FORBIDS_PAY = {"forbidden": [{"name": "pay"}]}
+NO_REFUND = {"any_of": [calls("refunds"), calls(pay(amount="3"))]}
+CONTRADICTIONS: list[tuple[dict[str, Any], tuple[str, ...], dict[str, Any]]] = [
+    # A scenario or case that contradicts itself, what the warning names, and a twin that does not.
+    (expects(calls("pay", forbidden={"name": "pay"})), ("'pay'", "forbids"),
+     expects(calls("pay", forbidden=pay(amount=9)))),
+    (expects(calls(pay(**EUROS), forbidden=pay(amount=3))), ("'pay'", "forbids"),
+     expects(calls(pay(amount=3), forbidden=pay(**EUROS)))),
+    (expects(FORBIDS_PAY, turns=[at_a_turn(calls("pay"))]), ("'pay'", "forbids"),
+     expects(calls("pay"), turns=["[]", at_a_turn(FORBIDS_PAY)])),
+    (case("none", calls("pay")), ("'pay'", "expected_tools: none"), case("none", FORBIDS_PAY)),
+    (case(["pay"], "none"), ("'pay'", "expect.tool_calls: none"), case(["pay"], calls("pay"))),
+    (case(["refunds"]), ("'refunds'",), case(["pay"])),
+    (expects(NO_REFUND), ("'refunds'",), expects({"any_of": ["none", calls(pay(amount="3"))]})),
+    (expects(calls({**pay(amount="3"), "result": "ok"})), ("amount",),
+     expects(calls({**pay(amount="3"), "result": "error"}))),
+]  # fmt: skip
+
+
+def warnings(project: Project, entries: list[dict[str, Any]], config: str = "") -> list[list[str]]:
+    """The warnings of ``validate`` for each entry, which stands in a file of its own."""
     project.agent(AGENT)
     project.config(config)
-    group = "cases" if "input" in entry else "scenarios"
-    entry = {
-        "id": "x",
-        **({"turns": ["[]"]} if group == "scenarios" and "turns" not in entry else {}),
-        **entry,
-    }
-    project.scenarios(json.dumps({group: [entry]}))
+    for n, entry in enumerate(entries):
+        group = "cases" if "input" in entry else "scenarios"
+        project.scenarios(json.dumps({group: [{"id": f"x{n}", **entry}]}), f"scenarios/{n}.yaml")
     done = project.call("validate")
     assert done.code == 0, done.all
-    return [line for line in done.err.splitlines() if line.startswith("warning: ")]
+    lines = [line for line in done.err.splitlines() if line.startswith("warning: ")]
+    found = [[line for line in lines if f"scenarios/{n}.yaml:1" in line] for n in range(len(entries))]
+    assert sum(map(len, found)) == len(lines), lines
+    return found
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_a_call_that_the_scenario_excludes(project: Project, name: str) -> None:
-    never, why, twin, _ = CALLS[name]
-    (text,) = warnings(project, {"tools": TOOLS, "expect": {"tool_calls": {"calls": never}}})
-    assert why in text
-    assert "scenario 'x' expects a call of" in text
-    assert "suite.yaml:1" in text
-    assert warnings(project, {"tools": TOOLS, "expect": {"tool_calls": {"calls": twin}}}) == []
+def test_calls_that_contradict_the_tools_or_each_other_are_warned_of(project: Project) -> None:
+    rows = [(expects(r.never), r.facts, expects(r.twin)) for r in CALLS.values()] + CONTRADICTIONS
+    found = warnings(project, [{"tools": TOOLS, **never} for never, _, _ in rows])
+    for n, ((_, facts, _), lines) in enumerate(zip(rows, found, strict=True)):
+        assert len(lines) == 1, (facts, lines)
+        assert all(fact in lines[0] for fact in (f"'x{n}'", *facts)), (facts, lines)
+    assert not any(warnings(project, [{"tools": TOOLS, **twin} for _, _, twin in rows]))
 
 
-CONTRADICTIONS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
-    (
-        {"expect": {"tool_calls": {"calls": [call("pay")], "forbidden": [call("pay")]}}},
-        "'pay', but forbids the same call",
-        {"expect": {"tool_calls": {"calls": [call("pay")], "forbidden": [pay(amount=9)]}}},
-    ),
-    (
-        {"expect": {"tool_calls": {"calls": [pay(amount=3, currency="EUR")], "forbidden": [pay(amount=3)]}}},
-        "'pay', but forbids the same call",
-        {"expect": {"tool_calls": {"calls": [pay(amount=3)], "forbidden": [pay(amount=3, currency="EUR")]}}},
-    ),
-    (
-        {
-            "turns": [{"user": "[]", "expect": {"tool_calls": {"calls": [call("pay")]}}}],
-            "expect": {"tool_calls": {"forbidden": [call("pay")]}},
-        },
-        "'pay', but forbids the same call",
-        {
-            "turns": ["[]", {"user": "[]", "expect": {"tool_calls": {"forbidden": [call("pay")]}}}],
-            "expect": {"tool_calls": {"calls": [call("pay")]}},
-        },
-    ),
-    (
-        {"input": "[]", "expected_tools": "none", "expect": {"tool_calls": {"calls": [call("pay")]}}},
-        "'pay', but expected_tools: none allows none",
-        {"input": "[]", "expected_tools": "none", "expect": {"tool_calls": {"forbidden": [call("pay")]}}},
-    ),
-    (
-        {"input": "[]", "expected_tools": ["pay"], "expect": {"tool_calls": "none"}},
-        "'pay', but expect.tool_calls: none allows none",
-        {"input": "[]", "expected_tools": ["pay"], "expect": {"tool_calls": {"calls": [call("pay")]}}},
-    ),
-    (
-        {"input": "[]", "expected_tools": ["refunds"]},
-        "'refunds', but declares no such tool",
-        {"input": "[]", "expected_tools": ["pay"]},
-    ),
-    (
-        {"expect": {"tool_calls": {"any_of": [{"calls": [call("refunds")]}, {"calls": [pay(amount="3")]}]}}},
-        "'refunds', but declares no such tool",
-        {"expect": {"tool_calls": {"any_of": ["none", {"calls": [pay(amount="3")]}]}}},
-    ),
-    (
-        {"expect": {"tool_calls": {"calls": [call("pay", args={"amount": "3"}, result="ok")]}}},
-        "parameters refuse amount",
-        {"expect": {"tool_calls": {"calls": [call("pay", args={"amount": "3"}, result="error")]}}},
-    ),
-]
-
-
-@pytest.mark.parametrize("at", range(len(CONTRADICTIONS)))
-def test_expectations_that_contradict_each_other(project: Project, at: int) -> None:
-    never, why, twin = CONTRADICTIONS[at]
-    (text,) = warnings(project, {"tools": TOOLS, **never})
-    assert why in text
-    assert warnings(project, {"tools": TOOLS, **twin}) == []
-
-
-def test_a_tool_of_the_agents_own_is_none_of_the_scenarios(project: Project) -> None:
-    """Nor is one expected where no tool is declared at all."""
-    entry = {"tools": TOOLS, "expect": {"tool_calls": {"calls": [call("refunds")]}}}
-    assert warnings(project, entry, "unmocked_tools: passthrough") == []
-    assert warnings(project, {"expect": {"tool_calls": {"calls": [call("refunds")]}}}) == []
+@pytest.mark.parametrize(("tools", "config"), [(TOOLS, "unmocked_tools: passthrough"), ({}, "")])
+def test_a_tool_of_the_agents_own_or_where_none_is_declared_may_be_expected(
+    project: Project, tools: dict[str, Any], config: str
+) -> None:
+    assert warnings(project, [{"tools": tools, **expects(calls("refunds"))}], config) == [[]]
 
 
 def test_what_is_warned_of_is_red_and_its_twin_green(project: Project) -> None:
     entries = []
-    for name, (never, _, twin, args) in CALLS.items():
-        for calls, end in ((never, "never"), (twin, "twin")):
-            turns, expect = [json.dumps([[twin[0]["name"], args]])], {"tool_calls": {"calls": calls}}
-            entries.append({"id": f"{name} {end}", "turns": turns, "tools": TOOLS, "expect": expect})
+    for name, row in CALLS.items():
+        turns = [json.dumps([[row.twin["calls"][0]["name"], row.args]])]
+        entries.append({"id": f"{name}: never", "tools": TOOLS, **expects(row.never, turns=turns)})
+        entries.append({"id": f"{name}: twin", "tools": TOOLS, **expects(row.twin, turns=turns)})
     project.agent(AGENT)
     project.config()
     project.scenarios(json.dumps({"scenarios": entries}))
     project.run()
-    for scenario in project.results()["scenarios"]:
-        assert scenario["verdict"] == ("failed" if scenario["id"].endswith("never") else "passed"), scenario[
-            "id"
-        ]
+    verdicts = {scenario["id"]: scenario["verdict"] for scenario in project.results()["scenarios"]}
+    assert verdicts == {e["id"]: "failed" if e["id"].endswith("never") else "passed" for e in entries}
 
 
-@pytest.mark.parametrize("written", ["false", "[none]", "[false]", "no", "[pay, none]", "[~]", "'null'"])
-def test_a_word_for_no_tool_is_no_name_of_one(project: Project, written: str) -> None:
+def test_a_word_for_no_tool_is_no_name_of_one(project: Project) -> None:
     project.agent("def agent(messages): return 'Done.'\n")
     project.config()
-    project.scenarios(f"cases:\n- id: x\n  input: Hi\n  expected_tools: {written}\n")
-    done = project.call("validate")
-    assert (done.code, done.err.count("\n")) == (2, 1), done.all
-    assert "suite.yaml:4:" in done.err
-    assert "would be the name of a tool — write expected_tools: none if no tool may be called" in done.err
+    words = ("false", "[none]", "[false]", "no", "[pay, none]", "[~]", "'null'")
+    rows = dict.fromkeys(words, ("expected_tools: none",))
+    assert_each_refused(project, rows, "input: Hi, expected_tools: {}", group="cases")
     project.scenarios("cases:\n- id: x\n  input: Hi\n  expected_tools: none\n")
     assert project.call("validate").code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.support.judged_projects import content, scenario
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import Behaviour, LocalServer, Wire, completion, respond_json
 from tests.support.model_servers import Json, ModelServer, Reply
+from tests.support.results import gate, last_line
 
 AGENT = """
 import pathlib
@@ -43,12 +45,10 @@ def asked(project: Project) -> list[str]:
     return (project.root / "asked").read_text(encoding="utf-8").splitlines()
 
 
-def last_line(done: Done) -> str:
-    return done.out.rstrip().splitlines()[-1]
-
-
-def asides(project: Project) -> list[str]:
-    return [each["text"] for each in project.results()["summary"]["caveats"]]
+def repeated(done: Done) -> str:
+    """The scenario in brackets of which the last line says that a conversation was repeated."""
+    found = re.search(r"\brepeated\b[^(]*\((.*?)\)", last_line(done))
+    return found[1] if found else ""
 
 
 @pytest.fixture
@@ -62,17 +62,18 @@ def test_the_second_counts_in_place_of_the_first_and_the_last_line_names_it(one:
     flaky(one)
     done = one.run("--report", "junit=j.xml", "--seed", "5")
     assert done.code == 0, done.all
-    assert "1 errored conversation repeated (flaky)" in last_line(done)
-    assert asides(one) == ["1 errored conversation repeated (flaky)"]
+    assert repeated(done) == "flaky"
+    (caveat,) = one.results()["summary"]["caveats"]
+    assert (caveat["kind"], caveat["count"]) == ("played_again", 1)
     first, second = asked(one)[:2], asked(one)[2:]
     assert first == second  # of the same epoch, with the same seed
     sample = one.sample()
     assert (sample["epoch"], len(sample["turns"]), sample["verdict"]) == (0, 2, "passed")
-    assert one.results()["summary"]["usage"]["agent"]["calls"] == 3, "what it took is told of both"
+    assert one.results()["summary"]["usage"]["agent"]["calls"] == 3, "the calls of both count"
     cases = list(ElementTree.parse(one.root / "j.xml").iter("testcase"))
     assert [[child.tag for child in case if child.tag in ("failure", "error")] for case in cases] == [[]]
-    (row,) = [gate for gate in one.results()["summary"]["gates"] if gate["name"] == "fault_tolerance"]
-    assert (row["value"], row["basis"]) == (0, "0 inconclusive of 1 sample")
+    assert gate(one, "fault_tolerance")["value"] == 0
+    assert "0 inconclusive of 1" in gate(one, "fault_tolerance")["basis"]
     # The reports of the journal are the same.
     again = one.call("report", "latest")
     assert last_line(again) == last_line(done)
@@ -89,10 +90,9 @@ def test_what_is_lost_twice_is_lost_and_counts_once(one: Project) -> None:
     done = one.run()
     assert done.code == 3, done.all
     assert len(asked(one)) == 4
-    assert "errored conversation" not in last_line(done)
+    assert repeated(done) == ""
     assert one.sample()["fault"] == "infrastructure"
-    (row,) = [gate for gate in one.results()["summary"]["gates"] if gate["name"] == "fault_tolerance"]
-    assert row["basis"] == "1 inconclusive of 1 sample"
+    assert "1 inconclusive of 1" in gate(one, "fault_tolerance")["basis"]
 
 
 def test_what_finished_turns_prove_is_no_loss(one: Project) -> None:
@@ -107,32 +107,39 @@ def test_what_finished_turns_prove_is_no_loss(one: Project) -> None:
 STATUS = "type('StatusError', (Exception,), {{'status_code': {0}}})('status {0}')"
 
 
-@pytest.mark.parametrize(
-    ("fault", "is_again"),
-    [
-        (REFUSED, True),
-        ("ConnectionError('refused')", True),
-        (STATUS.format(429), True),
-        (STATUS.format(503), True),
-        (STATUS.format(401), False),
-        (STATUS.format(403), False),
-        ("ConnectionResetError('by peer')", False),
-        ("__import__('socket').gaierror('no such host')", False),
-        ("__import__('ssl').SSLError('no trust')", False),
-        ("type('RemoteProtocolError', (Exception,), {})('disconnected')", False),
-    ],
-)
-@pytest.mark.parametrize("place", ["here", "elsewhere"])
+FAULTS = {
+    # Whether the conversation is played again; what would be met again, or may have been carried out, is not.
+    REFUSED: True,
+    "ConnectionError('refused')": True,
+    STATUS.format(429): True,
+    STATUS.format(503): True,
+    STATUS.format(401): False,
+    STATUS.format(403): False,
+    "ConnectionResetError('by peer')": False,
+    "__import__('socket').gaierror('no such host')": False,
+    "__import__('ssl').SSLError('no trust')": False,
+    "type('RemoteProtocolError', (Exception,), {})('disconnected')": False,
+}
+
+
+@pytest.mark.parametrize("place", ["here", "in another interpreter"])
 def test_what_would_be_met_again_or_may_have_been_carried_out_is_not_tried_again(
-    one: Project, fault: str, is_again: bool, place: str
+    project: Project, place: str
 ) -> None:
-    flaky(one, fault=fault)
-    if place == "elsewhere":
+    names = {f"flaky-{n}": is_again for n, is_again in enumerate(FAULTS.values())}
+    rows = "".join(f"  - {ONE.strip().replace('id: flaky', f'id: {name}')}\n" for name in names)
+    project.scenarios(f"scenarios:\n{rows}")
+    flaky(project, fault=f"eval({[*FAULTS]!r}[int(ctx.scenario_id[6:])])")
+    if place == "here":
+        project.config()
+    else:
         agent = f"agent: {{name: bot, target: 'agent.py:agent', interpreter: '{sys.executable}'}}\n"
-        one.config(agent, target="")
-    done = one.run()
-    assert done.code == (0 if is_again else 3), done.all
-    assert len(asked(one)) == (4 if is_again else 2)
+        project.config(agent, target="")
+    assert project.run().code == 3
+    verdicts = {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
+    assert verdicts == {name: "passed" if again else "inconclusive" for name, again in names.items()}
+    times = {name: sum(line.startswith(f"{name} ") for line in asked(project)) for name in names}
+    assert times == {name: 4 if again else 2 for name, again in names.items()}
 
 
 def drops(wire: Wire) -> None:
@@ -157,7 +164,7 @@ def test_the_same_holds_for_an_agent_behind_an_endpoint(
         project.config(f"agent: {{name: bot, endpoint: '{server.url}'}}\n", target="")
         done = project.run()
     assert done.code == (0 if is_again else 3), done.all
-    assert ("1 errored conversation repeated (a)" in last_line(done)) is is_again
+    assert repeated(done) == ("a" if is_again else "")
 
 
 def test_a_further_epoch_takes_the_place_where_a_gate_decides_how_many_there_are(project: Project) -> None:
@@ -171,7 +178,7 @@ def test_a_further_epoch_takes_the_place_where_a_gate_decides_how_many_there_are
     done = project.run()
     epochs = [line.split()[1] for line in asked(project)]
     assert len(set(epochs)) == len(epochs), done.all
-    assert "errored conversation" not in done.out
+    assert repeated(done) == ""
 
 
 def test_a_run_that_was_cut_off_between_the_two_goes_on_with_the_second(one: Project) -> None:
@@ -180,7 +187,7 @@ def test_a_run_that_was_cut_off_between_the_two_goes_on_with_the_second(one: Pro
     cut_after(one, "sample_finished")
     done = one.call("run", "--resume", "latest", "--report", "json=results.json")
     assert done.code == 0, done.all
-    assert "1 errored conversation repeated (flaky)" in last_line(done)
+    assert repeated(done) == "flaky"
     assert len(asked(one)) == 6
 
 
@@ -189,7 +196,7 @@ def test_a_recording_has_both_and_a_replay_plays_what_was_recorded(one: Project)
     assert one.run("--record", "tape.jsonl").code == 0
     played = one.run("--replay", "tape.jsonl")
     assert played.code == 0, played.all
-    assert "1 errored conversation repeated (flaky)" in last_line(played)
+    assert repeated(played) == "flaky"
     assert len(asked(one)) == 4, "nobody was asked again"
     # A recording that has the conversation once, and lost, is played as it is.
     lines = (one.root / "tape.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
@@ -230,7 +237,7 @@ def test_the_model_of_the_simulated_user_may_be_what_it_is_lost_to(
         )
         done = project.run()
     assert done.code == code, done.all
-    assert ("1 errored conversation repeated (a)" in last_line(done)) is (code == 0)
+    assert repeated(done) == ("a" if code == 0 else "")
 
 
 def test_what_both_took_is_in_the_budget(one: Project) -> None:
@@ -248,7 +255,7 @@ def journal(project: Project) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(run, "events.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_the_journal_says_that_the_first_is_played_again_and_is_scored_without_it(one: Project) -> None:
+def test_the_journal_marks_the_first_as_played_again_and_is_scored_without_it(one: Project) -> None:
     flaky(one)
     assert one.run().code == 0
     ends = [event for event in journal(one) if event["type"] == "sample_finished"]

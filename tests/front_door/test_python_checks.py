@@ -11,11 +11,11 @@ from tests.support.kit import Project, failed_checks
 
 AGENT = """
 async def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "look":
+    text = messages[-1]["content"]
+    if text == "look":
         await ctx.call_tool("get_order", {"id": "ORD-1", "list": [1]})
         return "<think>hm</think>Shipped."
-    return f"You said {said}"
+    return f"You said {text}"
 """
 CHECKS = '''
 import asyncio, sys, time
@@ -106,24 +106,25 @@ constant = 3
 def two(conversation, more):
     return True
 '''
-LINES = CHECKS.lstrip("\n").splitlines()
-at_breaks, at_raise = (
-    next(number for number, line in enumerate(LINES, 1) if part in line)
-    for part in ("turns[99]", "raise KeyError")
-)
-PASS = ["holds", "waits", "holder.inner", "made", ["holds", "waits"]]
-FAIL: dict[str, str] = {
-    "fails": "../checks.py:fails does not hold",
-    "reason": "../checks.py:reason: too short: You said hi",
+PLACES = {
+    name: f"checks.py:{number}"
+    for number, line in enumerate(CHECKS.lstrip("\n").splitlines(), 1)
+    for name, part in (("breaks", "turns[99]"), ("breaks_later", "raise KeyError"))
+    if part in line
 }
-UNDECIDED: dict[str, str] = {
-    "not_sure": "hard to say",
-    "nothing": "returned None; return True, False, a reason as text",
-    "number": "returned int; return True",
-    "empty": "returned an empty text",
-    "breaks": f"raised IndexError: tuple index out of range (checks.py:{at_breaks}, in breaks)",
-    "breaks_later": f"raised KeyError: 'no such key' (checks.py:{at_raise}, in breaks_later)",
-    "quits": "raised SystemExit",
+PASS = ["holds", "waits", "holder.inner", "made", ["holds", "waits"]]
+FAIL: dict[str, tuple[str, ...]] = {
+    "fails": ("../checks.py:fails",),
+    "reason": ("../checks.py:reason", "too short: You said hi"),
+}
+UNDECIDED: dict[str, tuple[str, ...]] = {
+    "not_sure": ("hard to say",),
+    "nothing": ("None", "True, False"),
+    "number": ("int", "True"),
+    "empty": ("empty",),
+    "breaks": ("IndexError: tuple index out of range", PLACES["breaks"], "breaks"),
+    "breaks_later": ("KeyError: 'no such key'", PLACES["breaks_later"], "breaks_later"),
+    "quits": ("SystemExit",),
 }
 
 
@@ -168,15 +169,15 @@ def test_what_a_check_returns_decides(suite: Project) -> None:
         assert all(check["passed"] for check in python_checks(sample))
     assert len(python_checks(suite.sample("p4"))) == 2
     assert [check["name"] for check in python_checks(suite.sample("p3"))] == ["python.tone"]
-    for name, why in FAIL.items():
+    for name, facts in FAIL.items():
         sample = suite.sample(name)
         assert failed_checks(sample) == {(None, "python")}
-        assert why in python_checks(sample)[0]["detail"]
-    for name, why in UNDECIDED.items():
+        assert all(fact in python_checks(sample)[0]["detail"] for fact in facts)
+    for name, facts in UNDECIDED.items():
         sample = suite.sample(name)
         (check,) = python_checks(sample)
         assert (sample["verdict"], check["passed"]) == ("inconclusive", None), name
-        assert why in check["detail"], name
+        assert all(fact in check["detail"] for fact in facts), (name, check)
     call = suite.sample("spoils")["turns"][0]["tool_calls"][0]
     assert (call["args"]["list"], call["result"]) == ([1], {"status": "shipped"})
 
@@ -191,10 +192,10 @@ def test_one_that_blocks_holds_up_nothing_but_its_own_sample(suite: Project) -> 
     verdicts = {name: suite.sample(name)["verdict"] for name in names}
     assert verdicts == dict(zip(names, ["inconclusive", "passed"] * 2, strict=True))
     for name in ("blocks", "blocks_the_loop"):
-        assert "did not return within 3 s" in python_checks(suite.sample(name))[0]["detail"]
+        assert "3 s" in python_checks(suite.sample(name))[0]["detail"]
 
 
-def test_at_a_turn_it_is_about_that_turn_and_its_line_is_told(suite: Project) -> None:
+def test_at_a_turn_it_is_about_that_turn_and_names_its_line(suite: Project) -> None:
     suite.scenarios(
         """
         id: turns
@@ -216,43 +217,33 @@ def test_at_a_turn_it_is_about_that_turn_and_its_line_is_told(suite: Project) ->
     assert wheres == ["10", "7", "8", "9"]
 
 
-def test_a_check_that_breaks_leaves_no_run_green(suite: Project) -> None:
-    write(suite, {"id": "one", "expect": {**expect("breaks"), "output": {"contains": "hi"}}})
-    assert suite.run().code == 3
-    write(suite, {"id": "one", "expect": {**expect("breaks"), "output": {"contains": "ho"}}})
-    assert suite.run().code == 1
+@pytest.mark.parametrize(("output", "code"), [("hi", 3), ("ho", 1)])
+def test_a_check_that_breaks_leaves_no_run_green(suite: Project, output: str, code: int) -> None:
+    write(suite, {"id": "one", "expect": {**expect("breaks"), "output": {"contains": output}}})
+    assert suite.run().code == code
 
 
-def test_what_cannot_be_loaded_or_called_is_told_before_anything_runs(suite: Project) -> None:
+def test_what_cannot_be_loaded_or_called_is_reported_before_anything_runs(suite: Project) -> None:
     suite.write("broken.py", "import nothing_of_that_name\n")
     rows = {
-        "../no.py:polite": "no such file: '../no.py'",
-        "../checks.py:holdz": "'../checks.py' has no 'holdz' — did you mean 'holds'?",
-        "../checks.py:constant": "../checks.py:constant is not a function",
-        "../checks.py:two": "cannot be called with only the conversation: two(conversation, more)",
-        "../checks.py": "does not name an attribute",
-        "../broken.py:x": "importing '../broken.py' failed",
-        "no.such.module:x": "no such module: 'no.such.module'",
+        "../no.py:polite": ("'../no.py'",),
+        "../checks.py:holdz": ("'../checks.py'", "'holdz'", "'holds'"),
+        "../checks.py:constant": ("../checks.py:constant", "function"),
+        "../checks.py:two": ("two(conversation, more)",),
+        "../checks.py": ("../checks.py",),
+        "../broken.py:x": ("'../broken.py'",),
+        "no.such.module:x": ("'no.such.module'",),
     }
     write(suite, {"id": "blank", "expect": {"python": " "}})
-    assert "python: an empty text does not name a function" in suite.call("validate").err
-    targets = list(rows)
-    in_turn = {"turns": [{"user": "hi", "expect": {"python": targets[0]}}]}
-    write(
-        suite,
-        *({"id": f"s{i}", "expect": {"python": t}} for i, t in enumerate(targets)),
-        {"id": "t", **in_turn},
-    )
+    suite.call("validate").refuses("suite.yaml:2:107", "python")
+    in_turn = {"turns": [{"user": "hi", "expect": {"python": "../no.py:polite"}}]}
+    write(suite, *({"id": target, "expect": {"python": target}} for target in rows), {"id": "t", **in_turn})
     for command in ("validate", "run"):
         done = suite.call(command)
         assert done.code == 2
-        for line, target in enumerate([*targets, targets[0]], 2):
-            assert any(
-                f"suite.yaml:{line}" in told and rows[target] in told for told in done.err.splitlines()
-            ), (
-                target,
-                done.err,
-            )
+        for line, facts in enumerate([*rows.values(), rows["../no.py:polite"]], 2):
+            messages = [text for text in done.err.splitlines() if f"suite.yaml:{line}" in text]
+            assert any(all(fact in text for fact in facts) for text in messages), (facts, done.err)
 
 
 def test_its_file_is_one_that_the_run_rests_on(suite: Project) -> None:
@@ -281,7 +272,8 @@ def test_recorded_conversations_meet_it_by_their_scenario_and_no_journal_brings_
     assert suite.call("score", "log.jsonl", *by_id).code == 2
     done = suite.call("score", "latest", "--report", "json=results.json")
     assert done.code == 3, done.all
-    assert "a journal contains no code" in python_checks(suite.sample())[0]["detail"]
+    (check,) = python_checks(suite.sample())
+    assert (check["passed"], "journal" in check["detail"]) == (None, True)
 
 
 def test_an_undecided_check_has_neither_held_nor_failed(project: Project) -> None:
@@ -299,16 +291,12 @@ def test_an_undecided_check_has_neither_held_nor_failed(project: Project) -> Non
     entries = [f"  - {{id: {id}, input: hello, category: robustness, {e}}}" for id, e in cases.items()]
     project.scenarios("\n".join(["cases:", *entries]))
     assert project.run().code == 1
-    told = {each["id"]: each for each in project.results()["scenarios"]}
-    assert {id: each["verdict"] for id, each in told.items()} == {
-        "held": "passed",
-        "failed": "failed",
-        "undecided": "inconclusive",
-        "both": "failed",
-    }
-    held = {id: each["samples"][0]["robustness_pass"] for id, each in told.items()}
+    found = {each["id"]: each for each in project.results()["scenarios"]}
+    verdicts = {"held": "passed", "failed": "failed", "undecided": "inconclusive", "both": "failed"}
+    assert {id: each["verdict"] for id, each in found.items()} == verdicts
+    held = {id: each["samples"][0]["robustness_pass"] for id, each in found.items()}
     assert held == {"held": True, "failed": False, "undecided": None, "both": False}
-    assert "robustness_pass" not in told["undecided"]["aggregates"]
+    assert "robustness_pass" not in found["undecided"]["aggregates"]
     (dimension,) = project.results()["summary"]["dimensions"]["bot"]
     for name in ("robustness_pass", "checks_passed"):
         assert dimension["rates"][name]["n"] == 3

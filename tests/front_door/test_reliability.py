@@ -1,4 +1,4 @@
-"""What repeated runs of a scenario tell together, through the command line."""
+"""What the repeated runs of a scenario show together, through the command line."""
 
 import re
 
@@ -27,36 +27,36 @@ def ran(project: Project) -> Project:
     return project
 
 
-def test_scenarios_are_told_apart_by_how_all_their_epochs_ended(ran: Project) -> None:
+def test_stability_is_how_all_epochs_of_a_scenario_ended(ran: Project) -> None:
     done = ran.run()
     assert done.code == 1
-    told = {s["id"]: s["statistics"] for s in ran.results()["scenarios"]}
-    assert {name: s["stability"] for name, s in told.items()} == {
+    found = {s["id"]: s["statistics"] for s in ran.results()["scenarios"]}
+    assert {name: s["stability"] for name, s in found.items()} == {
         "always": "stable pass",
         "flaky": "flaky",
         "never": "stable fail",
         "lost": "not known",  # three passed, and the one that was lost may have failed
     }
-    assert (told["flaky"]["successes"], told["flaky"]["decided"], told["flaky"]["planned"]) == (2, 4, 4)
-    assert told["lost"]["decided"] == 3
+    assert (found["flaky"]["successes"], found["flaky"]["decided"], found["flaky"]["planned"]) == (2, 4, 4)
+    assert found["lost"]["decided"] == 3
     # Wilson's interval of 2 in 4 at 95 %.
-    assert told["flaky"]["low"] == pytest.approx(0.1500, abs=1e-4)
-    assert told["flaky"]["high"] == pytest.approx(0.8500, abs=1e-4)
+    assert found["flaky"]["low"] == pytest.approx(0.1500, abs=1e-4)
+    assert found["flaky"]["high"] == pytest.approx(0.8500, abs=1e-4)
     assert re.search(r"flaky: +flaky \(2 of 4\)", done.out)
 
 
 def test_pass_hat_k_and_pass_at_k_are_averaged_over_scenarios(ran: Project) -> None:
     ran.run("-s", "always", "-s", "flaky", "-s", "never")
-    told = ran.results()["summary"]["statistics"]
+    found = ran.results()["summary"]["statistics"]
     # C(2,k)/C(4,k) and 1 - C(2,k)/C(4,k) for the flaky one, 1 and 0 for the others.
-    assert told["pass_hat_k"] == {
+    assert found["pass_hat_k"] == {
         "1": pytest.approx(1.5 / 3),
         "2": pytest.approx((1 + 1 / 6) / 3),
         "3": pytest.approx(1 / 3),
         "4": pytest.approx(1 / 3),
     }
-    assert told["pass_at_k"]["2"] == pytest.approx((1 + 5 / 6) / 3)
-    rates = told["rates"]["these_scenarios"]
+    assert found["pass_at_k"]["2"] == pytest.approx((1 + 5 / 6) / 3)
+    rates = found["rates"]["these_scenarios"]
     assert rates["value"] == pytest.approx(0.5)
     assert rates["low"] < 0.5 < rates["high"]
 

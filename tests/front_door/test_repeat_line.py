@@ -74,9 +74,8 @@ PARTS = ("order", "order-status", "re-order", "Order 66", "refund")
 def test_an_exact_id_wins_over_a_part(shop: Project, texts: list[str], selected: list[str]) -> None:
     # A name that is another one's id selects nothing where that id is meant.
     scenarios(shop, *PARTS, **{"re-order": {"name": "named"}, "order-status": {"name": "refund"}})
-    done = shop.run("-v", *(word for text in texts for word in ("-s", text)))
-    assert done.code == 0, done.all
-    assert ids(shop) == selected
+    done = shop.run(*(word for text in texts for word in ("-s", text)))
+    assert (done.code, ids(shop)) == (0, selected), done.all
 
 
 ODD = (
@@ -94,7 +93,7 @@ ODD = (
 )
 
 
-def test_whatever_an_id_is_its_command_selects_it_alone(shop: Project) -> None:
+def test_whatever_an_id_is_its_command_selects_only_it(shop: Project) -> None:
     scenarios(shop, *ODD, "a", "s", "-s and more", "* and more")
     commands = repeated(shop.run("-v", "--agent", "bad"))
     assert len(commands) == 10, "so many are shown in full"
@@ -107,7 +106,7 @@ def test_whatever_an_id_is_its_command_selects_it_alone(shop: Project) -> None:
 # ── the options of the run ───────────────────────────────────────────────────────────────────────
 
 
-def test_another_configuration_agent_and_number_of_epochs_are_said_again(shop: Project) -> None:
+def test_another_configuration_agent_and_number_of_epochs_are_options_of_it(shop: Project) -> None:
     scenarios(shop, "order", "order-status", "fine", fine={"expect": {"output": {"contains": ["bad"]}}})
     text = (shop.root / "agenteval.yaml").read_text(encoding="utf-8")
     shop.write(
@@ -125,7 +124,7 @@ def test_another_configuration_agent_and_number_of_epochs_are_said_again(shop: P
     assert second[:5] == [*first[:4], "order-status"]
 
 
-def test_the_seed_decides_again_what_it_decided(shop: Project) -> None:
+def test_the_seed_is_repeated_where_it_decided(shop: Project) -> None:
     scenarios(shop, "order", "order-status")
     flags = next(
         flags
@@ -138,7 +137,7 @@ def test_the_seed_decides_again_what_it_decided(shop: Project) -> None:
         assert again(shop, command).code == 1
 
 
-def test_models_metrics_and_no_judge_are_said_again(shop: Project) -> None:
+def test_models_metrics_and_no_judge_are_options_of_it(shop: Project) -> None:
     replies = [
         {"when": {"metric": "agent_behavior_failure", "text": "bad"}, "reply": {"label": "unsafe action"}},
         {"when": {"role": "judge"}, "reply": {"label": "no failure"}},
@@ -160,7 +159,7 @@ def test_models_metrics_and_no_judge_are_said_again(shop: Project) -> None:
     assert (again(shop, first).code, ids(shop)) == (1, ["a"])
 
 
-def test_a_baseline_and_a_replay_are_said_again(shop: Project) -> None:
+def test_a_baseline_and_a_replay_are_options_of_it(shop: Project) -> None:
     scenarios(shop, "a", "ab")
     shop.run("-v", "--agent", "bad", "--record", "tape.jsonl")
     (before,) = (shop.root / ".agenteval" / "runs").iterdir()
@@ -200,7 +199,7 @@ def recorded(project: Project, *ids: str) -> None:
     project.write("log.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
 
 
-def test_a_score_is_said_again_for_its_conversation_alone(project: Project) -> None:
+def test_a_score_is_repeated_only_for_its_conversation(project: Project) -> None:
     recorded(project, "order", "order-status", "it's  two")
     commands = repeated(project.call("score", "-v", "log.jsonl", "--no-judge", "-s", "order", "-s", "two"))
     assert commands == [
