@@ -268,7 +268,8 @@ def _resolve_python_target(target: Any, written: str) -> ResolvedTarget | Target
     if _defines(type(target), "__call__"):
         return _resolve_object(target, "__call__")
     if type(target).__module__ == "builtins" or isinstance(target, ModuleType):
-        return TargetRefusal(f"the agent has type {type(target).__name__}; expected a function or a class", "")
+        what = f"the agent has type {type(target).__name__}; expected a function or a class"
+        return TargetRefusal(what, "")
     return _refuse_without_call(type(target), written)
 
 

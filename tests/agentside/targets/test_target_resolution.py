@@ -104,7 +104,7 @@ REFUSED = {
         " message, such as `target: ….chat`"
     ),
     "class B:\n    @staticmethod\n    def ask(q: str): ...\nclass C(B): ...\nf = C()": "has ask",
-    "class f: ...": "the agent has type f, which has no `__call__` method — use a method that takes a message",
+    "class f: ...": "the agent has type f, which has no `__call__` method — use a method that takes a",
     "class f(Protocol):\n    def __call__(self, q: str): ...": "the agent's class f is abstract",
     "class f:\n    def __init__(self, model): ...\n    def __call__(self, q): ...": (
         "the agent's class cannot be called without arguments: f(model) — give each `__init__` parameter"
