@@ -53,12 +53,8 @@ def run(project: Project, rows: dict[str, Json], replies: list[Json], config: st
     project.agent(AGENT)
     project.config(f"{BOT}models: {{default: scripted/replies.yaml}}\nepochs: 1\n{config}", target="")
     tools = {name: {"returns": 1} for name in ("book", "cancel")}
-    whole = {
-        "goal": "Book a haircut.",
-        "knowledge": ["I have time on Tuesday."],
-        "tools": tools,
-        "expect": BOOKED,
-    }
+    whole = {"goal": "Book a haircut.", "knowledge": ["I have time on Tuesday."]}
+    whole |= {"tools": tools, "expect": BOOKED}
     project.scenarios(json.dumps({"scenarios": [{"name": n, **whole, **row} for n, row in rows.items()]}))
     project.write("replies.yaml", json.dumps({"replies": replies}))
     return project.run(*flags)
@@ -124,24 +120,25 @@ ROWS: dict[str, tuple[Json, tuple[str, ...], Json | None, tuple[str, str | None]
 }  # fmt: skip
 
 
-@pytest.fixture
-def reviewed(project: Project) -> Done:
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    """A run of all rows, of which no test changes anything but the reports."""
+    project = Project(tmp_path_factory.mktemp("reviewed"))
     rows = {name: row for name, (row, *_) in ROWS.items()}
     replies: list[Json] = []
     for name, (_, messages, said, _) in ROWS.items():
         replies += user(name, *messages)
         replies += [review(name, **said)] if said else []
-    return run(project, rows, replies, "metrics: []\n")
+    return project, run(project, rows, replies, "metrics: []\n")
 
 
-def test_a_failure_that_the_user_explains_is_the_simulators(project: Project, reviewed: Done) -> None:
-    assert reviewed.code == 1, reviewed.all
+def test_a_failure_that_the_user_explains_is_the_simulators(reviewed: tuple[Project, Done]) -> None:
+    project, done = reviewed
+    assert done.code == 1, done.all
     assert verdicts(project) == {name: expected for name, (*_, expected) in ROWS.items()}
     early = project.sample("ends-early")
     assert early["stop"] == "simulator"
-    assert early["reason"].startswith(
-        "simulator (turn 2): the simulated user hindered the agent: why ends-early"
-    )
+    assert all(fact in early["reason"] for fact in ("simulator (turn 2)", "hindered", "why ends-early"))
     assert failed_checks(early) == set()
     assert [turn["user"] for turn in early["turns"]] == [OPENING, EARLY], "what was said is shown"
     assert project.sample("silent")["user_review"]["turn"] == 1, "after the last turn"
@@ -151,7 +148,10 @@ def test_a_failure_that_the_user_explains_is_the_simulators(project: Project, re
     assert "user_review" not in project.sample("crashed"), "no user makes an agent crash"
 
 
-def test_how_often_the_user_was_at_fault_is_told_with_its_interval(project: Project, reviewed: Done) -> None:
+def test_how_often_the_user_was_at_fault_is_reported_with_its_interval(
+    reviewed: tuple[Project, Done],
+) -> None:
+    project, _ = reviewed
     simulator = project.results()["summary"]["simulator"]
     # Two reviews could not be looked up: they are no answer, and told as such.
     reviews = simulator["reviews"]
@@ -160,16 +160,12 @@ def test_how_often_the_user_was_at_fault_is_told_with_its_interval(project: Proj
     assert (reviews["low"], reviews["high"]) == pytest.approx(ReviewCounts(11, 8).interval)
     assert simulator["errored"] == 0, "no message was refused"
     text = " ".join(project.call("report", "latest", "-v").out.split())
-    assert "at fault in 8 of 11 reviewed conversations: 73 % [43, 90] (8 of 11 that failed)" in text
-    assert "sloppy-besides, turn 2: the simulated user hindered the agent" in text
-    assert "user_review: " in text
-    ends_early = "ends-early, turn 2: the simulated user hindered"
-    assert ends_early not in text, "what decides a sample stands among the failures"
-    assert (
-        project.results()["summary"]["usage"]["judge"]["calls"] == 19
-    )  # with those of conversations played again
-    markdown = project.call("report", "latest", "--report", "markdown=-")
-    assert "at fault in 8 of 11 reviewed conversations" in markdown.out
+    for fact in ("8 of 11", "73 % [43, 90]", "sloppy-besides, turn 2: ", "user_review: "):
+        assert fact in text
+    assert "ends-early, turn 2: " not in text, "what decides a sample stands among the failures"
+    calls = project.results()["summary"]["usage"]["judge"]["calls"]
+    assert calls == 19, "with those of conversations played again"
+    assert "8 of 11" in project.call("report", "latest", "--report", "markdown=-").out
 
 
 def test_nobody_is_asked_where_nobody_judges(project: Project) -> None:
@@ -178,7 +174,11 @@ def test_nobody_is_asked_where_nobody_judges(project: Project) -> None:
     assert run(project, {"early": {}}, said, "metrics: []\n", "--no-judge").code == 1
     anything = {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}}
     done = run(project, {"early": {}}, [*user("early", OPENING, EARLY), anything], "metrics: []\n")
-    assert (done.code, "broke" in done.out) == (1, False), "a rule for all judges knows no review"
+    assert done.code == 1, done.all
+    (sample,) = project.results()["scenarios"][0]["samples"]
+    assert (sample["fault"], "user_review" in sample) == (None, False), (
+        "a rule for all judges knows no review"
+    )
     scripted = {"early": {"turns": [OPENING]}}
     assert run(project, scripted, said, "metrics: []\n").code == 1, "what is written down is nobody's fault"
 
@@ -196,9 +196,7 @@ def test_a_missed_goal_is_a_failure_too(project: Project) -> None:
         assert done.code == code, done.all
         issues = project.results()["summary"]["issues"]
         assert bool(issues) == (code == 1), "the missed goal is no issue of the agent's"
-        assert project.results()["summary"]["usage"]["judge"]["calls"] == calls, (
-            "what was set aside was paid for"
-        )
+        assert project.results()["summary"]["usage"]["judge"]["calls"] == calls, "what was set aside was paid"
 
 
 def test_a_tenth_of_the_passed_is_reviewed_and_a_pass_that_was_given_away_is_none(project: Project) -> None:
@@ -230,17 +228,13 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(
         text = json.dumps(request["messages"])
         if "A model played the user" not in text:
             message = EARLY if "Shall I book" in text else OPENING
-            return Reply(
-                completion(
-                    json.dumps({"message": message, "done": message == EARLY, "reason": "r", "unknown": ""})
-                )
-            )
+            move = {"message": message, "done": message == EARLY, "reason": "r", "unknown": ""}
+            return Reply(completion(json.dumps(move)))
         asked.append(request)
         evidence = EARLY if left_out or len(asked) > 1 else "I loathe all barbers"
         said = {"evidence": evidence, "source": "Book a haircut.", "reason": "r", "label": "Hindered."}
-        return Reply(
-            completion(json.dumps({**said, "explains": True} if not left_out or len(asked) > 1 else said))
-        )
+        said |= {"explains": True} if not left_out or len(asked) > 1 else {}
+        return Reply(completion(json.dumps(said)))
 
     with ModelServer(play) as server:
         project.agent(AGENT)
@@ -251,8 +245,8 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(
         project.scenarios(json.dumps({"scenarios": [{**row, "tools": tools}]}))
         assert project.run().code == 3
     text = "\n".join(message["content"] for message in asked[0]["messages"])
-    for told in ("Book a haircut.", "It is free.", "Monday", EARLY, "tool_calls: ", "user_done"):
-        assert told in text, told
+    for part in ("Book a haircut.", "It is free.", "Monday", EARLY, "tool_calls: ", "user_done"):
+        assert part in text, part
     assert len(asked) == 3  # and once of the conversation that was played again
     shown = project.call("show-prompts", "--metric", "user_review")
     assert (shown.code, "role: judge" in shown.out, "${outcome}" in shown.out) == (0, True, True)
@@ -273,9 +267,8 @@ def test_what_counts_epochs_and_what_ends_a_run_early_know_it_too(
     project.config(f"{BOT}models: {{default: scripted/replies.yaml}}\n{GATE}", target="")
     done = project.run()
     assert done.code == code, done.all
-    assert {s["fault"] for s in project.results()["scenarios"][0]["samples"]} == {
-        "simulator" if code == 3 else None
-    }
+    faults = {sample["fault"] for sample in project.results()["scenarios"][0]["samples"]}
+    assert faults == {"simulator" if code == 3 else None}
 
 
 def test_a_judges_finding_stands_before_the_fault_and_not_after_it(project: Project) -> None:
@@ -297,10 +290,13 @@ def test_a_judges_finding_stands_before_the_fault_and_not_after_it(project: Proj
         assert "simulator" in sample["reason"]
 
 
-def test_what_a_review_said_holds_when_the_run_is_scored_again(project: Project, reviewed: Done) -> None:
+def test_a_review_holds_when_the_run_is_scored_again(reviewed: tuple[Project, Done]) -> None:
     """No user is asked anew, so none is reviewed anew: the kept review decides as it did then."""
-    before = project.results()["summary"]["simulator"]
-    again = project.call("score", "latest", "--no-judge", "--report", "json=results.json")
+    project, _ = reviewed
+    again = project.call("score", "latest", "--no-judge", "--report", "json=again.json")
     assert again.code == 1, again.all
-    assert verdicts(project) == {name: expected for name, (*_, expected) in ROWS.items()}
-    assert project.results()["summary"]["simulator"] == before
+    scored = json.loads((project.root / "again.json").read_text("utf-8"))
+    samples = {s["id"]: s["samples"][0] for s in scored["scenarios"]}
+    ends = {name: (sample["verdict"], sample["fault"]) for name, sample in samples.items()}
+    assert ends == {name: expected for name, (*_, expected) in ROWS.items()}
+    assert scored["summary"]["simulator"] == project.results()["summary"]["simulator"]
