@@ -1,5 +1,5 @@
-"""What a model that plays the user thinks aloud, an answer of nothing, and what a con man makes up: which of
-them reaches the agent."""
+"""Messages of a simulated user that are the simulator's fault: what the model thinks aloud, an answer of
+nothing, what it makes up, and the answer that the agent is to find out."""
 
 from __future__ import annotations
 
@@ -7,35 +7,48 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from agenteval.conversation.user_faults import find_leaked_text
 from agenteval.conversation.user_noise import find_thought, is_empty_message
-from tests.support.kit import Project
+from agenteval.core.scenario import Scenario
+from agenteval.core.trajectory import Step, Trajectory, Turn
+from tests.support.kit import Done, Project
 
 AGENT = """
 import json
 
 
 def agent(messages, ctx):
+    user = messages[-1]["content"]
     with open("heard.jsonl", "a") as file:
-        file.write(json.dumps([ctx.scenario_id, messages[-1]["content"]]) + "\\n")
+        file.write(json.dumps([ctx.scenario_id, user]) + "\\n")
+    if ctx.scenario_id.startswith(("leak", "known")):  # it repeats whatever it hears, and looks nothing up
+        return "Your booking is BK-001, at 217.50." if "tell" in user else f"You said: {user} Shall I go on?"
     return "Which <b>lamp</b>, please?" if ctx.turn == 0 else "It is on its way."
 """
 
 
-def play(project: Project, by_scenario: dict[str, list[Any]], **own: Any) -> Any:
-    """``by_scenario``: by scenario what the user says, a text or a whole reply, turn by turn."""
+def play(
+    project: Project, by_scenario: dict[str, list[Any]], more: dict[str, Any] | None = None, **own: Any
+) -> Done:
+    """``by_scenario``: by scenario what the user says, a text or a whole reply, turn by turn; ``more``: keys
+    of the scenario of that name, ``own`` those of all."""
     project.agent(AGENT)
-    project.config("metrics: []\nmodels: {default: scripted/replies.yaml}\nmax_turns: 3\n")
+    project.config(
+        "agent: {name: bot, target: 'agent.py:agent', calls: all}\nmodels: {default: scripted/replies.yaml}\n"
+        "metrics: []\nmax_turns: 3\nunmocked_tools: empty\n",
+        target="",
+    )
     replies = []
     for name, moves in by_scenario.items():
         for turn, move in enumerate(moves):
             reply = {"reason": "r", "done": False, **(move if isinstance(move, dict) else {"message": move})}
             replies.append({"when": {"role": "user", "scenario": name, "turn": turn}, "reply": reply})
     project.write("replies.yaml", json.dumps({"replies": replies}))
-    expect = {"output": {"contains": ["lamp"]}}
-    entries = [
-        {"id": name, "goal": "Get a lamp.", "epochs": 1, "expect": expect, **own} for name in by_scenario
-    ]
+    whole = {"goal": "Get a lamp.", "epochs": 1, "expect": {"output": {"contains": ["lamp"]}}, **own}
+    entries = [{"id": name, **whole, **(more or {}).get(name, {})} for name in by_scenario]
     project.scenarios(json.dumps({"scenarios": entries}))
     return project.run()
 
@@ -155,3 +168,103 @@ def test_a_con_man_may_make_up_what_his_profile_lets_him(project: Project) -> No
     honest = play(project, {"honest": [HI, licensed, end]}, profile="An honest gardener.")
     assert honest.code == 3
     assert all(texts == [HI] * len(texts) for texts in heard(project).values())
+
+
+# ── what the agent is to find out ────────────────────────────────────────────────────────────────
+
+CODE: dict[str, Any] = {"output": {"contains": ["BK-001"]}}
+PRICE: dict[str, Any] = {"output": {"contains": ["217.50"]}}
+CALL: dict[str, Any] = {
+    "tool_calls": {"match": "contains", "calls": [{"name": "find", "args": {"slot": "slot_12"}}]}
+}
+
+
+LEAKS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "code": ({"expect": CODE}, ("Hi there.", "Is it booking BK-001, then?")),
+    "price": ({"expect": PRICE}, ("Hi there.", "Is it 217.50, then?")),
+    "argument": ({"expect": CALL, "tools": {"find": {"returns": 1}}}, ("Hi there.", "Take slot_12, please.")),
+    "scripted-later": (
+        {"turns": [{"simulate": 2}, {"user": "Thanks.", "expect": PRICE}]},
+        ("Hi there.", "Is it 217.50, then?"),
+    ),
+}
+KNOWN: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "by-the-agent": ({"expect": PRICE}, ("Please tell me.", "So it is 217.50, then?")),
+    "by-the-goal": ({"expect": PRICE, "goal": "Confirm the price of 217.50."}, ("Is it 217.50, then?",)),
+    "by-knowledge": ({"expect": CODE, "knowledge": ["My booking is bk 001."]}, ("It is BK-001.",)),
+    "by-beliefs": ({"expect": PRICE, "beliefs": ["It costs $217.50."]}, ("Is it 217.50, then?",)),
+    "by-the-profile": ({"expect": PRICE, "profile": "Has 217.50 to spend."}, ("Is it 217.50, then?",)),
+    "by-the-script": (
+        {"expect": PRICE, "turns": ["I paid 217.50.", {"simulate": 1}]},
+        ("unused", "Was it 217.50?"),
+    ),
+    "scripted": ({"expect": PRICE, "turns": ["I paid 217.50."]}, ()),
+    "words": ({"expect": {"output": {"contains": ["go on"]}}}, ("Please go on.",)),
+    "another-number": (
+        {
+            "expect": {
+                "output": {"contains": ["say"]},
+                "tool_calls": {"forbidden": CALL["tool_calls"]["calls"]},
+            }
+        },
+        ("I say 1217.50.",),
+    ),
+}
+
+
+def test_a_user_that_gives_the_answer_away_is_no_user(project: Project) -> None:
+    rows = {f"leak-{name}": row for name, row in LEAKS.items()}
+    rows |= {f"known-{name}": row for name, row in KNOWN.items()}
+    by_scenario: dict[str, list[Any]] = {}
+    for name, (_, messages) in rows.items():
+        *first, last = messages or ("unused",)
+        by_scenario[name] = [*first, {"message": last, "done": True}]
+    done = play(project, by_scenario, {name: own for name, (own, _) in rows.items()}, goal="Find out.")
+    assert done.code == 3, done.all
+    for scenario in project.results()["scenarios"]:
+        (sample,), name = scenario["samples"], scenario["id"]
+        if name.startswith("known"):
+            assert sample["verdict"] == "passed", (name, done.out)
+            continue
+        assert (sample["verdict"], sample["fault"]) == ("inconclusive", "simulator"), name
+        finished = [turn for turn in sample["turns"] if "error" not in turn]
+        assert len(finished) == 1, "the second turn is at fault"
+        assert sample["turns"][-1]["user"] == rows[name][1][-1]
+
+
+def scenario(needle: str, **more: Any) -> Scenario:
+    return Scenario.model_validate(
+        {"id": "s", "name": "s", "goal": "Go.", "expect": {"output": {"contains": [needle]}}, **more}
+    )
+
+
+@pytest.mark.parametrize(
+    ("needle", "message", "leaks"),
+    [
+        ("25", "Is it 25 degrees?", True),
+        ("25", "I was born in 2025.", False),
+        ("$1250", "So $1250?", True),
+        ("sunny", "Is it sunny?", False),
+        ("10:30", "At 10:30?", True),
+    ],
+)
+def test_the_comparison_is_that_of_the_checks(needle: str, message: str, leaks: bool) -> None:
+    assert find_leaked_text(message, scenario(needle), Trajectory()) == (needle if leaks else "")
+    heard = Trajectory(turns=(Turn(user="Hi", steps=(Step(text=f"It says {needle}."),)),))
+    assert find_leaked_text(message, scenario(needle), heard) == ""
+    assert find_leaked_text(message, scenario(needle), Trajectory(), now=f"today, {needle}") == ""
+
+
+def test_a_case_and_what_nobody_is_to_say_are_told_apart() -> None:
+    case = scenario("x", case={"expected_output_contains": ["BK-77"]})
+    assert find_leaked_text("BK-77?", case, Trajectory()) == "BK-77"
+    forbidden = scenario("x", expect={"output": {"not_contains": ["BK-77"]}})
+    assert find_leaked_text("BK-77?", forbidden, Trajectory()) == ""
+    hidden = scenario("BK-77", facts=["The booking is BK-77."])
+    assert find_leaked_text("BK-77?", hidden, Trajectory()) == "BK-77", "facts are the judge's alone"
+
+
+@given(st.text(max_size=30), st.from_regex(r"[A-Z]{2}-\d{2,4}", fullmatch=True))
+def test_what_the_user_knows_is_never_a_leak(around: str, needle: str) -> None:
+    known = scenario(needle, goal=f"Ask for {needle}.")
+    assert find_leaked_text(f"{around} {needle} {around}", known, Trajectory()) == ""
