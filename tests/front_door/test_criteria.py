@@ -209,14 +209,16 @@ def test_a_criterion_that_did_not_arise_in_any_conversation_decides_nothing(proj
 def test_a_criterion_that_is_not_clear_is_undecided_and_no_judge_failed(project: Project) -> None:
     polite = {"expect": {"criteria": [POLITE]}}
     rules = [({"scenario": "unclear"}, "not clear"), ({"scenario": "broken"}, "rather so")]
-    suite(project, [{"id": "unclear", **polite}, {"id": "broken", **polite}], *rules)
+    turn = {"turns": [{"user": "hi", "expect": {"criteria": [BEFORE]}}]}
+    suite(project, [{"id": "unclear", **polite, **turn}, {"id": "broken", **polite}], *rules)
     names = ("markdown", "junit", "github")
-    done = project.run("-s", "unclear", *(f"--report={name}={name}.out" for name in names))
+    done = project.run("-v", "-s", "unclear", *(f"--report={name}={name}.out" for name in names))
     assert done.code == 3
     sample = project.sample()
     assert (sample["verdict"], sample["fault"], sample["score_failures"]) == ("inconclusive", "undecided", [])
     for text in (done.all, *((project.root / f"{name}.out").read_text("utf-8") for name in names)):
         assert "judge_broke" not in text
-        assert "not clear" in text
-    assert project.run("-s", "broken").code == 3
+        assert [each for each in (BEFORE, POLITE) if f"{each} — not clear: so it is" not in text] == []
+    assert project.run("-s", "broken", "--report=junit=junit.out").code == 3
     assert project.sample()["fault"] == "judge"
+    assert "judge_broke" in (project.root / "junit.out").read_text("utf-8")

@@ -28,11 +28,6 @@ def agent(messages, ctx):
     return "I am sorry, sale items are final, so I cannot refund it."
 
 
-def other(messages, ctx):
-    ctx.call_tool_sync("refund", {})
-    return "It is done."
-
-
 def by_epoch(messages, ctx):
     return f"I cannot refund it, says epoch {ctx.epoch}."
 
@@ -122,6 +117,8 @@ DO, DO_AND_REFUSE = {"turns": ["refund"]}, ["refund", "no"]
 RULED_OUT = {"outcome": "ruled out", "evidence": REFUSAL}
 BY_CALL = {**RULED_OUT, "call": 0}
 REACHED = {"outcome": "reached", "call": 0}
+GIVES_UP = {"turns": ["no", "Leave it, I will keep the lamp."]}
+WITHDRAWN = {"outcome": "withdrawn", "evidence": "Leave it, I will keep the lamp."}
 LOOK = {"look": {"returns": {"id": 1}, "reads": True}, "refund": {"returns": {"ok": True}}}
 
 
@@ -141,6 +138,8 @@ CASES: dict[str, tuple[Reply, Reply, str]] = {
     "by-evidence": ({}, {"outcome": "ruled out", "evidence": RULE}, "ruled out"),
     "by-result": (DOWN, BY_CALL, "ruled out"),
     "by-words-of-result": (DOWN, {**RULED_OUT, "source": "service unavailable"}, "ruled out"),
+    "withdrawn": (GIVES_UP, WITHDRAWN, "withdrawn"),
+    "withdrawn-to-refuse": ({**GIVES_UP, "goal_outcome": "refused"}, WITHDRAWN, "withdrawn"),
     "by-text-of-a-look-up": (returning("No sale found.", reads=True), BY_CALL, "ruled out"),
     "by-a-result-with-nothing-in-it": (returning({"slots": [], "total": 0}), BY_CALL, "ruled out"),
     # References that are not there, or are no reason: no score; the failure names the key.
@@ -151,11 +150,13 @@ CASES: dict[str, tuple[Reply, Reply, str]] = {
     "invented-source": (DOWN, {"outcome": "reached", "source": "The bank confirmed the refund."}, '"source"'),
     "source-is-an-error": (DOWN, {"outcome": "reached", "source": "service unavailable"}, '"source"'),
     "source-is-the-agent": (DOWN, {"outcome": "reached", "source": "The refund system is down"}, '"source"'),
+    "withdrawn-by-the-agent": ({}, {**WITHDRAWN, "evidence": REFUSAL}, "user"),
     "no-such-call": (DO, {"outcome": "reached", "call": 7}, "7"),
     "by-a-look-up": ({"turns": ["look"], "tools": LOOK}, REACHED, '"call"'),  # scripted replies are checked
     "call-failed": (DOWN, REACHED, '"call"'),
 }
-VALUES = {"reached": 1.0, "missed": 0.0, "policy broken": 0.0, "not clear": None, "ruled out": None}
+VALUES: dict[str, float | None] = {"reached": 1.0, "missed": 0.0, "policy broken": 0.0, "not clear": None}
+VALUES |= dict.fromkeys(("ruled out", "withdrawn"))
 
 
 def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: Project) -> None:
@@ -255,45 +256,6 @@ def test_a_goal_outcome_without_a_goal_is_the_authors_mistake(project: Project) 
 
 
 # ── beside other conversations, to thresholds and gates ──────────────────────────────────────────
-
-
-def test_what_another_epoch_reached_was_missed_and_not_ruled_out(project: Project) -> None:
-    """``refund once`` is reached in its first epoch and refused in its second."""
-    one = {"turns": ["refund once"], "epochs": 2}
-    refused = {"outcome": "ruled out", "evidence": "Refunded: that is done.", "rule": RULE}
-    replies = [
-        outcome("epochs", refused, text="Refunded"),
-        outcome("epochs", REACHED),
-        outcome("never", {**refused, "evidence": RULE}),
-    ]
-    suite(project, [{"id": "epochs", **one}, {"id": "never", **one}], replies, "fail_on_severity: high\n")
-    assert project.run().code == 1
-    assert verdicts(project) == {"epochs": "failed", "never": "passed"}
-    assert goal(project, "epochs", 1) == ("missed", 0.0)
-    assert findings(project, "epochs") == [("goal not completed", "high")]
-    assert goal(project, "never", 1) == ("ruled out", None)
-    assert project.call("report", "latest", "--report", "json=again.json").code == 1
-
-
-def test_another_agent_or_the_baseline_that_reached_it_counts_too(project: Project) -> None:
-    replies = [outcome("a", REACHED, text="It is done"), outcome("a", {**RULED_OUT, "rule": RULE})]
-    suite(project, [{"id": "a"}], replies)
-    text = (project.root / "agenteval.yaml").read_text()
-    assert project.run().code == 0
-    assert goal(project, "a") == ("ruled out", None)
-    able = "{name: able, target: 'agent.py:other'}"
-    agents = f"compare: [{{name: bot, target: 'agent.py:agent', policy: '{RULE}'}}, {able}]\n"
-    project.write("agenteval.yaml", agents + text.partition("\n")[2])
-    assert project.run().code == 1
-    assert goal(project, "a") == ("missed", 0.0)
-    assert goal(project, "a", agent="able") == ("reached", 1.0)
-    # The same agent, which could do it once.
-    project.write("agenteval.yaml", text.replace("agent.py:agent", "agent.py:other"))
-    assert project.run().code == 0
-    project.write("agenteval.yaml", text)
-    assert project.run("--baseline", "latest").code == 1
-    assert goal(project, "a") == ("missed", 0.0)
-    assert "a · bot · epoch 1" in project.sample()["scores"]["goal_completion"]["reason"]
 
 
 OUTCOMES_AND_BOUNDS: dict[str, tuple[float, tuple[str, ...], str, list[str]]] = {
@@ -445,33 +407,6 @@ def test_a_goal_that_was_reached_against_a_rule_is_as_bad_as_the_call_or_the_wor
     done = project.run("-s", "refused-by-a-look-up")
     assert (done.code, "1 goal reached instead of refused" in done.out.splitlines()[-1]) == (0, True)
     assert "goal missed" not in done.out
-
-
-# ── withdrawn ────────────────────────────────────────────────────────────────────────────────────
-
-GIVES_UP = {"turns": ["no", "Leave it, I will keep the lamp."]}
-WITHDRAWN = {"outcome": "withdrawn", "evidence": "Leave it, I will keep the lamp."}
-
-
-def test_a_goal_that_the_user_withdrew_has_no_value(project: Project) -> None:
-    suite(
-        project,
-        [
-            {"id": "kept", **GIVES_UP},
-            {"id": "refuse", **GIVES_UP, "goal_outcome": "refused"},
-            {"id": "said-by-the-agent", "turns": ["no"]},
-        ],
-        [
-            outcome("kept", WITHDRAWN),
-            outcome("refuse", WITHDRAWN),
-            outcome("said-by-the-agent", {**WITHDRAWN, "evidence": REFUSAL}),
-        ],
-    )
-    assert project.run().code == 3
-    assert goal(project, "kept") == goal(project, "refuse") == ("withdrawn", None)
-    assert "user" in goal(project, "said-by-the-agent")
-    assert findings(project, "kept") == []
-    assert verdicts(project) == {"kept": "passed", "refuse": "passed", "said-by-the-agent": "inconclusive"}
 
 
 def test_to_a_threshold_a_goal_that_was_withdrawn_is_unknown(project: Project) -> None:

@@ -457,6 +457,7 @@ TWINS = {
     "same-call-of-both": brought_about("get_order", "service is down", "service is down", "ruled out"),
     "same-call-at-once": brought_about("", "service is down", "service is down", "ruled out"),
     "act-that-one-tried": Row(({**RULED_OUT, "difference": '"refund": "R-100"'},), "missed", REFUSE, (GIVE,)),
+    "never-reached": Row((RULED_OUT,), "ruled out", REFUSE, (REFUSE,)),
     # Nobody is asked what was different where the user withdrew the goal.
     "withdrawn": Row((WITHDRAWN,), "withdrawn", [[REFUSES]] * 2, (GIVE * 2,), scenario=GIVES_UP),
 }  # fmt: skip
@@ -490,7 +491,7 @@ def test_what_another_epoch_reached_was_missed_unless_something_was_different(
     assert row.key in score["reason"]
     assert findings_of(scenario) == [("goal not completed", "high")] * (row.outcome == "missed")
     again = [asked for each, asked in bench.asked if each == name and asked.is_beside_twin]
-    assert bool(again) is (row.outcome != "withdrawn")
+    assert bool(again) is (row.outcome != "withdrawn" and name != "never-reached")
     assert all(REFUNDED in asked.prompt.partition("## Another conversation")[2] for asked in again)
     votes = [vote["verdict"] for vote in score.get("votes", [])]
     if name == "missed":
@@ -531,6 +532,7 @@ def test_the_baseline_that_reached_it_is_shown_where_no_conversation_of_the_run_
     bench.lamp(REFUSE)
     assert bench.run("--baseline", "latest").code == 1
     assert bench.score()["label"] == "missed"
+    assert "lamp · bot · epoch 1" in bench.score()["reason"]
     assert any(asked.is_beside_twin and "baseline" in asked.prompt for _, asked in bench.asked)
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.support.judged_projects import contented
 from tests.support.kit import Done, Project
 from tests.support.local_servers import closed_port, completion
-from tests.support.model_servers import Json, ModelServer, Reply, answers, error, schema_in
+from tests.support.model_servers import Json, ModelServer, Reply, error, schema_in
 
 ECHO = """
 async def agent(messages, ctx):
@@ -405,33 +405,6 @@ def test_what_a_model_may_raise_to_the_gate_is_asked_again_first(
     assert done.code == code, done.all
     severities = [finding["severity"] for finding in project.sample()["findings"]]
     assert severities == ["critical"] * code
-
-
-def reports_of(project: Project, said: str) -> tuple[Done, str]:
-    """A run whose judge says the same of everything, and all its reports."""
-    reports = {"markdown": "r.md", "github": "g.txt", "junit": "j.xml"}
-    flags = [flag for name, file in reports.items() for flag in ("--report", f"{name}={file}")]
-    with ModelServer(answers(said)) as server:
-        config(project, model_at(server.base_url) + "metrics: []\n")
-        turn = {"user": "hi", "expect": {"criteria": ["Was it nice?"]}}
-        scenarios(project, {"id": "a", "turns": [turn], "expect": {"criteria": ["Is polite."]}})
-        done = project.run("-v", *flags)
-    assert done.code == 3, done.all
-    return done, done.out + "".join((project.root / file).read_text("utf-8") for file in reports.values())
-
-
-def test_a_criterion_that_is_not_clear_is_no_judge_that_failed(project: Project) -> None:
-    silent = "The record is silent."
-    done, reports = reports_of(project, json.dumps({"evidence": "", "reason": silent, "label": "not clear"}))
-    assert project.sample()["fault"] == "undecided"
-    assert "judge_broke" not in reports
-    assert "not decided" in done.out
-    for criterion in ("Is polite.", "Was it nice?"):
-        assert f"{criterion} — not clear: {silent}" in reports
-    _, reports = reports_of(project, "I am sorry.")
-    assert project.sample()["fault"] == "judge"
-    assert "judge_broke" in reports
-    assert "not clear: " not in reports
 
 
 class Unsteady:

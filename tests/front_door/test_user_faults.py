@@ -26,6 +26,8 @@ def agent(messages, ctx):
         file.write(json.dumps([ctx.scenario_id, user]) + "\\n")
     if ctx.scenario_id.startswith(("leak", "known")):  # it repeats whatever it hears, and looks nothing up
         return "Your booking is BK-001, at 217.50." if "tell" in user else f"You said: {user} Shall I go on?"
+    if ctx.scenario_id == "echo":
+        return "Answer 0: order AB-1234 it is. It goes to the address you gave."
     return "Which <b>lamp</b>, please?" if ctx.turn == 0 else "It is on its way."
 """
 
@@ -83,21 +85,55 @@ THOUGHTS = {
 }
 
 
-def test_what_the_model_thinks_aloud_never_reaches_the_agent(project: Project) -> None:
+SLIPPED = {
+    "assistant": "Of course! How can I help you today?",
+    "echo": "Answer 0: order AB-1234 it is. It goes to the address you gave.",
+    "repeats": HI,
+    "repeats-case": "a lamp, PLEASE",
+    "empty": "",
+    "blank": "  \n ",
+    "role": "User: A red lamp.",
+    "assistant-role": "Assistant: Here is your lamp.",
+    "meta": "As the simulated user, I should ask for a red lamp now.",
+    "identifier": "My order number is ORD-98765.",
+    "email": "Write to me at jane.doe77@example.org please.",
+    # What a model writes that has slipped into the agent's role.
+    "happy": "I'd be happy to help you with that. Let me know if you need anything else!",
+    "look-up": "Sure, I can look that up for you. One moment, please.",
+    "thanks": "Thank you for contacting us. Your order has been booked, and we will send you a confirmation.",
+    "model": "As an AI language model, I cannot book a lamp.",
+    "summary": "Certainly! Here is a summary of your order. Would you like me to book it for you?",
+}
+
+
+def test_what_no_user_would_write_is_asked_for_once_more_and_never_reaches_the_agent(
+    project: Project,
+) -> None:
     reason = "The agent wants to know which lamp, so I will name the red one."
-    own = {"own-reason": [HI, {"message": f"{reason} The red one.", "reason": reason}]}
+    bad: dict[str, list[Any]] = {name: [HI, text] for name, text in {**THOUGHTS, **SLIPPED}.items()}
+    bad["own-reason"] = [HI, {"message": f"{reason} The red one.", "reason": reason}]
     fine = {
-        "fine": [HI, "The <b>red</b> one, and *two* of it (by Monday).", {"message": "", "done": True}],
-        "reason-alone": [HI, {"message": reason, "reason": reason}, {"message": "", "done": True}],
+        "fine": [HI, {"message": "The <b>red</b> one, and *two* of it (by Monday).", "done": True}],
+        "reason-alone": [HI, {"message": reason, "reason": reason, "done": True}],
+        "known": [HI, {"message": "It is ORD-98765.", "done": True}],
     }
-    done = play(project, {**{name: [HI, text] for name, text in THOUGHTS.items()}, **own, **fine})
+    done = play(project, {**bad, **fine}, {"known": {"knowledge": ["I have ORD-98765."]}})
     assert done.code == 3, done.all
-    lost = dict.fromkeys((*THOUGHTS, *own), "inconclusive")
-    assert verdicts(project) == {**lost, **dict.fromkeys(fine, "passed")}
-    assert {name: len(texts) for name, texts in heard(project).items()} == {
-        **dict.fromkeys(lost, 2),  # the first message, twice: what was lost is played once more
-        **dict.fromkeys(fine, 2),
-    }
+    samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
+    ends = {name: (each["verdict"], each["fault"], each["stop"]) for name, each in samples.items()}
+    lost = dict.fromkeys(bad, ("inconclusive", "simulator", "simulator"))
+    assert ends == {**lost, **dict.fromkeys(fine, ("passed", None, "user_done"))}
+    # Of the lost the first message alone, twice: what was lost is played once more.
+    assert {n: len(t) for n, t in heard(project).items()} == dict.fromkeys((*bad, *fine), 2)
+    for name in bad:
+        assert heard(project)[name] == [HI, HI]
+        assert [bool(turn.get("error")) for turn in samples[name]["turns"]] == [False, True], name
+    simulator, messages = project.results()["summary"]["simulator"], 2 * (len(bad) + len(fine))
+    assert (simulator["refused"], simulator["errored"]) == (len(bad), len(bad)), "a message, asked for twice"
+    assert simulator["messages"] == messages
+    assert f"{len(bad)} of {messages}" in done.out
+    calls = project.results()["summary"]["usage"]["user"]["calls"]
+    assert calls == 2 * len(fine) + len(bad) * 3 * 2, "of both conversations"
 
 
 NOTHING = [
