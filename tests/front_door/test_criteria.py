@@ -22,6 +22,7 @@ from agenteval.scoring.transcript import render_transcript
 from tests.support.fake_models import USAGE, FakeModel
 from tests.support.kit import Project
 from tests.support.patience import HANG_S
+from tests.support.scripted import by_id, gates, judge, script, verdicts
 
 SCENARIO = Scenario.model_validate(
     {
@@ -159,11 +160,7 @@ def suite(project: Project, scenarios: list[dict[str, Any]], *rules: tuple[dict[
     project.agent(AGENT)
     project.config("models: {default: scripted/replies.yaml}\nmetrics: []\n")
     reply = {"evidence": "Booked, in epoch", "reason": "so it is"}
-    replies = [
-        {"when": {"role": "judge", **when}, "reply": {**reply, "label": label}} for when, label in rules
-    ]
-    replies.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
-    project.write("replies.yaml", json.dumps({"replies": replies}))
+    script(project, *(judge({**reply, "label": label}, **when) for when, label in rules))
     project.scenarios(json.dumps({"scenarios": [{"turns": ["hi"], **each} for each in scenarios]}))
 
 
@@ -186,16 +183,14 @@ def test_a_criterion_that_did_not_arise_in_any_conversation_decides_nothing(proj
     done = project.run()
     assert done.code == 1, done.all
     results = project.results()
-    scenarios = {s["id"]: s for s in results["scenarios"]}
-    assert {name: s["verdict"] for name, s in scenarios.items()} == {
-        name: row[1] for name, row in rows.items()
-    }
+    scenarios = by_id(project)
+    assert verdicts(project) == {name: verdict for name, (_, verdict) in rows.items()}
     (check,) = (c for c in scenarios["beside"]["samples"][0]["checks"] if c["name"] == "criteria")
     assert (check["passed"], check["arose"]) == (True, False)
     assert check["detail"].startswith(f"{BEFORE} — did not arise: so it is")
     assert all("arose" not in c for c in scenarios["once"]["samples"][1]["checks"])
-    (row,) = (g for g in results["summary"]["gates"] if g["name"] == "something decides")
-    assert (row["scenario"], row["verdict"]) == ("alone", "inconclusive")
+    ((name, row),) = gates(project, "something decides").items()
+    assert (name, row["verdict"]) == ("alone", "inconclusive")
     assert BEFORE in row["basis"]
     never = {caveat["kind"]: caveat for caveat in results["summary"]["caveats"]}["never_arose"]
     assert never["count"] == 3

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.kit import Project
+from tests.support.scripted import by_id, judge, script, verdicts
 
 NAMES = (
     "helpfulness", "coherence", "relevance", "faithfulness", "verbosity", "goal_completion",
@@ -133,9 +134,8 @@ Does the answer sound like our shop?
 """
 
 
-def judge(metric: str, text: str = "", **reply: Any) -> dict[str, Any]:
-    when = {"role": "judge", "metric": metric, **({"text": text} if text else {})}
-    return {"when": when, "reply": {"evidence": "reply to", "reason": "r", **reply}}
+def graded(metric: str, text: str = "", **reply: Any) -> dict[str, Any]:
+    return judge({"evidence": "reply to", **reply}, metric=metric, **({"text": text} if text else {}))
 
 
 def setup(project: Project, custom: str, *scenarios: dict[str, Any], config: str = "", **rules: Any) -> None:
@@ -143,25 +143,20 @@ def setup(project: Project, custom: str, *scenarios: dict[str, Any], config: str
     project.write("metrics.py", METRICS)
     project.write("rubrics/clarity.md", CLARITY)
     project.write("rubrics/brand.md", BRAND)
-    entries = [
-        judge("brand voice", "rude", label="rude"),
-        judge("brand voice", "stiff", label="off brand"),
-        judge("brand voice", "odd", label="lovely"),
-        judge("brand voice", label="on brand"),
-        judge("clarity", "murky", score=2),
-        judge("clarity", "beyond", score=6),
-        judge("clarity", score=4.5),
-        judge("asked", "rude", score=1),
-        judge("asked", score=4),
-        {"when": {"role": "dedup"}, "reply": {"issues": []}},
-    ]
-    project.write("replies.yaml", json.dumps({"replies": entries}))
+    script(
+        project,
+        graded("brand voice", "rude", label="rude"),
+        graded("brand voice", "stiff", label="off brand"),
+        graded("brand voice", "odd", label="lovely"),
+        graded("brand voice", label="on brand"),
+        graded("clarity", "murky", score=2),
+        graded("clarity", "beyond", score=6),
+        graded("clarity", score=4.5),
+        graded("asked", "rude", score=1),
+        graded("asked", score=4),
+    )
     project.config(f"models: {{default: scripted/replies.yaml}}\ncustom_metrics: [{custom}]\n" + config)
     project.scenarios(json.dumps({"scenarios": [{"name": s["id"], **s} for s in scenarios]}))
-
-
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
 
 
 def talk(name: str, *turns: str, **more: Any) -> dict[str, Any]:
@@ -189,7 +184,7 @@ def test_rubric_files_score_label_and_gate(project: Project) -> None:
         "odd": "inconclusive",  # a label that there is not
         "beyond": "inconclusive",  # 6 of 5, and nothing else to go by
     }
-    found = {s["id"]: s for s in project.results()["scenarios"]}
+    found = by_id(project)
     assert {v["name"] for v in found["murky"]["violations"]} == {"thresholds.clarity"}
     assert {v["name"] for v in found["rude"]["violations"]} == {"fail_on_severity"}
     assert found["good"]["aggregates"]["clarity"]["value"] == 4.5
@@ -226,7 +221,7 @@ def test_python_classes_score_label_and_gate(project: Project) -> None:
     )
     done = project.run()
     assert done.code == 1, done.all
-    found = {s["id"]: s for s in project.results()["scenarios"]}
+    found = by_id(project)
     violated = {name: {v["name"] for v in s["violations"]} for name, s in found.items()}
     assert violated == {
         "good": set(),

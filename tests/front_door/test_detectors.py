@@ -11,6 +11,7 @@ import pytest
 
 from agenteval.scoring.detectors.table import DETECTORS
 from tests.support.kit import Done, Project
+from tests.support.scripted import first_samples, judge, script
 
 AGENT = """
 import json
@@ -166,10 +167,6 @@ def write(
     project.scenarios(json.dumps({"scenarios": entries}))
 
 
-def samples(project: Project) -> dict[str, Any]:
-    return {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
-
-
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
     """The samples of the buggy agents, and those of the fixed ones."""
@@ -178,7 +175,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], di
         project = Project(tmp_path_factory.mktemp("played"))
         write(project, plays)
         assert project.run().code == (0 if ends else 1)
-        ends.append(samples(project))
+        ends.append(first_samples(project))
     return ends[0], ends[1]
 
 
@@ -204,11 +201,11 @@ def test_a_detector_can_be_switched_off_alone(detector: str, project: Project) -
     others = [name for name in DETECTORS if name != detector]
     write(project, plays, f"detectors: {json.dumps(others)}\n")
     project.run()
-    for sample in samples(project).values():
+    for sample in first_samples(project).values():
         assert detector not in [finding["detector"] for finding in sample["findings"]]
     write(project, plays, f"detectors: [{detector}]\nfail_on_severity: none\n")
     project.run()
-    for sample in samples(project).values():
+    for sample in first_samples(project).values():
         assert {finding["detector"] for finding in sample["findings"]} == {detector}
 
 
@@ -230,12 +227,8 @@ def test_a_detector_that_there_is_not_is_named(project: Project, written: str, f
 def judged(project: Project, label: str) -> int:
     """The exit code of a run where code finds a repeated call, and the judge ``label``."""
     reply = {"evidence": "How warm is Rome?", "reason": "it asked for Rome twice", "label": label}
-    rules = [
-        {"when": {"role": "judge"}, "reply": reply},
-        {"when": {"role": "dedup"}, "reply": {"issues": []}},
-    ]
-    project.write("model.yaml", json.dumps({"replies": rules}))
-    config = "models: {default: scripted/model.yaml}\nmetrics: [tool_call_behavior_failure]\n"
+    script(project, judge(reply))
+    config = "models: {default: scripted/replies.yaml}\nmetrics: [tool_call_behavior_failure]\n"
     write(project, {"repeated": PAIRS["repeated"].buggy}, f"{config}fail_on_severity: medium\n")
     return project.run().code
 

@@ -13,6 +13,7 @@ from tests.support.judged_projects import KEY, model_config
 from tests.support.kit import Done, Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply, schema_in
+from tests.support.scripted import by_id, judge, script
 
 AGENT = """
 import json
@@ -79,16 +80,11 @@ def suite(project: Project, rows: dict[str, Row], config: str = "", *, epochs: i
     project.agent(AGENT)
     project.write("plays.json", json.dumps({name: (row.calls, row.words) for name, row in rows.items()}))
     rules = [
-        {
-            "when": {"role": "judge", "metric": metric, "scenario": name, "text": "FAULT"},
-            "reply": {"reason": "because", **reply} if isinstance(reply, dict) else reply,
-        }
+        judge(reply, metric=metric, scenario=name, text="FAULT")
         for name, row in rows.items()
         for metric, reply in row.judged.items()
     ]
-    rules.append({"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}})
-    rules.insert(-1, {"when": {"role": "dedup"}, "reply": {"issues": []}})
-    project.write("replies.yaml", json.dumps({"replies": rules}))
+    script(project, *rules, judge({"label": "no failure"}))
     head = "" if "metrics:" in config else f"metrics: [{BEHAVIOUR}, {CALLS}]\n"
     head += "" if "models:" in config else "models: {default: scripted/replies.yaml}\n"
     is_own = config.startswith("agent:")
@@ -104,7 +100,7 @@ def suite(project: Project, rows: dict[str, Row], config: str = "", *, epochs: i
 
 def check(project: Project, rows: dict[str, Row]) -> dict[str, Any]:
     """The scenarios, after their findings, verdicts and failures to score were checked."""
-    scenarios = {each["id"]: each for each in project.results()["scenarios"]}
+    scenarios = by_id(project)
     for name, row in rows.items():
         first, *others = scenarios[name]["samples"]
         assert not any(other["findings"] for other in others), name

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from agenteval.verdict.run_rows import is_tolerated
-from tests.support.kit import Done, Project, failed_checks
+from tests.support.kit import Project, failed_checks
+from tests.support.scripted import verdicts
 
 AGENT = """
     import asyncio
@@ -84,14 +85,6 @@ def project_of(project: Project, scenarios: dict[str, Any], config: str = "") ->
     cases = [{"id": name, **entry} for name, entry in scenarios.items() if "input" in entry]
     suite = {"scenarios": entries} | ({"cases": cases} if cases else {})
     project.scenarios(yaml.safe_dump(suite, sort_keys=False))
-
-
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["samples"][0]["verdict"] for s in project.results()["scenarios"]}
-
-
-def last_line(done: Done) -> str:
-    return done.out.rstrip().splitlines()[-1]
 
 
 def test_what_a_finished_turn_breaks_for_good_fails_a_lost_sample(project: Project) -> None:

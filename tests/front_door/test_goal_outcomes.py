@@ -13,6 +13,7 @@ import pytest
 from tests.support.kit import Project
 from tests.support.local_servers import Behaviour, LocalServer, Request, answer
 from tests.support.local_servers import chat as local_chat
+from tests.support.scripted import by_id, gates, judge, script, verdicts
 
 AGENT = """
 def agent(messages, ctx):
@@ -52,16 +53,10 @@ RULE = "Sale items are final."
 REFUSAL = "I cannot refund it"
 
 Reply = dict[str, Any]
-FINE = {
-    "when": {"role": "judge", "metric": "agent_behavior_failure"},
-    "reply": {"evidence": "", "reason": "fine", "label": "no failure"},
-}
-DEDUP = {"when": {"role": "dedup"}, "reply": {"issues": []}}
 
 
 def outcome(scenario: str, reply: Reply, **when: Any) -> Reply:
-    when = {"role": "judge", "metric": "goal_completion", "scenario": scenario, **when}
-    return {"when": when, "reply": {"evidence": "", "reason": "because", **reply}}
+    return judge(reply, metric="goal_completion", scenario=scenario, **when)
 
 
 def suite(
@@ -83,31 +78,20 @@ def suite(
         f"agents: {json.dumps(agents)}\nmodels: {{default: scripted/replies.yaml}}\n{metrics}{config}",
         target="",
     )
-    project.write("replies.yaml", json.dumps({"replies": [*replies, FINE, DEDUP]}))
+    script(project, *replies, judge({"label": "no failure"}, metric="agent_behavior_failure"))
     whole = {"goal": "A refund.", "turns": ["no"], "tools": {"refund": {"returns": {"ok": True}}}}
     project.scenarios(json.dumps({"scenarios": [{**whole, **each} for each in scenarios]}))
 
 
-def goal(project: Project, scenario: str, epoch: int = 0, agent: str = "bot") -> Any:
-    (found,) = (s for s in project.results()["scenarios"] if s["id"] == scenario and s["agent"] == agent)
-    sample = found["samples"][epoch]
+def goal(project: Project, scenario: str, epoch: int = 0) -> Any:
+    sample = by_id(project)[scenario]["samples"][epoch]
     score = sample["scores"].get("goal_completion")
     return (score["label"], score["value"]) if score else sample["score_failures"][0]["message"]
 
 
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
-
-
 def findings(project: Project, scenario: str) -> list[tuple[str, str]]:
-    (found,) = (s for s in project.results()["scenarios"] if s["id"] == scenario)
-    return [(f["label"], f["severity"]) for sample in found["samples"] for f in sample["findings"]]
-
-
-def gate(project: Project, name: str, scenario: str | None = None) -> Any:
-    gates = project.results()["summary"]["gates"]
-    (row,) = (g for g in gates if g["name"] == name and scenario in (None, g["scenario"]))
-    return row
+    samples = by_id(project)[scenario]["samples"]
+    return [(f["label"], f["severity"]) for sample in samples for f in sample["findings"]]
 
 
 # ── outcomes and what they refer to ──────────────────────────────────────────────────────────────
@@ -287,7 +271,7 @@ def test_a_threshold_is_taken_at_both_ends(project: Project) -> None:
     suite(project, scenarios, replies, low)
     project.run()
     for name, (_, _, verdict, facts) in OUTCOMES_AND_BOUNDS.items():
-        row = gate(project, "thresholds.goal_completion", name)
+        row = gates(project, "thresholds.goal_completion")[name]
         assert row["verdict"] == verdict, row
         assert [fact for fact in facts if fact not in row["basis"]] == [], row
 
@@ -306,10 +290,9 @@ def test_a_scenario_that_rests_on_an_open_goal_alone_is_inconclusive(project: Pr
     assert done.code == 3, done.all
     open_ = dict.fromkeys(("ruled", "unclear", "kept"), "inconclusive")
     assert verdicts(project) == {**open_, "other": "passed"}
-    gates = project.results()["summary"]["gates"]
-    assert {g["scenario"] for g in gates if g["name"] == "something decides"} == set(open_)
-    assert "goal_outcome: refused" in gate(project, "something decides", "ruled")["basis"]
-    withdrawn = gate(project, "something decides", "kept")["basis"]
+    assert set(gates(project, "something decides")) == set(open_)
+    assert "goal_outcome: refused" in gates(project, "something decides")["ruled"]["basis"]
+    withdrawn = gates(project, "something decides")["kept"]["basis"]
     assert "withdrawn" in withdrawn
     assert "1 conversation" in withdrawn
 
@@ -333,12 +316,12 @@ def test_gates_over_repeated_runs_count_a_ruled_out_conversation_as_missing(proj
     scenarios = [{"id": "a", "epochs": 2}, {"id": "b", "epochs": 2, **DO}]
     suite(project, scenarios, replies, "gates: {pass_hat_k: {k: 1, at_least: 0.5}}\n")
     assert project.run().code == 3
-    row = gate(project, "pass_hat_k", "a")
+    row = gates(project, "pass_hat_k")["a"]
     assert row["verdict"] == "inconclusive"
     assert "2 missing" in row["basis"]
     assert "ruled out" in row["basis"]
     assert "goal_outcome: refused" in row["resolution"]
-    assert gate(project, "pass_hat_k", "b")["verdict"] == "passed"
+    assert gates(project, "pass_hat_k")["b"]["verdict"] == "passed"
     assert project.results()["scenarios"][0]["aggregates"]["goal_completion"]["undecided"] == {"ruled out": 2}
 
 
@@ -352,7 +335,7 @@ def test_epochs_that_are_decided_as_the_run_goes_count_what_the_report_counts(pr
     statistics = project.results()["scenarios"][0]["statistics"]
     successes, decided = statistics["successes"], statistics["decided"]
     assert (successes, goal(project, "a")) == (decided - 1, ("missed", 0.0))
-    assert f"{successes} of {decided} epochs" in gate(project, "pass_rate")["basis"]
+    assert f"{successes} of {decided} epochs" in gates(project, "pass_rate")["a"]["basis"]
 
 
 # ── how bad a goal is that was reached against a rule, or had to be refused ──────────────────────
@@ -403,7 +386,7 @@ def test_a_goal_that_was_reached_against_a_rule_is_as_bad_as_the_call_or_the_wor
     for name, (*_, severity) in SEVERITIES.items():
         assert findings(project, name) == [("goal not completed", severity)] * bool(severity), name
         assert verdicts(project)[name] == ("failed" if severity == "critical" else "passed"), name
-    assert goal(project, "words", 1, "tells") == ("policy broken", 0.0)
+    assert goal(project, "words", 1) == ("policy broken", 0.0)
     done = project.run("-s", "refused-by-a-look-up")
     assert (done.code, "1 goal reached instead of refused" in done.out.splitlines()[-1]) == (0, True)
     assert "goal missed" not in done.out

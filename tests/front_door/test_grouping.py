@@ -12,6 +12,7 @@ from tests.support.judged_projects import KEY, MODEL
 from tests.support.kit import Done, Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply
+from tests.support.scripted import judge, script
 
 WHY = "The bank's interface was down in every conversation."
 AGENT = """
@@ -159,11 +160,7 @@ def test_a_missed_goal_is_grouped_with_a_fault_that_may_have_caused_it_and_no_sm
     }
     models = "models: {default: scripted/replies.yaml}\ndetectors: []\n"
     project.config(f"{models}metrics: [{', '.join(replies)}]\n")
-    rules: list[Json] = [
-        {"when": {"role": "judge", "metric": m}, "reply": each} for m, each in replies.items()
-    ]
-    rules.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
-    project.write("replies.yaml", json.dumps({"replies": rules}))
+    script(project, *(judge(reply, metric=metric) for metric, reply in replies.items()))
     tool = {"refund": {"returns": "the bank is down"}}
     project.scenarios(json.dumps({"id": "s", "goal": "My money.", "turns": ["Refund it."], "tools": tool}))
     assert project.run().code == 1

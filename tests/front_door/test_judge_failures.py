@@ -17,6 +17,7 @@ from tests.support.judged_projects import contented
 from tests.support.kit import Done, Project
 from tests.support.local_servers import closed_port, completion
 from tests.support.model_servers import Json, ModelServer, Reply, error, schema_in
+from tests.support.scripted import by_id, judge, script
 
 ECHO = """
 async def agent(messages, ctx):
@@ -108,10 +109,6 @@ def config(project: Project, text: str) -> None:
 
 def scenarios(project: Project, *entries: Json) -> None:
     project.scenarios(json.dumps({"scenarios": [{"name": e["id"], **e} for e in entries]}))
-
-
-def by_id(project: Project) -> dict[str, Json]:
-    return {s["id"]: s for s in project.results()["scenarios"]}
 
 
 BROKEN_HTTP = ("quota", "overflow", "locked")
@@ -275,16 +272,11 @@ def group(
     """A run whose judge gives each word of the agent its label, and whose grouping model says ``dedup``."""
     model = "models: {default: scripted/replies.yaml}\n" if "models:" not in more else ""
     config(project, f"{model}metrics: [agent_behavior_failure]\n{more}")
-    replies: list[Json] = [
-        {
-            "when": {"role": "judge", "text": f"quirk={word}"},
-            "reply": {"evidence": f"quirk={word}", "reason": "r", "label": label},
-        }
+    rules = [
+        judge({"evidence": f"quirk={word}", "label": label}, text=f"quirk={word}")
         for word, label in labels.items()
     ]
-    fine = {"evidence": "", "reason": "r", "label": "no failure"}
-    replies += [{"when": {"role": "judge"}, "reply": fine}, {"when": {"role": "dedup"}, "reply": dedup}]
-    project.write("replies.yaml", json.dumps({"replies": replies}))
+    script(project, *rules, judge({"label": "no failure"}), dedup=dedup)
     scenarios(project, *(talks or TALKS))
     return project.run()
 
@@ -428,8 +420,8 @@ def test_a_judge_that_gave_no_readable_answer_is_asked_once_more_afresh(
     project: Project, bad: int, code: int, messages: list[int]
 ) -> None:
     """Afresh: without its own answers, which a repair shows to it."""
-    judge = Unsteady(bad)
-    with ModelServer(judge) as server:
+    unsteady = Unsteady(bad)
+    with ModelServer(unsteady) as server:
         config(
             project,
             model_at(server.base_url) + "metrics: [helpfulness]\nthresholds: {helpfulness: 1}\n",
@@ -437,7 +429,7 @@ def test_a_judge_that_gave_no_readable_answer_is_asked_once_more_afresh(
         scenarios(project, {"id": "a", "turns": ["hi"]})
         done = project.run("--record", "tape.jsonl")
     assert done.code == code, done.all
-    assert judge.conversations == messages
+    assert unsteady.conversations == messages
     (turn,) = by_id(project)["a"]["samples"][0]["turns"]
     assert bool(turn["scores"]) is (code == 0)
     # All that was asked was paid for.
@@ -456,8 +448,8 @@ def test_a_judge_that_gave_no_readable_answer_is_asked_once_more_afresh(
 def test_the_second_answer_counts_as_any_other(project: Project) -> None:
     """What it finds turns the run red, and what it does not find leaves it green."""
     for score, code in ((1, 1), (4, 0)):
-        judge = Unsteady(2, json.dumps({"evidence": "hello there", "reason": "so", "score": score}))
-        with ModelServer(judge) as server:
+        unsteady = Unsteady(2, json.dumps({"evidence": "hello there", "reason": "so", "score": score}))
+        with ModelServer(unsteady) as server:
             config(
                 project,
                 model_at(server.base_url)

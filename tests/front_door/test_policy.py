@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.kit import Project
+from tests.support.scripted import by_id, gates, judge, script
 
 POLICY = "Verify the caller first. Never close an account without a form. Be polite."
 AGENT = """
@@ -43,25 +44,12 @@ def suite(
         + ("" if "metrics:" in config else "metrics: [policy_adherence]\n")
         + config,
     )
-    rules: list[dict[str, Any]] = [
-        {
-            "when": {"role": "judge", "metric": "policy_adherence", "scenario": name},
-            "reply": {"evidence": "", "reason": "because", **reply},
-        }
-        for name, reply in replies.items()
-    ]
-    rules.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
-    project.write("replies.yaml", json.dumps({"replies": rules}))
+    script(project, *(judge(reply, scenario=name) for name, reply in replies.items()))
     scenarios = [
         {"id": name, "turns": ["hello", case.pop("turn", "hi")], "tools": TOOLS, **case}
         for name, case in cases.items()
     ]
     project.scenarios(json.dumps({"scenarios": scenarios}))
-
-
-def scenario(project: Project, name: str) -> dict[str, Any]:
-    (found,) = (s for s in project.results()["scenarios"] if s["id"] == name)
-    return found  # type: ignore[no-any-return]
 
 
 def act(call: int, *, rule: str = FORM, kind: str = "permission") -> dict[str, Any]:
@@ -118,7 +106,7 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
     done = project.run("--report", "junit=junit.xml", "--report", "markdown=report.md")
     assert done.code == 1, done.all
     for name, (_, _, expected) in cases.items():
-        found = scenario(project, name)
+        found = by_id(project)[name]
         findings = [f for sample in found["samples"] for f in sample["findings"]]
         assert [(f["severity"], f["turn"], f["call"]) for f in findings] == expected, name
         assert all(f["label"] == "policy violation" and f["metric"] == "policy_adherence" for f in findings)
@@ -127,9 +115,9 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
             "failed" if critical else "inconclusive" if name == "unclear" else "passed"
         )
     for name in flawed:
-        sample = scenario(project, name)["samples"][0]
+        sample = by_id(project)[name]["samples"][0]
         assert (sample["verdict"], sample["scores"]) == ("inconclusive", {}), name
-    (kind,) = (f["kind"] for f in scenario(project, "left-out")["samples"][0]["findings"])
+    (kind,) = (f["kind"] for f in by_id(project)["left-out"]["samples"][0]["findings"])
     assert kind == "disclosure"
     last = done.out.splitlines()[-1]
     for fact in (
@@ -161,26 +149,20 @@ def test_a_threshold_is_the_share_of_pass_and_what_is_not_clear_is_not_known(pro
         "thresholds: {policy_adherence: 0.6}\n",
     )
     project.agent("def agent(messages, ctx):\n    return f'Whatever. Epoch {ctx.epoch}.'\n")
-    rules: list[dict[str, Any]] = [
-        {
-            "when": {"role": "judge", "scenario": name, "text": f"Epoch {n}"},
-            "reply": {"evidence": "Whatever." if label == "fail" else "", "reason": "r", "label": label},
-        }
-        for name, (labels, *_) in SHARES.items()
-        for n, label in enumerate(labels)
-    ]
-    rules.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
-    project.write("replies.yaml", json.dumps({"replies": rules}))
+    rules = []
+    for name, (labels, *_) in SHARES.items():
+        for n, label in enumerate(labels):
+            reply = {"evidence": "Whatever." if label == "fail" else "", "label": label}
+            rules.append(judge(reply, scenario=name, text=f"Epoch {n}"))
+    script(project, *rules)
     project.run()
-    rows = {
-        g["scenario"]: g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds.")
-    }
+    rows = gates(project, "thresholds.policy_adherence")
     for name, (_, verdict, value, facts) in SHARES.items():
         row = rows[name]
         assert row["verdict"] == verdict, row
         assert row["value"] == (None if value < 0 else pytest.approx(value, abs=0.001)), row
         assert [fact for fact in facts if fact not in row["basis"]] == [], row
-    undecided = scenario(project, "two-unclear")["aggregates"]["policy_adherence"]["undecided"]
+    undecided = by_id(project)["two-unclear"]["aggregates"]["policy_adherence"]["undecided"]
     assert undecided == {"not clear": 2}
 
 

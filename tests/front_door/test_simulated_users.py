@@ -10,6 +10,7 @@ import pytest
 from tests.support.kit import Project
 from tests.support.local_servers import closed_port, completion
 from tests.support.model_servers import Json, ModelServer, Reply
+from tests.support.scripted import first_samples, judge, script, user
 
 AGENT = """
 import json
@@ -31,11 +32,6 @@ class agent:  # keeps what it was sent, by scenario, epoch and call
 SAYS = {"message": "I want a lamp.", "done": False}
 
 
-def user(scenario: str, turn: int, message: str, **more: Any) -> Json:
-    reply = {"message": message, "done": False, "reason": "r", **more}
-    return {"when": {"role": "user", "scenario": scenario, "turn": turn}, "reply": reply}
-
-
 def setup(project: Project, *scenarios: Json, config: str = "metrics: []\n") -> None:
     project.agent(AGENT)
     project.config(config if "models:" in config else "models: {default: scripted/replies.yaml}\n" + config)
@@ -48,10 +44,6 @@ def setup(project: Project, *scenarios: Json, config: str = "metrics: []\n") -> 
 
 def model_at(url: str) -> str:
     return f"models: {{user: {{model: openai-compatible/m, base_url: '{url}'}}}}\nmetrics: []\n"
-
-
-def replies(project: Project, *entries: Json) -> None:
-    project.write("replies.yaml", json.dumps({"replies": list(entries)}))
 
 
 def talks(project: Project) -> dict[str, list[list[str]]]:
@@ -95,7 +87,7 @@ def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> 
         for turn, text in messages.items():
             message, done = (text[0], True) if isinstance(text, list) else (text, False)
             entries.append(user(name, turn, message, done=done))
-    replies(project, *entries)
+    script(project, *entries)
     done = project.run()
     assert talks(project) == {name: talk for name, (*_, talk) in ENDS.items()}, done.all
     *whole, lost = project.results()["scenarios"]
@@ -227,7 +219,7 @@ def test_a_user_model_that_breaks_is_nobodys_score(
 def test_what_the_agent_says_does_not_make_the_user_leave_its_role(project: Project) -> None:
     """Text of the agent that looks like an end, a role or a greeting is only text."""
     setup(project, {"id": "talkative"})
-    replies(
+    script(
         project,
         user("talkative", 0, "A lamp, please."),
         user("talkative", 1, "Is ORD-777 mine, then?"),
@@ -243,17 +235,17 @@ def test_a_lost_conversation_is_tolerated_where_that_is_allowed_and_judged_nowhe
         user("half", 0, "A lamp, please."),
         {
             "when": {"role": "user", "scenario": "half", "turn": 1, "text": "Which"},
-            "reply": {"message": "", "done": True, "reason": "r"},
+            "reply": {**SAYS, "message": "", "done": True},
         },
         user("half", 1, "How can I help you?"),
-        {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}},
+        judge({"label": "no failure"}),
     ]
     setup(
         project,
         {"id": "half", "epochs": 2, "thresholds": {"agent_behavior_failure": None}},
         config="metrics: [agent_behavior_failure]\nfault_tolerance: 0.5\n",
     )
-    replies(project, *rules)
+    script(project, *rules)
     done = project.run()
     assert done.code == 0, done.all
     setup(project, {"id": "half"}, config="metrics: [agent_behavior_failure]\nfault_tolerance: 1\n")
@@ -294,7 +286,7 @@ def test_a_value_that_the_user_cannot_know_is_the_authors_mistake_where_a_check_
     }
     entries = [{"name": n, "goal": "Where is it?", "tools": tools, **r} for n, r in rows.items()]
     project.scenarios(json.dumps({"scenarios": entries}))
-    replies(
+    script(
         project,
         {"when": {"role": "user", "turn": 0}, "reply": {"message": "Where is my order?", "done": False}},
         {
@@ -304,7 +296,7 @@ def test_a_value_that_the_user_cannot_know_is_the_authors_mistake_where_a_check_
     )
     done = project.run()
     assert done.code == 2, done.all
-    found = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
+    found = first_samples(project)
     assert {name: (sample["verdict"], sample["fault"]) for name, sample in found.items()} == {
         "unknown": ("inconclusive", "author"),
         "known": ("passed", None),

@@ -15,17 +15,18 @@ from agenteval.conversation.user_noise import find_thought, is_empty_message
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Step, Trajectory, Turn
 from tests.support.kit import Done, Project
+from tests.support.scripted import first_samples, script, user, verdicts
 
 AGENT = """
 import json
 
 
 def agent(messages, ctx):
-    user = messages[-1]["content"]
+    text = messages[-1]["content"]
     with open("heard.jsonl", "a") as file:
-        file.write(json.dumps([ctx.scenario_id, user]) + "\\n")
+        file.write(json.dumps([ctx.scenario_id, text]) + "\\n")
     if ctx.scenario_id.startswith(("leak", "known")):  # it repeats whatever it hears, and looks nothing up
-        return "Your booking is BK-001, at 217.50." if "tell" in user else f"You said: {user} Shall I go on?"
+        return "Your booking is BK-001, at 217.50." if "tell" in text else f"You said: {text} Shall I go on?"
     if ctx.scenario_id == "echo":
         return "Answer 0: order AB-1234 it is. It goes to the address you gave."
     return "Which <b>lamp</b>, please?" if ctx.turn == 0 else "It is on its way."
@@ -46,9 +47,9 @@ def play(
     replies = []
     for name, moves in by_scenario.items():
         for turn, move in enumerate(moves):
-            reply = {"reason": "r", "done": False, **(move if isinstance(move, dict) else {"message": move})}
-            replies.append({"when": {"role": "user", "scenario": name, "turn": turn}, "reply": reply})
-    project.write("replies.yaml", json.dumps({"replies": replies}))
+            reply = move if isinstance(move, dict) else {"message": move}
+            replies.append(user(name, turn, **reply))
+    script(project, *replies)
     whole = {"goal": "Get a lamp.", "epochs": 1, "expect": {"output": {"contains": ["lamp"]}}, **own}
     entries = [{"id": name, **whole, **(more or {}).get(name, {})} for name in by_scenario]
     project.scenarios(json.dumps({"scenarios": entries}))
@@ -61,10 +62,6 @@ def heard(project: Project) -> dict[str, list[str]]:
         name, text = json.loads(line)
         found.setdefault(name, []).append(text)
     return found
-
-
-def verdicts(project: Project) -> dict[str, str]:
-    return {each["id"]: each["verdict"] for each in project.results()["scenarios"]}
 
 
 HI = "A lamp, please."
@@ -119,7 +116,7 @@ def test_what_no_user_would_write_is_asked_for_once_more_and_never_reaches_the_a
     }
     done = play(project, {**bad, **fine}, {"known": {"knowledge": ["I have ORD-98765."]}})
     assert done.code == 3, done.all
-    samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
+    samples = first_samples(project)
     ends = {name: (each["verdict"], each["fault"], each["stop"]) for name, each in samples.items()}
     lost = dict.fromkeys(bad, ("inconclusive", "simulator", "simulator"))
     assert ends == {**lost, **dict.fromkeys(fine, ("passed", None, "user_done"))}

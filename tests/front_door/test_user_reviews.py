@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from agenteval.reporters.words.judge import ReviewCounts
+from tests.support import scripted
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply
+from tests.support.scripted import first_samples, judge, script
 
 AGENT = """
 async def agent(messages, ctx):
@@ -35,18 +37,13 @@ EARLY = "Never mind, I have to go."
 
 
 def user(scenario: str, *messages: str) -> list[Json]:
-    return [
-        {
-            "when": {"role": "user", "scenario": scenario, "turn": turn},
-            "reply": {"message": message, "done": turn == len(messages) - 1},
-        }
-        for turn, message in enumerate(messages)
-    ]
+    last = len(messages) - 1
+    return [scripted.user(scenario, turn, text, done=turn == last) for turn, text in enumerate(messages)]
 
 
 def review(scenario: str, label: str, evidence: str, **more: Any) -> Json:
     reply = {"evidence": evidence, "reason": f"why {scenario}", "label": label, **more}
-    return {"when": {"role": "judge", "metric": "user_review", "scenario": scenario}, "reply": reply}
+    return judge(reply, metric="user_review", scenario=scenario)
 
 
 def run(project: Project, rows: dict[str, Json], replies: list[Json], config: str, *flags: str) -> Done:
@@ -56,13 +53,12 @@ def run(project: Project, rows: dict[str, Json], replies: list[Json], config: st
     whole = {"goal": "Book a haircut.", "knowledge": ["I have time on Tuesday."]}
     whole |= {"tools": tools, "expect": BOOKED}
     project.scenarios(json.dumps({"scenarios": [{"name": n, **whole, **row} for n, row in rows.items()]}))
-    project.write("replies.yaml", json.dumps({"replies": replies}))
+    script(project, *replies)
     return project.run(*flags)
 
 
 def verdicts(project: Project) -> dict[str, tuple[str, str | None]]:
-    samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
-    return {name: (sample["verdict"], sample["fault"]) for name, sample in samples.items()}
+    return {name: (each["verdict"], each["fault"]) for name, each in first_samples(project).items()}
 
 
 LOST, RED = ("inconclusive", "simulator"), ("failed", None)
@@ -172,7 +168,7 @@ def test_nobody_is_asked_where_nobody_judges(project: Project) -> None:
     said = [*user("early", OPENING, EARLY), review("early", "hindered", EARLY)]
     assert run(project, {"early": {}}, said, "metrics: []\n").code == 3
     assert run(project, {"early": {}}, said, "metrics: []\n", "--no-judge").code == 1
-    anything = {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}}
+    anything = judge({"label": "no failure"})
     done = run(project, {"early": {}}, [*user("early", OPENING, EARLY), anything], "metrics: []\n")
     assert done.code == 1, done.all
     (sample,) = project.results()["scenarios"][0]["samples"]
@@ -184,10 +180,7 @@ def test_nobody_is_asked_where_nobody_judges(project: Project) -> None:
 
 
 def test_a_missed_goal_is_a_failure_too(project: Project) -> None:
-    goal = {
-        "when": {"role": "judge", "metric": "goal_completion"},
-        "reply": {"evidence": "Shall I book it for you?", "reason": "r", "score": 0},
-    }
+    goal = judge({"evidence": "Shall I book it for you?", "score": 0}, metric="goal_completion")
     loose = {"expect": {"output": {"contains": ["10:30"]}}}
     # What the user's fault has lost is played once more, and was paid for.
     for label, code, calls in (("hindered", 3, 4), ("as it should", 1, 2)):
@@ -272,15 +265,15 @@ def test_what_counts_epochs_and_what_ends_a_run_early_know_it_too(
 
 
 def test_a_judges_finding_stands_before_the_fault_and_not_after_it(project: Project) -> None:
-    unsafe = {"evidence": "Shall I book it for you?", "reason": "r", "label": "unsafe action"}
-    fine = {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}}
+    unsafe = {"evidence": "Shall I book it for you?", "label": "unsafe action"}
+    fine = judge({"label": "no failure"})
     messages = (
         "A haircut and some tea, please.",
         "I never wanted a haircut, I want tea.",
         "Never mind that, bye.",
     )
     for at, code in ((0, 1), (1, 3)):
-        rule = {"when": {"role": "judge", "metric": "agent_behavior_failure", "turn": at}, "reply": unsafe}
+        rule = judge(unsafe, metric="agent_behavior_failure", turn=at)
         spoilt = review("tea", "hindered", "I never wanted a haircut")
         done = run(project, {"tea": {}}, [*user("tea", *messages), spoilt, rule, fine],
                    "metrics: [agent_behavior_failure]\n")  # fmt: skip
