@@ -81,6 +81,10 @@ def ends(project: Project) -> dict[str, End]:
     }
 
 
+def caveats(project: Project) -> list[str]:
+    return [caveat["kind"] for caveat in project.results()["summary"]["caveats"]]
+
+
 # ── without a judge ──────────────────────────────────────────────────────────────────────────────
 
 NAMED: list[tuple[str, list[Any], bool]] = [
@@ -135,7 +139,7 @@ def test_a_call_in_the_first_turn_is_asked_about_too(project: Project) -> None:
 def test_a_question_without_an_answer_fails_nothing(project: Project, bound: str) -> None:
     done = play(project, scenario("a", "Hm."), config=f"metrics: []\nfail_on_severity: {bound}\n")
     assert (done.code, ends(project)["a"]) == (3, OPEN)
-    assert "below the gate" not in done.out
+    assert "findings_high" not in caveats(project)
 
 
 def test_the_author_answers_by_what_is_expected_at_that_very_turn(project: Project) -> None:
@@ -204,7 +208,7 @@ def test_what_the_judge_answers_settles_it(
     assert done.code == {"passed": 0, "failed": 1, "inconclusive": 3}[end[0]], done.all
     assert ends(project)["a"] == end
     if end == SETTLED:
-        assert "below the gate" not in done.out
+        assert "findings_high" not in caveats(project)
 
 
 def test_a_confirmed_question_is_asked_again_as_any_verdict_that_would_gate(project: Project) -> None:

@@ -218,7 +218,8 @@ def test_code_alone_is_high_at_most_and_the_author_has_the_last_word(project: Pr
             again = scenarios["again"]["samples"][0]["findings"]
             labels = [("ignored_tool_error", "repeated tool call")] * 2
             assert [(f["detector"], f["label"]) for f in again] == labels
-            assert "1 finding of high severity" in project.call("report", "latest").out
+            caveats = {each["kind"]: each["count"] for each in project.results()["summary"]["caveats"]}
+            assert caveats["findings_high"] == 1
 
 
 # ── a judge that failed where nothing could have gated ───────────────────────────────────────────

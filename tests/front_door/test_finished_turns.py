@@ -159,10 +159,10 @@ def test_a_judges_finding_on_a_finished_turn_stands(
     project.write("replies.yaml", REPLIES)
     head = f"{SCRIPTED}metrics: [agent_behavior_failure]\nfault_tolerance: 0.5\nfail_on_severity: {bound}\n"
     project_of(project, {"a": lost({}, said), "b": {"turns": ["hello"]}}, head)
-    done = project.run("--report", "markdown=report.md")
+    done = project.run()
     assert done.code == code, done.all
-    reports = done.out + (project.root / "report.md").read_text("utf-8")
-    assert ("fails the run" in reports) == (code == 1)
+    violated = [v["name"] for s in project.results()["scenarios"] for v in s["violations"]]
+    assert ("fail_on_severity" in violated) == (code == 1)
 
 
 @pytest.mark.parametrize(("said", "code"), [("you idiot", 1), ("hello", 3)])

@@ -6,6 +6,7 @@ The agent does what its message says; the scripted judge answers by scenario.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -162,8 +163,9 @@ def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: P
             assert expected in found, (name, found)
             assert (verdict, findings(project, name)) == ("inconclusive", []), name
     last = done.out.splitlines()[-1]
-    assert "6 goals ruled out" in last
-    assert "1 goal not clear" in last
+    for label in ("ruled out", "not clear", "withdrawn"):
+        count = sum(expected == label for *_, expected in CASES.values())
+        assert re.search(rf"\b{count} goals? {label}", last), last
     for text in (done.out, (project.root / "report.md").read_text("utf-8")):
         assert "~1" in text  # counts neither way
 
@@ -388,8 +390,8 @@ def test_a_goal_that_was_reached_against_a_rule_is_as_bad_as_the_call_or_the_wor
         assert verdicts(project)[name] == ("failed" if severity == "critical" else "passed"), name
     assert goal(project, "words", 1) == ("policy broken", 0.0)
     done = project.run("-s", "refused-by-a-look-up")
-    assert (done.code, "1 goal reached instead of refused" in done.out.splitlines()[-1]) == (0, True)
-    assert "goal missed" not in done.out
+    caveats = {each["kind"]: each["count"] for each in project.results()["summary"]["caveats"]}
+    assert (done.code, caveats.get("goals_not_refused"), caveats.get("goals_missed")) == (0, 1, None)
 
 
 def test_to_a_threshold_a_goal_that_was_withdrawn_is_unknown(project: Project) -> None:

@@ -387,7 +387,7 @@ def test_the_outcome_of_a_goal_is_what_two_answers_with_true_references_say(
         assert references["fact"] == row.answers[0]["fact"]
     if row.is_contradicted:
         third = next(asked for each, asked in bench.asked if each == name and asked.number == 3)
-        assert "disobeyed the user's request" in third.prompt
+        assert "disobey" in third.prompt
 
 
 def test_the_last_line_counts_goals_that_were_withdrawn(single: tuple[Bench, Done]) -> None:
