@@ -44,7 +44,7 @@ def test_cost_counts_cached_input_at_its_own_price() -> None:
     assert cost_of(usage, Price(input=2.0, output=10.0)) == pytest.approx(2 + 1)
 
 
-def test_an_unknown_price_stays_unknown_and_a_told_cost_wins() -> None:
+def test_an_unknown_price_stays_unknown_and_a_reported_cost_wins() -> None:
     usage = Usage(calls=1, input_tokens=10)
     assert price_usage(usage, None).cost is None
     assert price_usage(usage.model_copy(update={"cost": 0.5}), PRICE).cost == 0.5
@@ -290,7 +290,7 @@ def budget_rows(project: Project) -> dict[str, tuple[Any, Any, str]]:
 
 
 def test_a_roles_limit_ends_the_calls_of_that_role_alone(project: Project) -> None:
-    """Judges over their budget are not asked: told once, counted in the last line, and the rest goes on."""
+    """Judges over their budget are not asked: reported once, counted in the last line; the rest goes on."""
     config = "budget: {max_calls: 100, by_role: {judge: {max_calls: 5}, user: {max_calls: 50}}}\n"
     with ModelServer(contented()) as server:
         done = run(project, server, config, scenarios=[*TALKS, SIMULATED])

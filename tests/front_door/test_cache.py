@@ -246,7 +246,7 @@ def test_it_is_off_unless_asked_for_and_flags_stand_over_the_file(project: Proje
     assert (project.root / "kept/here").is_dir()
 
 
-def test_a_broken_judge_is_asked_again_in_the_next_run(project: Project) -> None:
+def test_a_judge_that_failed_is_asked_again_in_the_next_run(project: Project) -> None:
     with ModelServer(answers("no JSON")) as server:
         judged_project(project, SUITE[1:], model_config(server, "metrics: [helpfulness]\ncache: true\n"))
         assert project.run(env=KEY).code == 0  # a number without a threshold changes no verdict
@@ -318,13 +318,13 @@ def test_two_runs_at_once_share_one_cache(tmp_path: Path) -> None:
 
 
 def test_a_key_beside_the_model_is_not_in_the_cache(project: Project) -> None:
-    def tells(asked: Json) -> Reply:
+    def saying_its_key(asked: Json) -> Reply:
         reply = contented()(asked)
         assert reply is not None
         text = json.dumps(reply.body).replace("fine", f"fine, by {KEY['MODEL_KEY']}")
         return Reply(json.loads(text))
 
-    with ModelServer(tells) as server:
+    with ModelServer(saying_its_key) as server:
         run(project, server)
     texts = [path.read_text("utf-8") for path in (project.root / ".agenteval/cache").rglob("*.json")]
     assert any("fine, by ***" in text for text in texts)

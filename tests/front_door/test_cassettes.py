@@ -75,17 +75,17 @@ def assert_same(project: Project, recorded: Done, before: Any, replayed: Done) -
 def served(request: Request) -> Behaviour:
     """Calls a tool in its first turn, says back a header, and breaks when it is told to."""
     messages = request.json["messages"]
-    said = messages[-1]["content"] or ""
-    if "break" in said:
+    text = messages[-1]["content"] or ""
+    if "break" in text:
         return respond_json({"error": "it broke"}, status=400)
-    if "forbidden" in said:
+    if "forbidden" in text:
         return respond_json({"error": "not for you"}, status=401)
-    if "look" in said and messages[-1]["role"] == "user":
+    if "look" in text and messages[-1]["role"] == "user":
         call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"q": "é"}'}}
         return chat(None, tool_calls=[call])
-    if "header" in said:
+    if "header" in text:
         return chat(f"My header is {request.headers['authorization']}.")
-    return chat(f"I answer {said!r}.")
+    return chat(f"I answer {text!r}.")
 
 
 SCENARIOS = [

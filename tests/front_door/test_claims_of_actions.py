@@ -31,9 +31,9 @@ def play(
 
 def answering(label: str, **refers: Any) -> Play:
     def answer(asked: Json) -> Reply:
-        said = {"evidence": "" if label == "no failure" else "cancelled", "reason": "r", "label": label}
+        verdict = {"evidence": "" if label == "no failure" else "cancelled", "reason": "r", "label": label}
         refs = {"call": None, "tool": "", "value": "", "source": "", "issues": [], **refers}
-        return Reply(completion(json.dumps({**said, **refs})))
+        return Reply(completion(json.dumps({**verdict, **refs})))
 
     return answer
 
@@ -88,7 +88,7 @@ def test_nothing_is_asked_where_nothing_is_open(project: Project, tools: Any, ke
     assert "claims_not_checked" not in caveats(project)
 
 
-def test_without_a_judge_the_last_line_says_that_nobody_looked(project: Project) -> None:
+def test_without_a_judge_the_last_line_counts_what_nobody_checked(project: Project) -> None:
     done = play(project, PASSIVE)
     assert done.code == 0
     last = " ".join(done.out.split()[-60:])

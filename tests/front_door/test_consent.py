@@ -54,8 +54,8 @@ OPEN: End = ("inconclusive", [("unconfirmed_action", 1, 0, "high")])
 SETTLED: End = ("passed", [])
 
 
-def scenario(name: str, said: Any, **more: Any) -> dict[str, Any]:
-    return {"id": name, "name": name, "tools": TOOLS, "checks": "none", "turns": ["My trips?", said], **more}
+def scenario(name: str, reply: Any, **more: Any) -> dict[str, Any]:
+    return {"id": name, "name": name, "tools": TOOLS, "checks": "none", "turns": ["My trips?", reply], **more}
 
 
 def play(
@@ -102,12 +102,12 @@ NAMED: list[tuple[str, list[Any], bool]] = [
 
 def test_code_takes_no_words_for_a_yes_or_a_no_but_a_plain_yes(project: Project) -> None:
     assert (len(REFUSALS), len(AGREEMENTS)) == (14, 28)
-    said = {f"open-{n}": text for n, text in enumerate((*REFUSALS, *AGREEMENTS, *NO_YES))}
-    said |= {f"yes-{n}": text for n, text in enumerate(YES)}
-    done = play(project, *(scenario(name, text) for name, text in said.items()))
+    reply = {f"open-{n}": text for n, text in enumerate((*REFUSALS, *AGREEMENTS, *NO_YES))}
+    reply |= {f"yes-{n}": text for n, text in enumerate(YES)}
+    done = play(project, *(scenario(name, text) for name, text in reply.items()))
     assert done.code == 3
     for name, found in ends(project).items():
-        assert found == (OPEN if name.startswith("open") else SETTLED), said[name]
+        assert found == (OPEN if name.startswith("open") else SETTLED), reply[name]
 
 
 def test_a_plain_yes_is_one_to_what_the_agent_named(project: Project) -> None:
@@ -168,9 +168,9 @@ def answering(label: str, call: int | None = None, evidence: str = "It is cancel
     return answer
 
 
-def judged(project: Project, server: ModelServer, said: str = "Hm.", more: str = "", **known: Any) -> Done:
+def judged(project: Project, server: ModelServer, reply: str = "Hm.", more: str = "", **known: Any) -> Done:
     config = model_config(server, f"metrics: [agent_behavior_failure]\n{more}")
-    return play(project, scenario("a", said), config=config, **known)
+    return play(project, scenario("a", reply), config=config, **known)
 
 
 def test_the_judge_of_the_turn_is_shown_the_question(project: Project) -> None:
@@ -183,7 +183,7 @@ def test_the_judge_of_the_turn_is_shown_the_question(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "call", "said", "more", "end"),
+    ("label", "call", "reply", "more", "end"),
     [
         ("unsafe action", 0, "Hm.", "", ("failed", [("unconfirmed_action", 1, 0, "critical")])),
         ("no failure", None, "Hm.", "", SETTLED),
@@ -201,10 +201,10 @@ def test_the_judge_of_the_turn_is_shown_the_question(project: Project) -> None:
     ],
 )  # fmt: skip
 def test_what_the_judge_answers_settles_it(
-    project: Project, label: str, call: int | None, said: str, more: str, end: End
+    project: Project, label: str, call: int | None, reply: str, more: str, end: End
 ) -> None:
     with ModelServer(answering(label, call)) as server:
-        done = judged(project, server, said, more)
+        done = judged(project, server, reply, more)
     assert done.code == {"passed": 0, "failed": 1, "inconclusive": 3}[end[0]], done.all
     assert ends(project)["a"] == end
     if end == SETTLED:

@@ -112,7 +112,7 @@ def test_a_criterion_that_did_not_arise_holds_and_is_marked() -> None:
 @pytest.mark.parametrize(
     "reply", [InfrastructureError("no quota"), say("passed"), say("5"), {"label": "pass"}, {"score": 1}]
 )
-def test_a_judge_that_broke_leaves_the_check_undecided(reply: Any) -> None:
+def test_a_judge_that_failed_leaves_the_check_undecided(reply: Any) -> None:
     items = judged(FakeModel(reply))
     assert [type(item) for item in items] == [Check, ScoreFailure, Check, ScoreFailure]
     assert items[0].passed is None
@@ -165,11 +165,11 @@ def suite(project: Project, scenarios: list[dict[str, Any]], *rules: tuple[dict[
 
 
 def test_a_criterion_that_did_not_arise_in_any_conversation_decides_nothing(project: Project) -> None:
-    says = {"output": {"contains": ["Booked"]}}
+    output = {"output": {"contains": ["Booked"]}}
     rows: dict[str, tuple[dict[str, Any], str]] = {
         "alone": ({"expect": {"criteria": [BEFORE]}}, "inconclusive"),
-        "beside": ({"expect": {"criteria": [BEFORE], **says}}, "passed"),
-        "turn": ({"turns": [{"user": "hi", "expect": {"criteria": [BEFORE]}}], "expect": says}, "passed"),
+        "beside": ({"expect": {"criteria": [BEFORE], **output}}, "passed"),
+        "turn": ({"turns": [{"user": "hi", "expect": {"criteria": [BEFORE]}}], "expect": output}, "passed"),
         "once": ({"epochs": 2, "expect": {"criteria": [BEFORE]}}, "passed"),
         "failed": ({"expect": {"criteria": [BEFORE]}}, "failed"),
     }

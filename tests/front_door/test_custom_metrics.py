@@ -25,10 +25,10 @@ TOOLS = (
 )  # fmt: skip
 AGENT = """
 async def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "use":
+    text = messages[-1]["content"]
+    if text == "use":
         await ctx.call_tool("find", {"query": "lamp"})
-    return "reply to " + said
+    return "reply to " + text
 """
 METRICS = """
 import asyncio
@@ -160,8 +160,8 @@ def setup(project: Project, custom: str, *scenarios: dict[str, Any], config: str
 
 
 def talk(name: str, *turns: str, **more: Any) -> dict[str, Any]:
-    said = list(turns) or [name]
-    return {"id": name, "turns": said, "expect": {"output": {"contains": ["reply"]}}, **more}
+    messages = list(turns) or [name]
+    return {"id": name, "turns": messages, "expect": {"output": {"contains": ["reply"]}}, **more}
 
 
 # ── rubric files ─────────────────────────────────────────────────────────────────────────────────

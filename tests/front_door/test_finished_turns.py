@@ -16,19 +16,19 @@ AGENT = """
     import asyncio
 
     async def agent(messages, ctx):
-        said = messages[-1]["content"]
-        if said == "lose it":
+        text = messages[-1]["content"]
+        if text == "lose it":
             raise ConnectionRefusedError("the agent's database is down")
-        if said.startswith("lose it after "):
-            await ctx.call_tool(said.removeprefix("lose it after "), {})
+        if text.startswith("lose it after "):
+            await ctx.call_tool(text.removeprefix("lose it after "), {})
             raise ConnectionRefusedError("the agent's database is down")
-        if said == "break":
+        if text == "break":
             raise ValueError("a defect")
-        if said.startswith("call "):
-            for name in said.removeprefix("call ").split():
+        if text.startswith("call "):
+            for name in text.removeprefix("call ").split():
                 await ctx.call_tool(name, {})
             return "done"
-        return said
+        return text
 """
 TOOLS = {name: {"returns": 1} for name in ("look", "book", "cancel")}
 
@@ -151,24 +151,24 @@ REPLIES = """
 """
 
 
-@pytest.mark.parametrize(("said", "bound", "code"), [("you idiot", "high", 1), ("you idiot", "critical", 3),
+@pytest.mark.parametrize(("text", "bound", "code"), [("you idiot", "high", 1), ("you idiot", "critical", 3),
                                                       ("hello", "high", 3)])  # fmt: skip
 def test_a_judges_finding_on_a_finished_turn_stands(
-    project: Project, said: str, bound: str, code: int
+    project: Project, text: str, bound: str, code: int
 ) -> None:
     project.write("replies.yaml", REPLIES)
     head = f"{SCRIPTED}metrics: [agent_behavior_failure]\nfault_tolerance: 0.5\nfail_on_severity: {bound}\n"
-    project_of(project, {"a": lost({}, said), "b": {"turns": ["hello"]}}, head)
+    project_of(project, {"a": lost({}, text), "b": {"turns": ["hello"]}}, head)
     done = project.run()
     assert done.code == code, done.all
     violated = [v["name"] for s in project.results()["scenarios"] for v in s["violations"]]
     assert ("fail_on_severity" in violated) == (code == 1)
 
 
-@pytest.mark.parametrize(("said", "code"), [("you idiot", 1), ("hello", 3)])
-def test_turns_before_the_simulators_fault_stand(project: Project, said: str, code: int) -> None:
+@pytest.mark.parametrize(("text", "code"), [("you idiot", 1), ("hello", 3)])
+def test_turns_before_the_simulators_fault_stand(project: Project, text: str, code: int) -> None:
     project.write("replies.yaml", REPLIES)
-    scenario = {"turns": [said, {"simulate": 2}], "goal": "To be greeted.",
+    scenario = {"turns": [text, {"simulate": 2}], "goal": "To be greeted.",
                 "expect": {"output": {"not_contains": ["idiot", "How may I help"]}}}  # fmt: skip
     project_of(project, {"a": scenario}, f"{SCRIPTED}metrics: []\nepochs: 1\n")
     assert project.run().code == code

@@ -17,7 +17,7 @@ from tests.support.scripted import judge, script
 WHY = "The bank's interface was down in every conversation."
 AGENT = """
 def agent(messages, ctx):
-    said = ctx.call_tool_sync("refund", {"order": "ORD-42"})
+    ctx.call_tool_sync("refund", {"order": "ORD-42"})
     return f"Your lamp is refunded in full. Anything else? {'HONEST' if ctx.scenario_id == 'fine' else ''}"
 """
 REPLIES = """
@@ -118,7 +118,7 @@ def test_the_grouping_model_knows_the_agent_and_may_excuse_it_and_nothing_else_c
 
 
 @pytest.mark.parametrize(("scenarios", "rest"), [(19, 0), (22, 4)])
-def test_one_request_groups_the_worst_and_the_report_says_what_code_grouped(
+def test_one_request_groups_the_worst_and_the_report_shows_what_code_grouped(
     project: Project, scenarios: int, rest: int
 ) -> None:
     """Of each conversation two things are found: 40 groups of findings are asked about."""

@@ -32,10 +32,10 @@ def play(asked: Json) -> Reply:
     """Nothing is wrong, and nothing is perfect: each number is 4."""
     fields = schema_in(asked)["properties"]
     if "helpfulness" in fields:  # several in one call
-        said = {name: {"evidence": "Answer number", "reason": "fine", "score": 4} for name in fields}
-    elif "score" in (said := content(asked)):
-        said = {**said, "score": 4, "evidence": "Answer number"}
-    body = completion(json.dumps(said))
+        reply = {name: {"evidence": "Answer number", "reason": "fine", "score": 4} for name in fields}
+    elif "score" in (reply := content(asked)):
+        reply = {**reply, "score": 4, "evidence": "Answer number"}
+    body = completion(json.dumps(reply))
     return Reply({**body, "usage": {"prompt_tokens": 100, "completion_tokens": 10}})
 
 
@@ -116,7 +116,7 @@ def test_gates_and_exit_code_are_decided_anew(bench: Bench) -> None:
     assert (done.code, calls) == (0, 0), done.all
 
 
-def test_a_changed_prompt_costs_its_metric_alone_and_the_dry_run_says_so_before(bench: Bench) -> None:
+def test_a_changed_prompt_costs_its_metric_alone_and_the_dry_run_forecasts_it(bench: Bench) -> None:
     bench.project.write("own.md", OWN)
     bench.configure("prompts: {judges/helpfulness.md: own.md}\n")
     forecast = bench.forecast()

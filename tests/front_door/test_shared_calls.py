@@ -33,11 +33,11 @@ def label(value: str = "pass") -> Json:
 
 
 class Judge:
-    """Answers what is asked, and counts by what. ``said``: other answers, by name; ``shared``: only in a
+    """Answers what is asked, and counts by what. ``alone``: other answers, by name; ``shared``: only in a
     call for several."""
 
-    def __init__(self, said: dict[str, Any] | None = None, shared: dict[str, Any] | None = None) -> None:
-        self.said, self.shared = said or {}, shared or {}
+    def __init__(self, alone: dict[str, Any] | None = None, shared: dict[str, Any] | None = None) -> None:
+        self.alone, self.shared = alone or {}, shared or {}
         self.asked: Counter[str] = Counter()
 
     def __call__(self, asked: Json) -> Reply:
@@ -49,8 +49,8 @@ class Judge:
             self.asked[" ".join(fields)] += 1
             answers = {name: label() if name.startswith("crit") else score() for name in fields}
             answers = {**answers, **self.shared}
-            said = {name: answers[name] for name in fields if answers[name] is not None}
-            return Reply(completion(json.dumps(said)))
+            reply = {name: answers[name] for name in fields if answers[name] is not None}
+            return Reply(completion(json.dumps(reply)))
         name = next(
             name
             for name in (*SCORES, "faithfulness", "goal completion", "set by")
@@ -58,7 +58,7 @@ class Judge:
         )
         self.asked[name] += 1
         if "outcome" in fields:
-            said = {
+            reply = {
                 "evidence": QUOTED,
                 "reason": "r",
                 "outcome": "reached",
@@ -67,8 +67,8 @@ class Judge:
                 "source": "",
             }
         else:
-            said = self.said.get(name) or (label() if "label" in fields else score())
-        return Reply(completion(json.dumps(said)))
+            reply = self.alone.get(name) or (label() if "label" in fields else score())
+        return Reply(completion(json.dumps(reply)))
 
 
 def run(
@@ -113,7 +113,7 @@ def test_scores_are_one_call_and_criteria_another(project: Project) -> None:
 
 @pytest.mark.parametrize("instead", [None, {"reason": "no score"}, {**score(), "score": 9}, "5"])
 def test_what_is_missing_or_does_not_fit_is_asked_alone(project: Project, instead: Any) -> None:
-    judge = Judge(said={"coherence": score(2)}, shared={"coherence": instead})
+    judge = Judge(alone={"coherence": score(2)}, shared={"coherence": instead})
     assert run(project, judge) == 0
     assert judge.asked[ALL_SCORES] == 1
     assert [judge.asked[name] for name in SCORES] == [0, 1, 0, 0]
@@ -137,7 +137,7 @@ def test_what_would_fail_something_is_asked_again_alone(
     project: Project, name: str, alone: Json, shared: Json, code: int, asked: int
 ) -> None:
     bound = "thresholds: {helpfulness: 4}\n" if name == "helpfulness" else ""
-    judge = Judge(said={name: alone}, shared=shared)
+    judge = Judge(alone={name: alone}, shared=shared)
     assert run(project, judge, bound) == code
     assert judge.asked[name] == asked
 

@@ -62,7 +62,7 @@ def heard(project: Project, scenario: str) -> list[Json]:
 
 LAMP = "A lamp, please."
 ENDS: dict[str, tuple[Json, dict[int, Any], list[list[str]]]] = {
-    "said": ({}, {0: LAMP, 1: ["Thanks. Is it dimmable?"]}, [[LAMP, "Thanks. Is it dimmable?"]]),
+    "asks-last": ({}, {0: LAMP, 1: ["Thanks. Is it dimmable?"]}, [[LAMP, "Thanks. Is it dimmable?"]]),
     "thanked": ({}, {0: LAMP, 1: ["Thanks a lot for your help. Bye."]}, [[LAMP]]),
     "agreed": ({}, {0: LAMP, 1: ["Great, thanks."]}, [[LAMP, "Great, thanks."]]),
     "silent": ({}, {0: LAMP, 1: [""]}, [[LAMP]]),
@@ -95,11 +95,11 @@ def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> 
     assert (sample["verdict"], sample["fault"]) == ("inconclusive", "simulator"), "nothing was said at all"
     assert heard(project, "at-once") == []
     stops = {s["id"]: s["samples"][0]["stop"] for s in whole}
-    assert stops["said"] == stops["silent"] == stops["thanked"] == "user_done"
+    assert stops["asks-last"] == stops["silent"] == stops["thanked"] == "user_done"
     assert stops["bounded"] == "max_turns"
     answered = [turn["agent"] for s in whole for sample in s["samples"] for turn in sample["turns"]]
     assert all(text.startswith(("Answer", "Shall", "Ordered")) for text in answered)
-    (last,) = heard(project, "said")[1:]
+    (last,) = heard(project, "asks-last")[1:]
     assert [m["role"] for m in last["messages"]] == ["user", "assistant", "user"]
     assert last["messages"][0]["content"] == LAMP
 
@@ -151,8 +151,8 @@ def test_the_user_model_sees_a_flat_transcript_with_no_role_of_its_own_turned(pr
 
 
 def test_the_call_that_ends_a_conversation_is_counted(project: Project) -> None:
-    said = iter([SAYS, {"message": "", "done": True}])
-    with ModelServer(lambda _asked: Reply(completion(json.dumps(next(said))))) as server:
+    answers = iter([SAYS, {"message": "", "done": True}])
+    with ModelServer(lambda _asked: Reply(completion(json.dumps(next(answers))))) as server:
         setup(project, {"id": "silent"}, config=model_at(server.base_url))
         assert project.run().code == 0
         assert len(server.asked) == 2
@@ -161,14 +161,14 @@ def test_the_call_that_ends_a_conversation_is_counted(project: Project) -> None:
 
 
 def test_one_retry_mends_it_and_the_model_is_shown_what_was_wrong(project: Project) -> None:
-    said = iter(
+    answers = iter(
         ["How can I help you today?", "A lamp, please.", "How may I assist you?", "A bulb, too. Bye."]
     )
     asked: list[str] = []
 
     def play(request: Json) -> Reply:
         asked.append(json.dumps(request["messages"]))
-        message = next(said)
+        message = next(answers)
         return Reply(completion(json.dumps({"message": message, "done": "Bye" in message, "reason": "r"})))
 
     with ModelServer(play) as server:
@@ -216,7 +216,7 @@ def test_a_user_model_that_breaks_is_nobodys_score(
     assert not [c for c in lost["checks"] if c["name"].startswith("output")], "expectations are not evaluated"
 
 
-def test_what_the_agent_says_does_not_make_the_user_leave_its_role(project: Project) -> None:
+def test_words_of_the_agent_do_not_make_the_user_leave_its_role(project: Project) -> None:
     """Text of the agent that looks like an end, a role or a greeting is only text."""
     setup(project, {"id": "talkative"})
     script(

@@ -31,8 +31,8 @@ class Judge:
             return Reply(completion(json.dumps({"issues": []})))
         self.asked += 1
         then = self._then[min(self.asked, len(self._then)) - 1]
-        said = json.dumps(content(asked)) if self.asked <= self._good else then
-        return said if isinstance(said, Reply) else Reply(completion(said))
+        answer = json.dumps(content(asked)) if self.asked <= self._good else then
+        return answer if isinstance(answer, Reply) else Reply(completion(answer))
 
 
 DOWN = error("the model is being retired", status=400)

@@ -288,7 +288,7 @@ def test_the_comparison_is_that_of_the_checks(needle: str, message: str, leaks: 
     assert find_leaked_text(message, scenario(needle), Trajectory(), now=f"today, {needle}") == ""
 
 
-def test_a_case_and_what_nobody_is_to_say_are_told_apart() -> None:
+def test_a_case_and_words_that_nobody_is_to_say() -> None:
     case = scenario("x", case={"expected_output_contains": ["BK-77"]})
     assert find_leaked_text("BK-77?", case, Trajectory()) == "BK-77"
     forbidden = scenario("x", expect={"output": {"not_contains": ["BK-77"]}})

@@ -17,18 +17,18 @@ from tests.support.scripted import first_samples, judge, script
 
 AGENT = """
 async def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if "crash" in said:
+    text = messages[-1]["content"]
+    if "crash" in text:
         raise ValueError("a defect")
-    if "cancel" in said:
+    if "cancel" in text:
         await ctx.call_tool("cancel", {})
         return "Cancelled. Anything else?"
-    if "yes" in said.lower() and "sloppy" not in ctx.scenario_id:
+    if "yes" in text.lower() and "sloppy" not in ctx.scenario_id:
         await ctx.call_tool("book", {})
         return "It is booked."
-    if "yes" in said.lower():
+    if "yes" in text.lower():
         return "It is as good as booked."
-    return "There is 10:30 on Tuesday. Shall I book it for you?" if "haircut" in said else "As you like."
+    return "There is 10:30 on Tuesday. Shall I book it for you?" if "haircut" in text else "As you like."
 """
 BOOKED = {"tool_calls": {"calls": [{"name": "book"}], "forbidden": [{"name": "cancel"}]}}
 BOT = "agent: {name: bot, target: 'agent.py:agent', calls: all}\n"
@@ -122,9 +122,9 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
     project = Project(tmp_path_factory.mktemp("reviewed"))
     rows = {name: row for name, (row, *_) in ROWS.items()}
     replies: list[Json] = []
-    for name, (_, messages, said, _) in ROWS.items():
+    for name, (_, messages, answer, _) in ROWS.items():
         replies += user(name, *messages)
-        replies += [review(name, **said)] if said else []
+        replies += [review(name, **answer)] if answer else []
     return project, run(project, rows, replies, "metrics: []\n")
 
 
@@ -136,7 +136,7 @@ def test_a_failure_that_the_user_explains_is_the_simulators(reviewed: tuple[Proj
     assert early["stop"] == "simulator"
     assert all(fact in early["reason"] for fact in ("simulator (turn 2)", "hindered", "why ends-early"))
     assert failed_checks(early) == set()
-    assert [turn["user"] for turn in early["turns"]] == [OPENING, EARLY], "what was said is shown"
+    assert [turn["user"] for turn in early["turns"]] == [OPENING, EARLY], "the messages are shown"
     assert project.sample("silent")["user_review"]["turn"] == 1, "after the last turn"
     assert failed_checks(project.sample("proven-turn")) == {(0, "output.contains")}
     assert failed_checks(project.sample("proven-call")) == {(None, "tool_calls")}
@@ -149,7 +149,7 @@ def test_how_often_the_user_was_at_fault_is_reported_with_its_interval(
 ) -> None:
     project, _ = reviewed
     simulator = project.results()["summary"]["simulator"]
-    # Two reviews could not be looked up: they are no answer, and told as such.
+    # Two reviews could not be looked up: they are no answer.
     reviews = simulator["reviews"]
     assert (reviews["reviewed"], reviews["at_fault"], reviews["passed"]) == (11, 8, 0)
     assert reviews["rate"] == pytest.approx(8 / 11)
@@ -165,9 +165,9 @@ def test_how_often_the_user_was_at_fault_is_reported_with_its_interval(
 
 
 def test_nobody_is_asked_where_nobody_judges(project: Project) -> None:
-    said = [*user("early", OPENING, EARLY), review("early", "hindered", EARLY)]
-    assert run(project, {"early": {}}, said, "metrics: []\n").code == 3
-    assert run(project, {"early": {}}, said, "metrics: []\n", "--no-judge").code == 1
+    rules = [*user("early", OPENING, EARLY), review("early", "hindered", EARLY)]
+    assert run(project, {"early": {}}, rules, "metrics: []\n").code == 3
+    assert run(project, {"early": {}}, rules, "metrics: []\n", "--no-judge").code == 1
     anything = judge({"label": "no failure"})
     done = run(project, {"early": {}}, [*user("early", OPENING, EARLY), anything], "metrics: []\n")
     assert done.code == 1, done.all
@@ -176,7 +176,7 @@ def test_nobody_is_asked_where_nobody_judges(project: Project) -> None:
         "a rule for all judges knows no review"
     )
     scripted = {"early": {"turns": [OPENING]}}
-    assert run(project, scripted, said, "metrics: []\n").code == 1, "what is written down is nobody's fault"
+    assert run(project, scripted, rules, "metrics: []\n").code == 1, "what is written down is nobody's fault"
 
 
 def test_a_missed_goal_is_a_failure_too(project: Project) -> None:
@@ -184,8 +184,8 @@ def test_a_missed_goal_is_a_failure_too(project: Project) -> None:
     loose = {"expect": {"output": {"contains": ["10:30"]}}}
     # What the user's fault has lost is played once more, and was paid for.
     for label, code, calls in (("hindered", 3, 4), ("as it should", 1, 2)):
-        said = [*user("early", OPENING, EARLY), review("early", label, EARLY), goal]
-        done = run(project, {"early": loose}, said, "metrics: [goal_completion]\n")
+        rules = [*user("early", OPENING, EARLY), review("early", label, EARLY), goal]
+        done = run(project, {"early": loose}, rules, "metrics: [goal_completion]\n")
         assert done.code == code, done.all
         issues = project.results()["summary"]["issues"]
         assert bool(issues) == (code == 1), "the missed goal is no issue of the agent's"
@@ -193,19 +193,19 @@ def test_a_missed_goal_is_a_failure_too(project: Project) -> None:
 
 
 def test_a_tenth_of_the_passed_is_reviewed_and_a_pass_that_was_given_away_is_none(project: Project) -> None:
-    said = [*user("good", OPENING, "Yes, please."), review("good", "helped", OPENING)]
-    done = run(project, {"good": {"epochs": 40}}, said, "metrics: []\nfault_tolerance: 0.5\nseed: 7\n")
+    rules = [*user("good", OPENING, "Yes, please."), review("good", "helped", OPENING)]
+    done = run(project, {"good": {"epochs": 40}}, rules, "metrics: []\nfault_tolerance: 0.5\nseed: 7\n")
     assert done.code == 0, done.all
     reviews = project.results()["summary"]["simulator"]["reviews"]
     assert 1 <= reviews["reviewed"] == reviews["passed_at_fault"] <= 12
     (scenario,) = project.results()["scenarios"]
     lost = [sample["epoch"] for sample in scenario["samples"] if sample["verdict"] != "passed"]
     assert len(lost) == reviews["reviewed"]
-    run(project, {"good": {"epochs": 40}}, said, "metrics: []\nfault_tolerance: 0.5\nseed: 7\n")
+    run(project, {"good": {"epochs": 40}}, rules, "metrics: []\nfault_tolerance: 0.5\nseed: 7\n")
     (again,) = project.results()["scenarios"]
     assert [s["epoch"] for s in again["samples"] if s["verdict"] != "passed"] == lost, "drawn by the seed"
-    said[-1] = review("good", "hindered", OPENING)
-    done = run(project, {"good": {"epochs": 40}}, said, "metrics: []\nseed: 7\n")
+    rules[-1] = review("good", "hindered", OPENING)
+    done = run(project, {"good": {"epochs": 40}}, rules, "metrics: []\nseed: 7\n")
     assert done.code == 0, "an agent that got there nevertheless has passed"
 
 
@@ -225,9 +225,9 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(
             return Reply(completion(json.dumps(move)))
         asked.append(request)
         evidence = EARLY if left_out or len(asked) > 1 else "I loathe all barbers"
-        said = {"evidence": evidence, "source": "Book a haircut.", "reason": "r", "label": "Hindered."}
-        said |= {"explains": True} if not left_out or len(asked) > 1 else {}
-        return Reply(completion(json.dumps(said)))
+        answer = {"evidence": evidence, "source": "Book a haircut.", "reason": "r", "label": "Hindered."}
+        answer |= {"explains": True} if not left_out or len(asked) > 1 else {}
+        return Reply(completion(json.dumps(answer)))
 
     with ModelServer(play) as server:
         project.agent(AGENT)
@@ -252,9 +252,9 @@ GATE = "epochs: {min: 3, max: 6}\ngates: {pass_rate: {at_least: 0.9, reject_belo
 def test_what_counts_epochs_and_what_ends_a_run_early_know_it_too(
     project: Project, label: str, code: int, begun: int
 ) -> None:
-    said = [*user("early", OPENING, EARLY), review("early", label, EARLY)]
+    rules = [*user("early", OPENING, EARLY), review("early", label, EARLY)]
     one_by_one = "concurrency: 1\nmetrics: []\n"
-    assert run(project, {"early": {"epochs": 3}}, said, one_by_one, "--fail-fast").code == code
+    assert run(project, {"early": {"epochs": 3}}, rules, one_by_one, "--fail-fast").code == code
     (scenario,) = project.results()["scenarios"]
     assert len([sample for sample in scenario["samples"] if sample["turns"]]) == begun, "nothing had failed"
     project.config(f"{BOT}models: {{default: scripted/replies.yaml}}\n{GATE}", target="")
