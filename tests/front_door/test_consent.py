@@ -23,7 +23,7 @@ ASKS = json.loads(pathlib.Path(__file__).with_name("asks.json").read_text())
 def agent(messages, ctx):
     assert ctx.tools is not None
     question, idents = ASKS.get(ctx.scenario_id) or ASKS["a"]
-    if ctx.turn == 0:
+    if ctx.turn == 0 and question:
         return question
     for ident in idents:
         ctx.call_tool_sync("cancel_booking", {"id": ident})
@@ -119,12 +119,7 @@ def test_a_plain_yes_is_one_to_what_the_agent_named(project: Project) -> None:
 
 
 def test_a_call_in_the_first_turn_is_asked_about_too(project: Project) -> None:
-    project.agent(
-        "def agent(messages, ctx):\n    ctx.call_tool_sync('cancel_booking', {'id': 1})\n    return 'Done.'\n"
-    )
-    project.config("metrics: []\n")
-    project.scenarios(json.dumps(scenario("a", "", turns=["Yes, cancel booking 1, please."])))
-    done = project.run()
+    done = play(project, scenario("a", "", turns=["Yes, cancel booking 1, please."]), asks={"a": ("", [1])})
     assert done.code == 3
     (check,) = (each for each in project.sample("a")["checks"] if each["passed"] is None)
     assert check["name"] == "unconfirmed_action"
@@ -146,12 +141,24 @@ def test_the_author_answers_by_what_is_expected_at_that_very_turn(project: Proje
     def expecting(**call: Any) -> dict[str, Any]:
         return {"expect": {"tool_calls": {"calls": [{"name": "cancel_booking", **call}]}}}
 
+    def at_once(name: str, **call: Any) -> dict[str, Any]:
+        whole = {**scenario(name, "", turns=["Hm."]), **expecting(**call)}
+        return {key: value for key, value in whole.items() if key != "checks"}
+
     this = scenario("this", {"user": "Hm.", **expecting()})
-    other = scenario("other", {"user": "Hm.", **expecting(args={"id": "BKG-1001"})})
-    done = play(project, this, other, scenario("whole", "Hm.", **expecting()))
-    assert done.code == 3
+    same = scenario("same", {"user": "Hm.", **expecting(args={"id": "BKG-1001"})})
+    whole = scenario("whole", "Hm.", **expecting())
+    once = {name: ("", ["BKG-1001"]) for name in ("at-once", "another-at-once")}
+    rows = (this, same, whole, at_once("at-once"), at_once("another-at-once", args={"id": "BKG-2"}))
+    assert play(project, *rows, asks=once).code == 1
     # In a scenario of two turns the whole's expectation says nothing of this one.
-    assert ends(project) == {"this": SETTLED, "other": SETTLED, "whole": OPEN}
+    assert ends(project) == {
+        "this": SETTLED,
+        "same": SETTLED,
+        "whole": OPEN,
+        "at-once": SETTLED,
+        "another-at-once": ("failed", [("unconfirmed_action", 0, 0, "high")]),
+    }
 
 
 # ── with a judge ─────────────────────────────────────────────────────────────────────────────────

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from tests.support.kit import Project
-from tests.support.local_servers import Behaviour, LocalServer, Request, answer
-from tests.support.local_servers import chat as local_chat
 from tests.support.scripted import by_id, gates, judge, script, verdicts
 
 AGENT = """
@@ -253,6 +251,7 @@ OUTCOMES_AND_BOUNDS: dict[str, tuple[float, tuple[str, ...], str, list[str]]] = 
     "one-unclear": (0.6, ("reached", "not clear"), "inconclusive", ["1 conversation", "0.5", "1"]),
     "open": (0.6, ("reached", "missed", "not clear"), "inconclusive", ["0.333", "0.667"]),
     "too-high": (0.7, ("reached", "missed", "not clear"), "failed", []),
+    "withdrawn": (1, ("withdrawn",), "inconclusive", ["withdrawn", "1 conversation", "goal_outcome"]),
     # The third conversation is lost, and might have reached it.
     "lost": (0.6, ("reached", "reached", "lost"), "passed", ["1 errored"]),
     "lost-and-needed": (0.8, ("reached", "reached", "lost"), "inconclusive", ["1 conversation", "0.667"]),
@@ -264,10 +263,11 @@ def test_a_threshold_is_taken_at_both_ends(project: Project) -> None:
     scenarios, replies = [], []
     for name, (bound, outcomes, *_) in OUTCOMES_AND_BOUNDS.items():
         agent = "breaks_off" if "lost" in outcomes else "by_epoch"
-        own = {"epochs": len(outcomes), "tools": {}, "thresholds": {"goal_completion": bound}}
+        own = {"epochs": len(outcomes), "tools": {}, "thresholds": {"goal_completion": bound}, **GIVES_UP}
         scenarios.append({"id": name, "agent": agent, **own})
         for n, each in enumerate(outcomes):
-            reply = {"outcome": each, "evidence": REFUSAL, "rule": RULE if each == "ruled out" else ""}
+            evidence = WITHDRAWN["evidence"] if each == "withdrawn" else REFUSAL
+            reply = {"outcome": each, "evidence": evidence, "rule": RULE if each == "ruled out" else ""}
             replies.append(outcome(name, reply, text=f"epoch {n}"))
     low = "severities: {goal never completed: low, goal not completed: low}\nfault_tolerance: 0.5\n"
     suite(project, scenarios, replies, low)
@@ -275,7 +275,7 @@ def test_a_threshold_is_taken_at_both_ends(project: Project) -> None:
     for name, (_, _, verdict, facts) in OUTCOMES_AND_BOUNDS.items():
         row = gates(project, "thresholds.goal_completion")[name]
         assert row["verdict"] == verdict, row
-        assert [fact for fact in facts if fact not in row["basis"]] == [], row
+        assert [fact for fact in facts if fact not in json.dumps(row)] == [], row
 
 
 def test_a_scenario_that_rests_on_an_open_goal_alone_is_inconclusive(project: Project) -> None:
@@ -392,65 +392,3 @@ def test_a_goal_that_was_reached_against_a_rule_is_as_bad_as_the_call_or_the_wor
     done = project.run("-s", "refused-by-a-look-up")
     caveats = {each["kind"]: each["count"] for each in project.results()["summary"]["caveats"]}
     assert (done.code, caveats.get("goals_not_refused"), caveats.get("goals_missed")) == (0, 1, None)
-
-
-def test_to_a_threshold_a_goal_that_was_withdrawn_is_unknown(project: Project) -> None:
-    suite(
-        project,
-        [{"id": "x", **GIVES_UP}],
-        [outcome("x", WITHDRAWN)],
-        "thresholds: {goal_completion: 1}\n",
-    )
-    done = project.run()
-    assert done.code == 3, done.all
-    assert "withdrawn" in done.out
-    assert "goal_outcome" in done.out
-
-
-# ── second answers ───────────────────────────────────────────────────────────────────────────────
-
-FROZEN = {"evidence": "M-7 is frozen", "reason": "r"}
-FREEZE_RULE = "A membership is frozen only after a yes of the caller."
-BROKEN = {**FROZEN, "outcome": "policy broken", "call": 0, "rule": FREEZE_RULE, "kind": "permission"}
-MISSED = {**FROZEN, "outcome": "missed"}
-
-
-@pytest.mark.parametrize(
-    ("answers", "code"),
-    [
-        ([MISSED, BROKEN, BROKEN], 1),
-        ([BROKEN, MISSED, MISSED], 0),
-        ([MISSED, MISSED], 0),
-        ([BROKEN, BROKEN], 1),
-    ],
-)
-def test_two_outcomes_agree_only_if_both_would_fail_the_run(
-    project: Project, answers: list[Reply], code: int
-) -> None:
-    """One epoch of two reached the goal, so that a missed one is high and gates nothing."""
-    given = {0: list(answers), 1: [{**FROZEN, **REACHED}] * 3}
-
-    def judge(request: Request) -> Behaviour:
-        epoch = 1 if "the second time" in request.body.decode() else 0
-        full = {"source": "", "fact": "", "rule": "", "kind": "", "call": None, **given[epoch].pop(0)}
-        return local_chat(json.dumps(full))
-
-    project.agent(
-        "def agent(messages, ctx):\n"
-        "    ctx.call_tool_sync('freeze', {'id': 'M-7'})\n"
-        "    return 'M-7 is frozen' + (', the second time.' if ctx.epoch else '.')\n"
-    )
-    with LocalServer(answer(judge)) as server:
-        model = f"{{model: openai-compatible/m, base_url: '{server.address}/v1'}}"
-        project.config(
-            f"agent: {{name: bot, target: 'agent.py:agent', policy: '{FREEZE_RULE}'}}\n"
-            f"metrics: [goal_completion]\nepochs: 2\nconcurrency: 1\nmodels: {{default: {model}}}\n",
-            target="",
-        )
-        project.scenarios(
-            "{id: s, goal: Freeze M-7., tools: {freeze: {writes: true, returns: ok}},"
-            " turns: [{user: Freeze M-7., expect: {output: {contains: [M-7]}}}]}"
-        )
-        done = project.run(env={"OPENAI_API_KEY": "none"})
-    assert done.code == code, done.all
-    assert given[0] == []

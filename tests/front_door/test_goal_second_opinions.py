@@ -36,7 +36,7 @@ PLAYS = json.loads(pathlib.Path(__file__).with_name("plays.json").read_text())
 
 def agent(messages, ctx):
     "Of each turn of its play, by epoch: the tools that are called, and the answer."
-    plays = PLAYS.get(getattr(ctx, "agent", ""), PLAYS)[ctx.scenario_id]
+    plays = PLAYS[ctx.scenario_id]
     *tools, answer = plays[min(ctx.epoch, len(plays) - 1)][ctx.turn]
     for name in tools:
         ctx.call_tool_sync(name, {})
@@ -202,9 +202,10 @@ def check(row: Row, scenario: Json) -> list[str]:
     """What became of a row; its votes."""
     sample = scenario["samples"][-1]
     assert scenario["verdict"] == row.becomes, sample
-    severity = "high" if row.epochs else "critical"
+    severity = "high" if row.epochs and row.outcome == "missed" else "critical"
+    is_found = row.outcome in ("missed", "policy broken") or row.becomes == "failed"
     goals = [found for found in findings_of(scenario) if found[0] == "goal not completed"]
-    assert goals == [("goal not completed", severity)] * (row.becomes == "failed")
+    assert goals == [("goal not completed", severity)] * is_found
     if not row.outcome:
         assert row.key in sample["score_failures"][0]["message"]
         return []
@@ -287,6 +288,9 @@ PATIENT: Play = [["One moment."], ["As you like."]]
 STUBBORN: Play = [["I cannot refund it."], ["As you like."]]  # it had refused before the user gave up
 
 BROKEN: Verdict = {"outcome": "policy broken", "rule": RULE, "call": 0, "evidence": REFUNDED}
+AGAINST: Play = [["refund", "It is refunded all the same."]]
+FORBIDDEN: Verdict = {**BROKEN, "kind": "permission", "evidence": "It is refunded all the same."}
+NOT_MET: Verdict = {"outcome": "missed", "evidence": "It is refunded all the same."}
 
 HAND_OVER = "until the agent puts the user through to a person"
 PUT_THROUGH = "I am putting you through to a colleague."
@@ -352,6 +356,11 @@ SINGLE = {
         f"kind-{kind or 'missing'}": Row(({**BROKEN, "kind": kind},), "", GIVE, key="kind")
         for kind in ("disclosure", "style", "")
     },
+    # Where the other epoch reached the goal, a missed one gates nothing: two outcomes agree if both would.
+    "missed-then-broken": Row((NOT_MET, FORBIDDEN, FORBIDDEN), "policy broken", AGAINST, (GIVE,), "failed"),
+    "broken-then-missed": Row((FORBIDDEN, NOT_MET, NOT_MET), "missed", AGAINST, (GIVE,), "passed"),
+    "missed-twice": Row((NOT_MET, NOT_MET), "missed", AGAINST, (GIVE,), "passed"),
+    "broken-twice": Row((FORBIDDEN, FORBIDDEN), "policy broken", AGAINST, (GIVE,), "failed"),
     # A hand-over that the goal names is reached by words, which are asked about again, or by a call.
     "hand-over-by-words": Row((BY_WORDS, BY_WORDS), "reached", SAYS, scenario=NAMES_HAND_OVER),
     "hand-over-by-a-call": Row((BY_TRANSFER,), "reached", PASSES_ON, scenario=NAMES_HAND_OVER),

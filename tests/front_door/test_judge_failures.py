@@ -118,10 +118,7 @@ PASSING_HTTP = ("limited", "hiccup")
 def test_what_is_no_answer_is_never_a_score_and_what_is_wrapped_is_read(project: Project) -> None:
     quirks = Quirks()
     with ModelServer(quirks) as server:
-        config(
-            project,
-            model_at(server.base_url) + "metrics: [helpfulness]\nthresholds: {helpfulness: 1}\n",
-        )
+        config(project, model_at(server.base_url) + "metrics: [helpfulness]\nthresholds: {helpfulness: 1}\n")
         # Those that answer come first: a judge that never does is soon asked no more.
         all_of_them = [*WRAPPED, *PASSING_HTTP, *GARBAGE, *BROKEN_HTTP]
         scenarios(project, *({"id": q.replace(" ", "-"), "turns": [q]} for q in all_of_them))
@@ -171,10 +168,7 @@ def test_a_label_that_there_is_not_leaves_the_sample_inconclusive(project: Proje
         return Reply(completion(json.dumps({"evidence": "", "reason": "", **body})))
 
     with ModelServer(play) as server:
-        config(
-            project,
-            model_at(server.base_url, "default") + "metrics: [agent_behavior_failure]\n",
-        )
+        config(project, model_at(server.base_url, "default") + "metrics: [agent_behavior_failure]\n")
         scenarios(project, *({"id": q, "turns": [q]} for q in (*LABEL_REPLIES, "fine")))
         assert project.run().code == 3
     for name, scenario in by_id(project).items():
@@ -186,10 +180,7 @@ def test_a_label_that_there_is_not_leaves_the_sample_inconclusive(project: Proje
 
 def test_servers_that_are_down_cost_scores_and_no_more(project: Project) -> None:
     down = f"http://127.0.0.1:{closed_port()}/v1"
-    config(
-        project,
-        model_at(down, "default") + "metrics: [helpfulness, verbosity]\n",
-    )
+    config(project, model_at(down, "default") + "metrics: [helpfulness, verbosity]\n")
     expect = {"expect": {"output": {"contains": ["hi"]}}}
     criteria = {"expect": {"criteria": ["Is polite."]}}
     scenarios(
@@ -422,10 +413,7 @@ def test_a_judge_that_gave_no_readable_answer_is_asked_once_more_afresh(
     """Afresh: without its own answers, which a repair shows to it."""
     unsteady = Unsteady(bad)
     with ModelServer(unsteady) as server:
-        config(
-            project,
-            model_at(server.base_url) + "metrics: [helpfulness]\nthresholds: {helpfulness: 1}\n",
-        )
+        config(project, model_at(server.base_url) + "metrics: [helpfulness]\nthresholds: {helpfulness: 1}\n")
         scenarios(project, {"id": "a", "turns": ["hi"]})
         done = project.run("--record", "tape.jsonl")
     assert done.code == code, done.all

@@ -196,10 +196,7 @@ def test_an_override_holds_for_every_violation_or_for_those_of_a_kind(
     if expected[0] == "critical":
         acts = (act(0, kind=""), act(1))
     suite(
-        project,
-        {"a": {"turn": "close_account archive"}},
-        {"a": broken(*acts)},
-        f"severities: {severities}\n",
+        project, {"a": {"turn": "close_account archive"}}, {"a": broken(*acts)}, f"severities: {severities}\n"
     )
     assert project.run().code == (1 if "critical" in expected else 0)
     assert [f["severity"] for f in project.sample()["findings"]] == expected
