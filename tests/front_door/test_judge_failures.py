@@ -17,7 +17,7 @@ from tests.support.judged_projects import contented
 from tests.support.kit import Done, Project
 from tests.support.local_servers import closed_port, completion
 from tests.support.model_servers import Json, ModelServer, Reply, error, schema_in
-from tests.support.scripted import by_id, judge, script
+from tests.support.scripted import by_id, judge, script, verdicts
 
 ECHO = """
 async def agent(messages, ctx):
@@ -157,25 +157,26 @@ LABEL_REPLIES = {
     "unsure": {"label": "not enough to judge"},
     "list": {"label": ["no failure"]},
     "both": {"label": "no failure, repetition"},
+    "case": {"label": "No failure"},
+    "fine": {"label": "no failure"},
 }
 
 
 def test_a_label_that_there_is_not_leaves_the_sample_inconclusive(project: Project) -> None:
     def play(asked: Json) -> Reply:
-        quirk = re.search(r"quirk=(\w+);", json.dumps(asked["messages"]))
-        assert quirk
-        body = LABEL_REPLIES.get(quirk[1], {"label": "No failure" if quirk[1] == "case" else "no failure"})
-        return Reply(completion(json.dumps({"evidence": "", "reason": "", **body})))
+        (quirk,) = re.findall(r"quirk=(\w+);", json.dumps(asked["messages"][1]))[:1]
+        return Reply(completion(json.dumps({"evidence": "", "reason": "", **LABEL_REPLIES[quirk]})))
 
     with ModelServer(play) as server:
         config(project, model_at(server.base_url, "default") + "metrics: [agent_behavior_failure]\n")
-        scenarios(project, *({"id": q, "turns": [q]} for q in (*LABEL_REPLIES, "fine")))
+        scenarios(project, *({"id": quirk, "turns": [quirk]} for quirk in LABEL_REPLIES))
         assert project.run().code == 3
     for name, scenario in by_id(project).items():
         (sample,) = scenario["samples"]
-        assert sample["verdict"] == ("passed" if name == "fine" else "inconclusive"), name
+        is_label = name in ("fine", "case")
+        assert sample["verdict"] == ("passed" if is_label else "inconclusive"), name
         assert sample["findings"] == []
-        assert bool(sample["turns"][0]["score_failures"]) is (name != "fine"), name
+        assert bool(sample["turns"][0]["score_failures"]) is not is_label, name
 
 
 def test_servers_that_are_down_cost_scores_and_no_more(project: Project) -> None:
@@ -193,13 +194,8 @@ def test_servers_that_are_down_cost_scores_and_no_more(project: Project) -> None
     )
     done = project.run()
     assert done.code == 1, done.all
-    assert {k: s["verdict"] for k, s in by_id(project).items()} == {
-        "plain": "passed",
-        "threshold": "inconclusive",
-        "criteria": "inconclusive",
-        "user": "inconclusive",
-        "red": "failed",
-    }
+    open_ = dict.fromkeys(("threshold", "criteria", "user"), "inconclusive")
+    assert verdicts(project) == {**open_, "plain": "passed", "red": "failed"}
     assert by_id(project)["user"]["samples"][0]["turns"] == []
     assert by_id(project)["user"]["samples"][0]["fault"] not in ("agent", None)
     assert "helpfulness" in done.out
