@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,21 +48,20 @@ REQUEST = ModelRequest("judge", "system", "prompt", Answer, Subject(scenario="a"
 CONFIG = ModelConfig(model="openai/gpt-5-mini")
 
 
+def _same(text: str) -> str:
+    return text
+
+
 def kept(
     folder: Path,
     model: Any,
     config: ModelConfig = CONFIG,
     *,
-    told: list[str] | None = None,
-    redact: Any = None,
+    notices: list[str] | None = None,
+    redact: Any = _same,
 ) -> StoreBackedModel:
-    notice = ([] if told is None else told).append
-    cache = AnswerCache(folder, notify=notice, redact=redact or _same)
-    return StoreBackedModel(model, [cache], identity_of(config))
-
-
-def _same(text: str) -> str:
-    return text
+    notify = ([] if notices is None else notices).append
+    return StoreBackedModel(model, [AnswerCache(folder, notify=notify, redact=redact)], identity_of(config))
 
 
 def ask(model: StoreBackedModel, request: ModelRequest = REQUEST, *, epoch: int | None = None) -> ModelReply:
@@ -84,37 +84,33 @@ def test_the_same_question_is_asked_once(tmp_path: Path) -> None:
     assert (second.model, second.scripted) == (first.model, first.scripted)
 
 
-def variants() -> Iterator[tuple[str, ModelRequest, ModelConfig, int]]:
-    yield "role", ModelRequest("user", "system", "prompt", Answer), CONFIG, 0
-    yield "system", ModelRequest("judge", "other", "prompt", Answer), CONFIG, 0
-    yield "prompt", ModelRequest("judge", "system", "other", Answer), CONFIG, 0
-    yield "whose form", replace(REQUEST, states_form=True), CONFIG, 0
-    yield "shape", ModelRequest("judge", "system", "prompt", Other), CONFIG, 0
-    yield "model", REQUEST, ModelConfig(model="openai/other"), 0
-    yield "base_url", REQUEST, ModelConfig(model="openai/gpt-5-mini", base_url="http://localhost"), 0
-    yield "temperature", REQUEST, ModelConfig(model="openai/gpt-5-mini", temperature=0.5), 0
-    yield "extra", REQUEST, ModelConfig(model="openai/gpt-5-mini", extra={"seed": 1}), 0
-    yield "epoch", REQUEST, CONFIG, 1
+ANOTHER: dict[str, dict[str, Any]] = {
+    "role": {"request": replace(REQUEST, role="user")},
+    "system": {"request": replace(REQUEST, system="other")},
+    "prompt": {"request": replace(REQUEST, prompt="other")},
+    "whose form": {"request": replace(REQUEST, states_form=True)},
+    "shape": {"request": replace(REQUEST, reply=Other)},
+    "model": {"config": ModelConfig(model="openai/other")},
+    "base_url": {"config": CONFIG.model_copy(update={"base_url": "http://localhost"})},
+    "temperature": {"config": CONFIG.model_copy(update={"temperature": 0.5})},
+    "extra": {"config": CONFIG.model_copy(update={"extra": {"seed": 1}})},
+    "epoch": {"epoch": 1},
+}
 
 
-@pytest.mark.parametrize(
-    ("request_", "config", "epoch"), [v[1:] for v in variants()], ids=[v[0] for v in variants()]
-)
-def test_whatever_the_reply_may_depend_on_is_part_of_the_question(
-    tmp_path: Path, request_: ModelRequest, config: ModelConfig, epoch: int
-) -> None:
+@pytest.mark.parametrize("name", ANOTHER)
+def test_whatever_the_reply_may_depend_on_is_part_of_the_question(tmp_path: Path, name: str) -> None:
     real = FakeModel({"text": "yes", "more": 1})
+    another = {"request": REQUEST, "config": CONFIG, "epoch": 0, **ANOTHER[name]}
     ask(kept(tmp_path, real), epoch=0)
-    ask(kept(tmp_path, real, config), request_, epoch=epoch)
+    ask(kept(tmp_path, real, another["config"]), another["request"], epoch=another["epoch"])
     assert len(real.requests) == 2
 
 
-def test_what_no_model_is_told_is_no_part_of_it(tmp_path: Path) -> None:
+def test_what_no_model_is_sent_is_no_part_of_the_question(tmp_path: Path) -> None:
     real = FakeModel({"text": "yes"})
     ask(kept(tmp_path, real))
-    about = ModelRequest(
-        "judge", "system", "prompt", Answer, Subject(scenario="other", metric="other", turn=3)
-    )
+    about = replace(REQUEST, subject=Subject(scenario="other", metric="other", turn=3))
     ask(kept(tmp_path, real, ModelConfig(model="openai/gpt-5-mini", timeout_s=5, api_key_env="X")), about)
     assert len(real.requests) == 1
 
@@ -153,24 +149,19 @@ def entry_of(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda text: "",
-        lambda text: text[: len(text) // 2],
-        lambda text: text.replace("yes", "no!"),
-        lambda text: "\x00" * len(text),
-        lambda text: text.partition("\n")[0],
-    ],
-)
-def test_a_damaged_entry_is_a_miss_and_is_mended(tmp_path: Path, damage: Any) -> None:
+def test_a_damaged_entry_is_a_miss_and_is_mended(tmp_path: Path) -> None:
     real = FakeModel({"text": "yes"})
     ask(kept(tmp_path, real))
     path = entry_of(tmp_path)
-    path.write_text(damage(path.read_text("utf-8")), encoding="utf-8")
-    assert ask(kept(tmp_path, real)).value == Answer(text="yes")
-    assert ask(kept(tmp_path, real)).usage.cached_calls == 1
-    assert len(real.requests) == 2
+    text = path.read_text("utf-8")
+    another = text.replace("yes", "no!")
+    for number, damaged in enumerate(
+        ("", text[: len(text) // 2], another, "\x00" * len(text), text.partition("\n")[0]), start=2
+    ):
+        path.write_text(damaged, encoding="utf-8")
+        assert ask(kept(tmp_path, real)).value == Answer(text="yes")
+        assert ask(kept(tmp_path, real)).usage.cached_calls == 1
+        assert len(real.requests) == number
 
 
 def test_an_entry_of_another_question_is_a_miss(tmp_path: Path) -> None:
@@ -184,13 +175,12 @@ def test_an_entry_of_another_question_is_a_miss(tmp_path: Path) -> None:
     assert len(real.requests) == 3
 
 
-def test_a_cache_that_cannot_be_written_is_told_once_and_costs_no_reply(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported_once_and_costs_no_reply(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    told: list[str] = []
-    model = kept(tmp_path / "file", FakeModel({"text": "yes"}), told=told)
+    notices: list[str] = []
+    model = kept(tmp_path / "file", FakeModel({"text": "yes"}), notices=notices)
     assert ask(model).value == ask(model).value == Answer(text="yes")
-    assert len(told) == 1
-    assert "the cache cannot be written" in told[0]
+    assert [str(tmp_path / "file") in notice for notice in notices] == [True]
 
 
 def test_secrets_are_not_kept(tmp_path: Path) -> None:
@@ -213,14 +203,10 @@ def run(project: Project, server: ModelServer, more: str = "cache: true\n", *fla
 
 
 def shown(project: Project) -> Json:
-    whole = project.results()
-    return {
-        each["id"]: [
-            [(turn["user"], turn["agent"], turn["scores"]) for turn in sample["turns"]]
-            for sample in each["samples"]
-        ]
-        for each in whole["scenarios"]
-    }
+    def turns(sample: Json) -> list[Any]:
+        return [(turn["user"], turn["agent"], turn["scores"]) for turn in sample["turns"]]
+
+    return {each["id"]: [turns(s) for s in each["samples"]] for each in project.results()["scenarios"]}
 
 
 def test_a_second_run_asks_nothing_and_shows_the_same(project: Project) -> None:
@@ -237,8 +223,11 @@ def test_a_second_run_asks_nothing_and_shows_the_same(project: Project) -> None:
     assert (usage["judge"]["calls"], usage["judge"]["cached_calls"], usage["judge"]["cost"]) == (0, 7, 0)
     assert usage["user"]["cached_calls"] == 4
     assert usage["agent"]["calls"] == 7
-    assert "judge 7 from the cache" in project.call("report", "latest", "-v").out
-    assert (project.root / ".agenteval/cache").is_dir()
+    assert re.search(r"judge 7\b.*cache", project.call("report", "latest", "-v").out)
+    entry = next((project.root / ".agenteval/cache").rglob("*.json")).read_text("utf-8")
+    assert sorted(json.loads(entry.partition("\n")[2])) == ["key", "model", "scripted", "value"]
+    names = [line["name"] for line in project.results()["summary"]["ledger"]]
+    assert names == ["bot", MODEL, MODEL], "models are named as configured"
 
 
 def test_it_is_off_unless_asked_for_and_flags_stand_over_the_file(project: Project) -> None:
@@ -257,7 +246,7 @@ def test_it_is_off_unless_asked_for_and_flags_stand_over_the_file(project: Proje
     assert (project.root / "kept/here").is_dir()
 
 
-def test_a_broken_judge_is_asked_again_in_the_next_run(project: Project) -> None:
+def test_a_judge_that_failed_is_asked_again_in_the_next_run(project: Project) -> None:
     with ModelServer(answers("no JSON")) as server:
         judged_project(project, SUITE[1:], model_config(server, "metrics: [helpfulness]\ncache: true\n"))
         assert project.run(env=KEY).code == 0  # a number without a threshold changes no verdict
@@ -293,7 +282,7 @@ def test_an_agent_is_never_answered_for(project: Project) -> None:
     assert (project.root / "heard.txt").read_text() == "x" * 6
 
 
-def test_a_recording_holds_what_the_cache_said(project: Project) -> None:
+def test_a_recording_holds_what_the_cache_answered(project: Project) -> None:
     with ModelServer(contented()) as server:
         run(project, server)
         run(project, server, "cache: true\n", "--record", "run.jsonl")
@@ -305,8 +294,6 @@ def test_a_recording_holds_what_the_cache_said(project: Project) -> None:
 
 def test_two_runs_at_once_share_one_cache(tmp_path: Path) -> None:
     """Whole or not at all: a reader never meets half an entry."""
-    import threading
-
     caches = [AnswerCache(tmp_path, notify=lambda _: None, redact=_same) for _ in range(2)]
     question = Question(REQUEST, identity_of(CONFIG), None)
     stop, torn = threading.Event(), []
@@ -330,27 +317,14 @@ def test_two_runs_at_once_share_one_cache(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [f"{question.hash}.json"]
 
 
-def test_models_are_named_as_configured(project: Project) -> None:
-    with ModelServer(contented()) as server:
-        run(project, server)
-        run(project, server)
-    assert [line["name"] for line in project.results()["summary"]["ledger"]] == ["bot", MODEL, MODEL]
-    body = json.loads(entry_of_any(project.root / ".agenteval/cache").partition("\n")[2])
-    assert sorted(body) == ["key", "model", "scripted", "value"]
-
-
-def entry_of_any(folder: Path) -> str:
-    return next(folder.rglob("*.json")).read_text("utf-8")
-
-
 def test_a_key_beside_the_model_is_not_in_the_cache(project: Project) -> None:
-    def tells(asked: Json) -> Reply:
+    def saying_its_key(asked: Json) -> Reply:
         reply = contented()(asked)
         assert reply is not None
         text = json.dumps(reply.body).replace("fine", f"fine, by {KEY['MODEL_KEY']}")
         return Reply(json.loads(text))
 
-    with ModelServer(tells) as server:
+    with ModelServer(saying_its_key) as server:
         run(project, server)
     texts = [path.read_text("utf-8") for path in (project.root / ".agenteval/cache").rglob("*.json")]
     assert any("fine, by ***" in text for text in texts)

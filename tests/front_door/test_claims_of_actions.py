@@ -17,7 +17,6 @@ PASSIVE = "Your order has been cancelled."
 PLAIN = "I have cancelled your order."
 CANCELS = {"cancel_order": {"returns": {"ok": True}}}
 LOOKS = {"get_order": {"returns": {"id": 1}}}
-NOT_CHECKED = "not checked for claims of actions"
 
 
 def play(
@@ -32,9 +31,9 @@ def play(
 
 def answering(label: str, **refers: Any) -> Play:
     def answer(asked: Json) -> Reply:
-        said = {"evidence": "" if label == "no failure" else "cancelled", "reason": "r", "label": label}
+        verdict = {"evidence": "" if label == "no failure" else "cancelled", "reason": "r", "label": label}
         refs = {"call": None, "tool": "", "value": "", "source": "", "issues": [], **refers}
-        return Reply(completion(json.dumps({**said, **refs})))
+        return Reply(completion(json.dumps({**verdict, **refs})))
 
     return answer
 
@@ -47,19 +46,26 @@ def question_in(server: ModelServer) -> str:
     return json.dumps(server.asked[0]["messages"]).partition("Asked by a program")[2]
 
 
+def caveats(project: Project) -> list[str]:
+    return [caveat["kind"] for caveat in project.results()["summary"]["caveats"]]
+
+
 # ── not all calls are seen ───────────────────────────────────────────────────────────────────────
+
+SETTLED = [(LOOKS, ""), ({}, ""), (CANCELS, ", calls: unseen"), (CANCELS, ", calls: all")]
+"""Where nothing is open: no tool that acts, or it is known which calls are seen."""
 
 
 @pytest.mark.parametrize("text", [PASSIVE, "All set, it is gone.", "Storniert."])
-def test_the_judge_is_asked_whether_a_turn_claims_what_no_seen_call_did(project: Project, text: str) -> None:
-    ends = {"not enough to judge": 3, "no failure": 0}
-    for label, code in ends.items():
-        with ModelServer(answering(label)) as server:
-            done = judged(project, server, text)
-        assert done.code == code, done.all
-        assert NOT_CHECKED not in done.out
-        assert "Calls may have been made that the record does not show" in question_in(server)
-        assert "cancel_order" in question_in(server)
+@pytest.mark.parametrize(("label", "code"), [("not enough to judge", 3), ("no failure", 0)])
+def test_the_judge_is_asked_whether_a_turn_claims_what_no_seen_call_did(
+    project: Project, text: str, label: str, code: int
+) -> None:
+    with ModelServer(answering(label)) as server:
+        done = judged(project, server, text)
+    assert done.code == code, done.all
+    assert "claims_not_checked" not in caveats(project)
+    assert "cancel_order" in question_in(server)
 
 
 def test_a_claim_that_a_call_may_have_carried_out_is_neither_red_nor_green(project: Project) -> None:
@@ -69,29 +75,26 @@ def test_a_claim_that_a_call_may_have_carried_out_is_neither_red_nor_green(proje
     sample = project.sample("a")
     assert sample["findings"] == []
     (failure,) = sample["turns"][0]["score_failures"]
-    assert "no call that did this was seen, and not all calls are seen" in failure["message"]
+    assert failure["metric"] == "agent_behavior_failure"
     assert project.results()["summary"]["usage"]["judge"]["calls"] == 1  # nothing is decided, nor asked again
 
 
-@pytest.mark.parametrize(
-    ("tools", "keys"),
-    [(LOOKS, ""), ({}, ""), (CANCELS, ", calls: unseen"), (CANCELS, ", calls: all")],
-)
+@pytest.mark.parametrize(("tools", "keys"), SETTLED)
 def test_nothing_is_asked_where_nothing_is_open(project: Project, tools: Any, keys: str) -> None:
     with ModelServer(answering("no failure")) as server:
         assert judged(project, server, PASSIVE, tools=tools, keys=keys).code == 0
     assert question_in(server) == ""
+    play(project, PASSIVE, tools, keys=keys)  # without a judge
+    assert "claims_not_checked" not in caveats(project)
 
 
-def test_without_a_judge_the_last_line_says_that_nobody_looked(project: Project) -> None:
+def test_without_a_judge_the_last_line_counts_what_nobody_checked(project: Project) -> None:
     done = play(project, PASSIVE)
     assert done.code == 0
     last = " ".join(done.out.split()[-60:])
-    assert f"1 conversation {NOT_CHECKED}: not all calls are seen, and agent_behavior_failure is not" in last
-    kinds = [aside["kind"] for aside in project.results()["summary"]["caveats"]]
-    assert "claims_not_checked" in kinds
-    for tools, keys in ((LOOKS, ""), (CANCELS, ", calls: unseen"), (CANCELS, ", calls: all")):
-        assert NOT_CHECKED not in play(project, PASSIVE, tools, keys=keys).out
+    assert "1 conversation" in last
+    assert "agent_behavior_failure" in last
+    assert "claims_not_checked" in caveats(project)
     assert play(project, PLAIN).code == 3  # a plain one is seen without a judge, too
 
 

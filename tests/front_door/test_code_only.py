@@ -34,8 +34,8 @@ def test_a_suite_without_keys_is_green_by_its_code_checks(keyless: Project) -> N
     done = keyless.run("--profile", "keyless")
     assert done.code == 0, done.all
     assert [each["id"] for each in keyless.results()["scenarios"]] == ["both", "code"]
-    told = "code checks only: 1 criterion not judged, 1 threshold not evaluated,"
-    assert f"{told} 2 scenarios skipped for lack of a model" in done.out.splitlines()[-1]
+    last = done.out.splitlines()[-1]
+    assert [n for n in ("1 criterion", "1 threshold", "2 scenarios") if n not in last] == [], last
     assert "judged, simulated" in done.all
 
 
@@ -56,8 +56,7 @@ def test_a_lost_conversation_is_no_green_one(keyless: Project) -> None:
 
 def test_a_selection_that_needs_a_model_selects_nothing(keyless: Project) -> None:
     done = keyless.run("--profile", "keyless", "-s", "judged")
-    assert done.code == 5
-    assert "every selected scenario needs a model" in done.err
+    assert (done.code, "model" in done.err) == (5, True), done.all
 
 
 def test_two_runs_of_code_checks_are_compared(keyless: Project) -> None:

@@ -1,7 +1,9 @@
-"""``expect.criteria``: a call each, a check each, a finding where one does not hold."""
+"""``expect.criteria``: a call each, a check each, a finding where one does not hold; and what becomes of
+criteria whose condition never arose, or that are not clear."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio
@@ -18,7 +20,9 @@ from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.judge_inputs import JudgeInputs
 from agenteval.scoring.transcript import render_transcript
 from tests.support.fake_models import USAGE, FakeModel
+from tests.support.kit import Project
 from tests.support.patience import HANG_S
+from tests.support.scripted import by_id, gates, judge, script, verdicts
 
 SCENARIO = Scenario.model_validate(
     {
@@ -63,7 +67,7 @@ def test_a_criterion_that_is_met() -> None:
     context = render_transcript(SCENARIO, WHOLE, tools=())
     for request, criterion in zip(model.requests, ("Confirms first", "Stays ${polite}"), strict=True):
         assert request.prompt.startswith(context)
-        assert request.prompt.count(f"\n\n{criterion}\n\nDoes the agent meet it, over the whole conv") == 1
+        assert request.prompt.count(f"\n\n{criterion}\n\n") == 1
         assert (request.subject.metric, request.subject.turn) == ("criteria", None)
 
 
@@ -89,7 +93,6 @@ def test_of_a_turn_the_criteria_of_its_script() -> None:
     model = FakeModel(say("fail"))
     check, finding = judged(model, scope="turn", trajectory=Trajectory(turns=TURNS[:1]))
     assert (check.where, finding.turn) == ("s.yaml:4", 0)
-    assert "Does the agent meet it, in the turn to judge?" in model.requests[0].prompt
     assert model.requests[0].subject.turn == 0
     assert judged(model, scope="turn", trajectory=Trajectory(turns=TURNS)) == []
 
@@ -109,7 +112,7 @@ def test_a_criterion_that_did_not_arise_holds_and_is_marked() -> None:
 @pytest.mark.parametrize(
     "reply", [InfrastructureError("no quota"), say("passed"), say("5"), {"label": "pass"}, {"score": 1}]
 )
-def test_a_judge_that_broke_leaves_the_check_undecided(reply: Any) -> None:
+def test_a_judge_that_failed_leaves_the_check_undecided(reply: Any) -> None:
     items = judged(FakeModel(reply))
     assert [type(item) for item in items] == [Check, ScoreFailure, Check, ScoreFailure]
     assert items[0].passed is None
@@ -145,3 +148,72 @@ def test_a_conversation_that_broke_off_is_not_asked_about(reason: StopReason) ->
     model = FakeModel(say("pass"))
     assert judged(model, trajectory=WHOLE.model_copy(update={"stop": Stop(reason=reason)})) == []
     assert not model.requests
+
+
+# ── through the command line ─────────────────────────────────────────────────────────────────────
+
+AGENT = "def agent(messages, ctx):\n    return f'Booked, in epoch {ctx.epoch}.'\n"
+BEFORE, POLITE = "Confirms the date before it cancels.", "Stays polite."
+
+
+def suite(project: Project, scenarios: list[dict[str, Any]], *rules: tuple[dict[str, Any], str]) -> None:
+    project.agent(AGENT)
+    project.config("models: {default: scripted/replies.yaml}\nmetrics: []\n")
+    reply = {"evidence": "Booked, in epoch", "reason": "so it is"}
+    script(project, *(judge({**reply, "label": label}, **when) for when, label in rules))
+    project.scenarios(json.dumps({"scenarios": [{"turns": ["hi"], **each} for each in scenarios]}))
+
+
+def test_a_criterion_that_did_not_arise_in_any_conversation_decides_nothing(project: Project) -> None:
+    output = {"output": {"contains": ["Booked"]}}
+    rows: dict[str, tuple[dict[str, Any], str]] = {
+        "alone": ({"expect": {"criteria": [BEFORE]}}, "inconclusive"),
+        "beside": ({"expect": {"criteria": [BEFORE], **output}}, "passed"),
+        "turn": ({"turns": [{"user": "hi", "expect": {"criteria": [BEFORE]}}], "expect": output}, "passed"),
+        "once": ({"epochs": 2, "expect": {"criteria": [BEFORE]}}, "passed"),
+        "failed": ({"expect": {"criteria": [BEFORE]}}, "failed"),
+    }
+    suite(
+        project,
+        [{"id": name, **own} for name, (own, _) in rows.items()],
+        ({"scenario": "once", "text": "epoch 1"}, "pass"),
+        ({"scenario": "failed"}, "fail"),
+        ({"metric": "criteria"}, "did not arise"),
+    )
+    done = project.run()
+    assert done.code == 1, done.all
+    results = project.results()
+    scenarios = by_id(project)
+    assert verdicts(project) == {name: verdict for name, (_, verdict) in rows.items()}
+    (check,) = (c for c in scenarios["beside"]["samples"][0]["checks"] if c["name"] == "criteria")
+    assert (check["passed"], check["arose"]) == (True, False)
+    assert check["detail"].startswith(f"{BEFORE} — did not arise: so it is")
+    assert all("arose" not in c for c in scenarios["once"]["samples"][1]["checks"])
+    ((name, row),) = gates(project, "something decides").items()
+    assert (name, row["verdict"]) == ("alone", "inconclusive")
+    assert BEFORE in row["basis"]
+    never = {caveat["kind"]: caveat for caveat in results["summary"]["caveats"]}["never_arose"]
+    assert never["count"] == 3
+    last = done.out.splitlines()[-1]
+    assert "3 criteria" in last
+    assert BEFORE in last
+    assert any(BEFORE in text for text in results["summary"]["ungated"])
+    assert project.run("-s", "beside", "-s", "once").code == 0
+
+
+def test_a_criterion_that_is_not_clear_is_undecided_and_no_judge_failed(project: Project) -> None:
+    polite = {"expect": {"criteria": [POLITE]}}
+    rules = [({"scenario": "unclear"}, "not clear"), ({"scenario": "broken"}, "rather so")]
+    turn = {"turns": [{"user": "hi", "expect": {"criteria": [BEFORE]}}]}
+    suite(project, [{"id": "unclear", **polite, **turn}, {"id": "broken", **polite}], *rules)
+    names = ("markdown", "junit", "github")
+    done = project.run("-v", "-s", "unclear", *(f"--report={name}={name}.out" for name in names))
+    assert done.code == 3
+    sample = project.sample()
+    assert (sample["verdict"], sample["fault"], sample["score_failures"]) == ("inconclusive", "undecided", [])
+    for text in (done.all, *((project.root / f"{name}.out").read_text("utf-8") for name in names)):
+        assert "judge_broke" not in text
+        assert [each for each in (BEFORE, POLITE) if f"{each} — not clear: so it is" not in text] == []
+    assert project.run("-s", "broken", "--report=junit=junit.out").code == 3
+    assert project.sample()["fault"] == "judge"
+    assert "judge_broke" in (project.root / "junit.out").read_text("utf-8")

@@ -9,25 +9,26 @@ import pytest
 import yaml
 
 from agenteval.verdict.run_rows import is_tolerated
-from tests.support.kit import Done, Project, failed_checks
+from tests.support.kit import Project, failed_checks
+from tests.support.scripted import verdicts
 
 AGENT = """
     import asyncio
 
     async def agent(messages, ctx):
-        said = messages[-1]["content"]
-        if said == "lose it":
+        text = messages[-1]["content"]
+        if text == "lose it":
             raise ConnectionRefusedError("the agent's database is down")
-        if said.startswith("lose it after "):
-            await ctx.call_tool(said.removeprefix("lose it after "), {})
+        if text.startswith("lose it after "):
+            await ctx.call_tool(text.removeprefix("lose it after "), {})
             raise ConnectionRefusedError("the agent's database is down")
-        if said == "break":
+        if text == "break":
             raise ValueError("a defect")
-        if said.startswith("call "):
-            for name in said.removeprefix("call ").split():
+        if text.startswith("call "):
+            for name in text.removeprefix("call ").split():
                 await ctx.call_tool(name, {})
             return "done"
-        return said
+        return text
 """
 TOOLS = {name: {"returns": 1} for name in ("look", "book", "cancel")}
 
@@ -86,14 +87,6 @@ def project_of(project: Project, scenarios: dict[str, Any], config: str = "") ->
     project.scenarios(yaml.safe_dump(suite, sort_keys=False))
 
 
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["samples"][0]["verdict"] for s in project.results()["scenarios"]}
-
-
-def last_line(done: Done) -> str:
-    return done.out.rstrip().splitlines()[-1]
-
-
 def test_what_a_finished_turn_breaks_for_good_fails_a_lost_sample(project: Project) -> None:
     project_of(project, {name: entry for name, (entry, _) in PROVEN.items()}, "fault_tolerance: 1\n")
     done = project.run("--report", "junit=junit.xml")
@@ -114,10 +107,8 @@ def test_what_a_later_turn_could_have_mended_is_not_held_against_a_lost_sample(p
     assert done.code == 3, done.all
     assert verdicts(project) == dict.fromkeys(OPEN, "inconclusive")
     for name in OPEN:
-        assert (failed_checks(project.sample(name)), project.sample(name)["fault"]) == (
-            set(),
-            "infrastructure",
-        )
+        sample = project.sample(name)
+        assert (failed_checks(sample), sample["fault"]) == (set(), "infrastructure")
     project_of(project, {**OPEN, "fine": {"turns": ["hello"], "checks": "none"}}, "fault_tolerance: 0.95\n")
     assert project.run().code == 3
 
@@ -128,26 +119,24 @@ DESTRUCTIVE = {"cancel": {"destructive": True, "returns": {"ok": True}}}
 BOOKED = {"book": {"writes": True, "returns": {"ok": True}}}
 
 
-@pytest.mark.parametrize(("bound", "code"), [("high", 1), ("none", 3)])
-def test_a_detectors_finding_on_a_finished_turn_stands(project: Project, bound: str, code: int) -> None:
-    scenario = {"turns": ["call book book", "lose it"], "tools": BOOKED, "expect": {"limits": {"steps": 9}}}
-    project_of(project, {"a": scenario}, f"fail_on_severity: {bound}\n")
+LIMITED = {"expect": {"limits": {"steps": 9}}}
+
+
+@pytest.mark.parametrize(
+    ("turns", "tools", "bound", "code"),
+    [
+        (["call book book", "lose it"], BOOKED, "high", 1),
+        (["call book book", "lose it"], BOOKED, "none", 3),
+        (["hello", "lose it after cancel"], DESTRUCTIVE, "high", 3),  # on the lost turn
+    ],
+)
+def test_a_detectors_finding_on_a_finished_turn_stands(
+    project: Project, turns: list[str], tools: Any, bound: str, code: int
+) -> None:
+    project_of(project, {"a": {"turns": turns, "tools": tools, **LIMITED}}, f"fail_on_severity: {bound}\n")
     assert project.run().code == code
-    (finding,) = project.sample()["findings"]
-    assert (finding["detector"], finding["severity"], finding["turn"]) == (
-        "repeated_tool_call",
-        "high",
-        0,
-    )
-
-
-def test_a_detectors_finding_on_the_lost_turn_does_not(project: Project) -> None:
-    scenario = {
-        "turns": ["hello", "lose it after cancel"], "tools": DESTRUCTIVE, "expect": {"limits": {"steps": 9}}
-    }  # fmt: skip
-    project_of(project, {"a": scenario})
-    assert project.run().code == 3
-    assert project.sample()["findings"] == []
+    found = [(f["detector"], f["severity"], f["turn"]) for f in project.sample()["findings"]]
+    assert found == [("repeated_tool_call", "high", 0)] * (tools is BOOKED)
 
 
 SCRIPTED = "models: {default: scripted/replies.yaml}\n"
@@ -162,30 +151,24 @@ REPLIES = """
 """
 
 
-@pytest.mark.parametrize(("said", "bound", "code"), [("you idiot", "high", 1), ("you idiot", "critical", 3),
+@pytest.mark.parametrize(("text", "bound", "code"), [("you idiot", "high", 1), ("you idiot", "critical", 3),
                                                       ("hello", "high", 3)])  # fmt: skip
 def test_a_judges_finding_on_a_finished_turn_stands(
-    project: Project, said: str, bound: str, code: int
+    project: Project, text: str, bound: str, code: int
 ) -> None:
     project.write("replies.yaml", REPLIES)
-    head = (
-        "models: {default: scripted/replies.yaml}\nmetrics: [agent_behavior_failure]\nfault_tolerance: 0.5\n"
-    )
-    project_of(
-        project,
-        {"a": lost({}, said), "b": {"turns": ["hello"]}},
-        f"{head}fail_on_severity: {bound}\n",
-    )
-    done = project.run("--report", "markdown=report.md")
+    head = f"{SCRIPTED}metrics: [agent_behavior_failure]\nfault_tolerance: 0.5\nfail_on_severity: {bound}\n"
+    project_of(project, {"a": lost({}, text), "b": {"turns": ["hello"]}}, head)
+    done = project.run()
     assert done.code == code, done.all
-    told = done.out + (project.root / "report.md").read_text("utf-8")
-    assert ("fails the run" in told) == (code == 1)
+    violated = [v["name"] for s in project.results()["scenarios"] for v in s["violations"]]
+    assert ("fail_on_severity" in violated) == (code == 1)
 
 
-@pytest.mark.parametrize(("said", "code"), [("you idiot", 1), ("hello", 3)])
-def test_turns_before_the_simulators_fault_stand(project: Project, said: str, code: int) -> None:
+@pytest.mark.parametrize(("text", "code"), [("you idiot", 1), ("hello", 3)])
+def test_turns_before_the_simulators_fault_stand(project: Project, text: str, code: int) -> None:
     project.write("replies.yaml", REPLIES)
-    scenario = {"turns": [said, {"simulate": 2}], "goal": "To be greeted.",
+    scenario = {"turns": [text, {"simulate": 2}], "goal": "To be greeted.",
                 "expect": {"output": {"not_contains": ["idiot", "How may I help"]}}}  # fmt: skip
     project_of(project, {"a": scenario}, f"{SCRIPTED}metrics: []\nepochs: 1\n")
     assert project.run().code == code
@@ -218,12 +201,12 @@ def test_an_accepted_failure_leaves_a_lost_sample_lost(project: Project) -> None
         assert project.sample("a")["verdict"] == "inconclusive"
 
 
-def test_the_report_and_a_score_of_the_journal_say_the_same(project: Project) -> None:
+def test_the_report_and_a_score_of_the_journal_are_the_run_again(project: Project) -> None:
     project_of(project, {"a": PROVEN["forbidden"][0], "b": OPEN["missing"]}, "fault_tolerance: 1\n")
     assert project.run().code == 1
-    told = project.results()
+    before = project.results()
     assert project.call("report", "latest", "--report", "json=results.json").code == 1
-    assert project.results()["scenarios"] == told["scenarios"]
+    assert project.results()["scenarios"] == before["scenarios"]
     (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
     done = project.call("score", str(journal), "--report", "json=scored.json")
     assert done.code == 1, done.all

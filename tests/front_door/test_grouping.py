@@ -12,11 +12,12 @@ from tests.support.judged_projects import KEY, MODEL
 from tests.support.kit import Done, Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply
+from tests.support.scripted import judge, script
 
 WHY = "The bank's interface was down in every conversation."
 AGENT = """
 def agent(messages, ctx):
-    said = ctx.call_tool_sync("refund", {"order": "ORD-42"})
+    ctx.call_tool_sync("refund", {"order": "ORD-42"})
     return f"Your lamp is refunded in full. Anything else? {'HONEST' if ctx.scenario_id == 'fine' else ''}"
 """
 REPLIES = """
@@ -110,15 +111,14 @@ def test_the_grouping_model_knows_the_agent_and_may_excuse_it_and_nothing_else_c
     assert (only["not_the_agents_fault"], only["proposed_severity"]) == (WHY, "low")
     assert only["severity"] == "critical"
     assert done.code == 1, done.all
-    told = f"the model says it is not the agent's fault: {WHY.rstrip('.')}"
-    assert told in " ".join(project.call("report", "latest", "-v").out.split())
-    assert told in (project.root / "report.md").read_text("utf-8")
+    opinion = WHY.rstrip(".")
     again = project.call("report", "latest", "-v")
-    assert (again.code, told in " ".join(again.out.split())) == (1, True)
+    assert (again.code, opinion in " ".join(again.out.split())) == (1, True)
+    assert opinion in (project.root / "report.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("scenarios", "rest"), [(19, 0), (22, 4)])
-def test_one_request_groups_the_worst_and_the_report_says_what_code_grouped(
+def test_one_request_groups_the_worst_and_the_report_shows_what_code_grouped(
     project: Project, scenarios: int, rest: int
 ) -> None:
     """Of each conversation two things are found: 40 groups of findings are asked about."""
@@ -129,40 +129,39 @@ def test_one_request_groups_the_worst_and_the_report_says_what_code_grouped(
     assert asked.count('{"id": ') == scenarios * 2 - rest
     assert [each["by"] != "" for each in issues(project)] == [True, False][: 2 if rest else 1]
     assert sum(each["findings"] for each in issues(project)) == scenarios * 2
-    told = f"Code alone grouped {rest} findings: the model is asked only about the worst."
-    assert (told in project.call("report", "latest", "-v").out) is (rest > 0)
-    assert (told in (project.root / "report.md").read_text("utf-8")) is (rest > 0)
+    by_code = r"(?i)\bcode\b.*\b4 findings|\b4 findings.*\bcode\b"
+    for text in (project.call("report", "latest", "-v").out, (project.root / "report.md").read_text("utf-8")):
+        assert bool(re.search(by_code, text)) is (rest > 0)
     assert re.search(r"^dedup +\S+ +0–1 ", project.call("plan", env=KEY).out, re.MULTILINE)
 
 
-def test_a_goal_is_not_put_with_a_small_fault_only_since_there_is_no_other(project: Project) -> None:
-    """Without a model to say so, the missed goal is an issue of its own, and the small thing a small one."""
-    project.agent(AGENT)
-    project.config("models: {default: scripted/replies.yaml}\ndetectors: []\n" + METRICS)
-    wordy = {"evidence": "Anything else?", "reason": "r", "label": "lack of specific information"}
-    calls = {"evidence": "lamp is refunded in full", "reason": "r", "label": "ignored tool result"}
-    missed = {"evidence": "refunded in full", "reason": "No money came.", "score": 0}
-    for behaviour, tools, titles in (
-        (wordy, None, [("goal not completed", "critical"), ("lack of specific information", "medium")]),
-        (None, calls, [("ignored tool result: refund", "critical")]),
-    ):
-        replies = [
-            {"when": {"role": "judge", "metric": metric}, "reply": reply or FINE}
-            for metric, reply in (
-                ("agent_behavior_failure", behaviour),
-                ("tool_call_behavior_failure", tools),
-            )
-        ]
-        replies.append({"when": {"role": "judge", "metric": "goal_completion"}, "reply": missed})
-        replies.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
-        project.write("replies.yaml", json.dumps({"replies": replies}))
-        tool = {"refund": {"returns": "the bank is down"}}
-        project.scenarios(
-            json.dumps({"id": "s", "goal": "My money.", "turns": ["Refund it."], "tools": tool})
-        )
-        assert project.run().code == 1
-        assert [(each["title"], each["severity"]) for each in issues(project)] == titles
-
-
 FINE = {"evidence": "", "reason": "r", "label": "no failure"}
-METRICS = "metrics: [goal_completion, agent_behavior_failure, tool_call_behavior_failure]\n"
+WORDY = {"evidence": "Anything else?", "reason": "r", "label": "lack of specific information"}
+IGNORED = {"evidence": "lamp is refunded in full", "reason": "r", "label": "ignored tool result"}
+MISSED = {"evidence": "refunded in full", "reason": "No money came.", "score": 0}
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "calls", "titles"),
+    [
+        (WORDY, FINE, [("goal not completed", "critical"), ("lack of specific information", "medium")]),
+        (FINE, IGNORED, [("ignored tool result: refund", "critical")]),
+    ],
+)
+def test_a_missed_goal_is_grouped_with_a_fault_that_may_have_caused_it_and_no_small_one(
+    project: Project, behaviour: Json, calls: Json, titles: list[tuple[str, str]]
+) -> None:
+    """Without a model to say so, the missed goal is else an issue of its own."""
+    project.agent(AGENT)
+    replies = {
+        "agent_behavior_failure": behaviour,
+        "tool_call_behavior_failure": calls,
+        "goal_completion": MISSED,
+    }
+    models = "models: {default: scripted/replies.yaml}\ndetectors: []\n"
+    project.config(f"{models}metrics: [{', '.join(replies)}]\n")
+    script(project, *(judge(reply, metric=metric) for metric, reply in replies.items()))
+    tool = {"refund": {"returns": "the bank is down"}}
+    project.scenarios(json.dumps({"id": "s", "goal": "My money.", "turns": ["Refund it."], "tools": tool}))
+    assert project.run().code == 1
+    assert [(each["title"], each["severity"]) for each in issues(project)] == titles

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.kit import Project
+from tests.support.scripted import by_id, gates, judge, script
 
 POLICY = "Verify the caller first. Never close an account without a form. Be polite."
 AGENT = """
@@ -15,11 +16,11 @@ TOOLS = ("close_account", "get_account", "archive", "cancel_card", "charge_card"
 
 
 def agent(messages, ctx):
-    said = messages[-1]["content"]
-    for name in said.split():
+    text = messages[-1]["content"]
+    for name in text.split():
         if name in TOOLS:
             ctx.call_tool_sync(name, {})
-    return f"Whatever. Her address is 12 Elm Street. ({said})"
+    return f"Whatever. Her address is 12 Elm Street. ({text})"
 """
 TOOLS = {
     "close_account": {"returns": {"closed": True}},
@@ -43,25 +44,12 @@ def suite(
         + ("" if "metrics:" in config else "metrics: [policy_adherence]\n")
         + config,
     )
-    rules: list[dict[str, Any]] = [
-        {
-            "when": {"role": "judge", "metric": "policy_adherence", "scenario": name},
-            "reply": {"evidence": "", "reason": "because", **reply},
-        }
-        for name, reply in replies.items()
-    ]
-    rules.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
-    project.write("replies.yaml", json.dumps({"replies": rules}))
+    script(project, *(judge(reply, scenario=name) for name, reply in replies.items()))
     scenarios = [
         {"id": name, "turns": ["hello", case.pop("turn", "hi")], "tools": TOOLS, **case}
         for name, case in cases.items()
     ]
     project.scenarios(json.dumps({"scenarios": scenarios}))
-
-
-def scenario(project: Project, name: str) -> dict[str, Any]:
-    (found,) = (s for s in project.results()["scenarios"] if s["id"] == name)
-    return found  # type: ignore[no-any-return]
 
 
 def act(call: int, *, rule: str = FORM, kind: str = "permission") -> dict[str, Any]:
@@ -88,10 +76,10 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
         "failed": ("cancel_card", broken(act(0)), [("high", 1, 0)]),
         "read": ("get_account", broken(act(0, rule=VERIFY)), [("high", 1, 0)]),
         "not-known": ("run_sql", broken(act(0)), [("high", 1, 0)]),
-        "told": ("get_account", broken(data), [("critical", 0, None)]),
+        "disclosed": ("get_account", broken(data), [("critical", 0, None)]),
         # However it is cited: the worse of the act and the words.
-        "told-by-call": ("get_account", broken({**data, "call": 0}), [("critical", 1, 0)]),
-        "failed-and-told": ("cancel_card", broken({**data, "call": 0}), [("critical", 1, 0)]),
+        "disclosed-by-call": ("get_account", broken({**data, "call": 0}), [("critical", 1, 0)]),
+        "failed-and-disclosed": ("cancel_card", broken({**data, "call": 0}), [("critical", 1, 0)]),
         "only-looked": ("get_account", broken({**data, "call": 0, "carried_out": False}), [("high", 1, 0)]),
         "style-by-call": ("get_account", broken({**words, "call": 0}), [("low", 1, 0)]),
         "left-out": ("close_account", broken(act(0, kind="disclosure")), [("medium", 1, 0)]),
@@ -118,7 +106,7 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
     done = project.run("--report", "junit=junit.xml", "--report", "markdown=report.md")
     assert done.code == 1, done.all
     for name, (_, _, expected) in cases.items():
-        found = scenario(project, name)
+        found = by_id(project)[name]
         findings = [f for sample in found["samples"] for f in sample["findings"]]
         assert [(f["severity"], f["turn"], f["call"]) for f in findings] == expected, name
         assert all(f["label"] == "policy violation" and f["metric"] == "policy_adherence" for f in findings)
@@ -127,70 +115,70 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
             "failed" if critical else "inconclusive" if name == "unclear" else "passed"
         )
     for name in flawed:
-        sample = scenario(project, name)["samples"][0]
+        sample = by_id(project)[name]["samples"][0]
         assert (sample["verdict"], sample["scores"]) == ("inconclusive", {}), name
-    (kind,) = (f["kind"] for f in scenario(project, "left-out")["samples"][0]["findings"])
+    (kind,) = (f["kind"] for f in by_id(project)["left-out"]["samples"][0]["findings"])
     assert kind == "disclosure"
     last = done.out.splitlines()[-1]
-    assert "policy_adherence not clear in 1 conversation" in last
-    assert "1 finding would fail the run if run_sql writes: mark it `writes: true` or `reads: true`" in last
+    for fact in (
+        "policy_adherence not clear",
+        "1 conversation",
+        "run_sql",
+        "`writes: true`",
+        "`reads: true`",
+    ):
+        assert fact in last
     assert FORM in project.call("report", "latest", "-v").out
 
 
+SHARES: dict[str, tuple[tuple[str, ...], str, float, tuple[str, ...]]] = {
+    "enough": (("pass", "pass", "fail"), "passed", 0.667, ()),
+    "too-few": (("pass", "fail", "fail"), "failed", 0.333, ()),
+    "two-unclear": (("pass", "not clear", "not clear"), "inconclusive", 1.0, ("2 conversations", "0.333")),
+    "all-unclear": (("not clear",) * 3, "inconclusive", -1, ("not clear", "3 conversations")),
+    "one-unclear": (("pass", "pass", "not clear"), "passed", 1.0, ("2 conversations", "3", "1 not clear")),
+}
+"""Labels by epoch; the threshold's verdict, value (-1: none), and what its basis names."""
+
+
 def test_a_threshold_is_the_share_of_pass_and_what_is_not_clear_is_not_known(project: Project) -> None:
-    agent = AGENT + "\ndef luck(messages, ctx):\n    return f'Whatever. Epoch {ctx.epoch}.'\n"
-    suite(project, {"a": {"epochs": 3, "turns": ["hi"]}}, {}, "thresholds: {policy_adherence: 0.6}\n")
-    project.agent(agent)
-    text = (project.root / "agenteval.yaml").read_text().replace("agent.py:agent", "agent.py:luck")
-
-    def run(*labels: str) -> dict[str, Any]:
-        rules: list[dict[str, Any]] = [
-            {
-                "when": {"role": "judge", "metric": "policy_adherence", "text": f"Epoch {n}"},
-                "reply": {"evidence": "Whatever." if label == "fail" else "", "reason": "r", "label": label},
-            }
-            for n, label in enumerate(labels)
-        ]
-        rules.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
-        project.write("replies.yaml", json.dumps({"replies": rules}))
-        project.write("agenteval.yaml", text)
-        project.run()
-        (row,) = (g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds."))
-        return row  # type: ignore[no-any-return]
-
-    assert (run("pass", "pass", "fail")["verdict"], run("pass", "fail", "fail")["verdict"]) == (
-        "passed",
-        "failed",
+    suite(
+        project,
+        {name: {"epochs": 3, "turns": ["hi"]} for name in SHARES},
+        {},
+        "thresholds: {policy_adherence: 0.6}\n",
     )
-    row = run("pass", "not clear", "not clear")
-    assert (row["value"], row["verdict"]) == (1.0, "inconclusive")
-    assert "not clear in 2 conversations, so from 0.333 to 1" in row["basis"]
-    assert scenario(project, "a")["aggregates"]["policy_adherence"]["undecided"] == {"not clear": 2}
-    row = run("not clear", "not clear", "not clear")
-    assert row["verdict"] == "inconclusive"
-    assert "not clear in 3 conversations" in row["basis"]
-    row = run("pass", "pass", "not clear")
-    assert (row["verdict"], row["basis"]) == ("passed", "2 conversations of 3 samples, 1 not clear")
+    project.agent("def agent(messages, ctx):\n    return f'Whatever. Epoch {ctx.epoch}.'\n")
+    rules = []
+    for name, (labels, *_) in SHARES.items():
+        for n, label in enumerate(labels):
+            reply = {"evidence": "Whatever." if label == "fail" else "", "label": label}
+            rules.append(judge(reply, scenario=name, text=f"Epoch {n}"))
+    script(project, *rules)
+    project.run()
+    rows = gates(project, "thresholds.policy_adherence")
+    for name, (_, verdict, value, facts) in SHARES.items():
+        row = rows[name]
+        assert row["verdict"] == verdict, row
+        assert row["value"] == (None if value < 0 else pytest.approx(value, abs=0.001)), row
+        assert [fact for fact in facts if fact not in row["basis"]] == [], row
+    undecided = by_id(project)["two-unclear"]["aggregates"]["policy_adherence"]["undecided"]
+    assert undecided == {"not clear": 2}
 
 
 def test_without_a_policy_it_is_not_asked_and_decides_nothing(project: Project) -> None:
     suite(project, {"a": {}}, {}, "thresholds: {policy_adherence: 1}\n")
     text = (project.root / "agenteval.yaml").read_text().replace(f", policy: '{POLICY}'", "")
     project.write("agenteval.yaml", text)
-    refused = project.run()
-    assert refused.code == 2
-    assert "nothing is checked" in refused.err
-    project.scenarios(
-        json.dumps({"scenarios": [{"id": "a", "turns": ["hi"], "expect": {"output": {"contains": ["Elm"]}}}]})
-    )
+    project.run().refuses("suite.yaml:1", "'a'")
+    one = {"id": "a", "turns": ["hi"]}
+    project.scenarios(json.dumps({**one, "expect": {"output": {"contains": ["Elm"]}}}))
     assert project.run().code == 1
     (row,) = (g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds."))
-    assert row["basis"] == "it applies to no scenario"
-    own = {"id": "a", "turns": ["hi"], "thresholds": {"policy_adherence": 1}}
-    project.scenarios(json.dumps({"scenarios": [own]}))
-    assert "give an agent a policy:" in project.run().err
-    plan = project.call("plan")
-    assert plan.code == 2
+    assert row["value"] is None
+    project.scenarios(json.dumps({**one, "thresholds": {"policy_adherence": 1}}))
+    project.run().refuses("suite.yaml:1", "policy:")
+    assert project.call("plan").code == 2
 
 
 @pytest.mark.parametrize(
@@ -208,10 +196,7 @@ def test_an_override_holds_for_every_violation_or_for_those_of_a_kind(
     if expected[0] == "critical":
         acts = (act(0, kind=""), act(1))
     suite(
-        project,
-        {"a": {"turn": "close_account archive"}},
-        {"a": broken(*acts)},
-        f"severities: {severities}\n",
+        project, {"a": {"turn": "close_account archive"}}, {"a": broken(*acts)}, f"severities: {severities}\n"
     )
     assert project.run().code == (1 if "critical" in expected else 0)
     assert [f["severity"] for f in project.sample()["findings"]] == expected
@@ -219,19 +204,17 @@ def test_an_override_holds_for_every_violation_or_for_those_of_a_kind(
 
 def test_a_kind_that_there_is_not_is_the_authors_mistake(project: Project) -> None:
     suite(project, {"a": {}}, {}, "severities: {policy violation.permision: high}\n")
-    refused = project.run()
-    assert refused.code == 2
-    assert "did you mean 'policy violation.permission'" in refused.err
+    project.run().refuses("agenteval.yaml:4", "policy violation.permision", "'policy violation.permission'")
 
 
 @pytest.mark.parametrize("label", ["pass", "fail"])
 def test_recorded_conversations_are_judged_by_the_policy_that_they_hold(project: Project, label: str) -> None:
-    said = [
+    messages = [
         {"role": "system", "content": POLICY},
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Whatever. Bye."},
     ]
-    project.write("log.jsonl", json.dumps({"id": "a", "messages": said}))
+    project.write("log.jsonl", json.dumps({"id": "a", "messages": messages}))
     suite(
         project,
         {},
@@ -269,16 +252,11 @@ def test_one_accepted_violation_waives_none_of_another_rule(project: Project) ->
 
 
 @pytest.mark.parametrize(
-    ("data", "code", "said"),
-    [
-        (b"Sei h\xf6flich.\n", 2, "policy.md: the policy of agent 'bot' is not UTF-8 — save it as UTF-8"),
-        (b"\xef\xbb\xbfSei h\xc3\xb6flich.\r\n", 0, "PASSED"),
-    ],
+    ("data", "is_read"),
+    [(b"Sei h\xf6flich.\n", False), (b"\xef\xbb\xbfSei h\xc3\xb6flich.\r\n", True)],
     ids=["latin-1", "byte order mark"],
 )
-def test_a_policy_file_of_any_editor_is_read_or_told(
-    project: Project, data: bytes, code: int, said: str
-) -> None:
+def test_a_policy_file_of_any_editor_is_read_or_refused(project: Project, data: bytes, is_read: bool) -> None:
     project.agent("def agent(messages):\n    return 'Hello.'\n")
     project.write(
         "agenteval.yaml", "agent: {name: bot, target: 'agent.py:agent', policy: policy.md}\nmetrics: []\n"
@@ -286,5 +264,7 @@ def test_a_policy_file_of_any_editor_is_read_or_told(
     project.scenarios("{id: a, turns: [Hi], checks: none}\n")
     (project.root / "policy.md").write_bytes(data)
     done = project.run()
-    assert done.code == code, done.all
-    assert said in done.all
+    if is_read:
+        assert done.code == 0, done.all
+    else:
+        done.refuses("policy.md", "'bot'", "UTF-8")

@@ -32,10 +32,10 @@ def play(asked: Json) -> Reply:
     """Nothing is wrong, and nothing is perfect: each number is 4."""
     fields = schema_in(asked)["properties"]
     if "helpfulness" in fields:  # several in one call
-        said = {name: {"evidence": "Answer number", "reason": "fine", "score": 4} for name in fields}
-    elif "score" in (said := content(asked)):
-        said = {**said, "score": 4, "evidence": "Answer number"}
-    body = completion(json.dumps(said))
+        reply = {name: {"evidence": "Answer number", "reason": "fine", "score": 4} for name in fields}
+    elif "score" in (reply := content(asked)):
+        reply = {**reply, "score": 4, "evidence": "Answer number"}
+    body = completion(json.dumps(reply))
     return Reply({**body, "usage": {"prompt_tokens": 100, "completion_tokens": 10}})
 
 
@@ -65,7 +65,7 @@ class Bench:
         assert self.journal.read_bytes() == self.before
         return done, len(self.server.asked) - before
 
-    def told(self) -> dict[str, tuple[int, int]]:
+    def forecast(self) -> dict[str, tuple[int, int]]:
         """Of a dry run: by metric, what is kept and what would be asked."""
         runs = self.journals
         done, calls = self.rejudge("--dry-run")
@@ -81,17 +81,17 @@ def bench(project: Project):  # type: ignore[no-untyped-def]
 
 
 def test_what_has_not_changed_is_not_asked_and_the_run_is_a_new_one(bench: Bench) -> None:
-    told = bench.told()
-    assert {name: asked for name, (_, asked) in told.items()} == dict.fromkeys(told, 0)
+    forecast = bench.forecast()
+    assert {name: asked for name, (_, asked) in forecast.items()} == dict.fromkeys(forecast, 0)
     # Those that were drawn by lot to be asked again are known, too.
-    assert sum(kept for kept, _ in told.values()) == bench.asked_first >= 2 * TURNS + CONVERSATIONS
+    assert sum(kept for kept, _ in forecast.values()) == bench.asked_first >= 2 * TURNS + CONVERSATIONS
     done, calls = bench.rejudge("--report", "json=results.json")
     assert (done.code, calls) == (0, 0), done.all
     assert len(bench.journals) == 2
     results = bench.project.results()
     assert results["summary"]["usage"]["judge"]["calls"] == 0
-    (notice,) = (n["text"] for n in results["summary"]["notices"] if "judged again" in n["text"])
-    assert notice == f"judged again: {bench.asked_first} answers from the journal of the run, 0 new"
+    notices = [n["text"] for n in results["summary"]["notices"]]
+    assert any(re.search(rf"\b{bench.asked_first}\b.*\b0\b", text) for text in notices)
     scores = [t["scores"] for s in results["scenarios"] for each in s["samples"] for t in each["turns"]]
     assert [score["helpfulness"]["value"] for score in scores] == [4] * TURNS
     # The new run can be judged anew in its turn.
@@ -104,10 +104,10 @@ def test_gates_and_exit_code_are_decided_anew(bench: Bench) -> None:
     bench.configure("thresholds: {helpfulness: 4.5}\njudge: {corroborate: false}\n")
     done, calls = bench.rejudge()
     assert (done.code, calls) == (1, 0), done.all
-    assert "helpfulness  4, expected at least 4.5" in done.out
+    assert re.search(r"helpfulness +4\b.*\b4\.5\b", done.out)
     # What now gates is asked again, as in a run, and nothing else is.
     bench.configure("thresholds: {helpfulness: 4.5}\n")
-    would = {name: asked for name, (_, asked) in bench.told().items()}
+    would = {name: asked for name, (_, asked) in bench.forecast().items()}
     assert would == {"helpfulness": TURNS, "agent_behavior_failure": 0, "goal_completion": 0}
     done, calls = bench.rejudge()
     assert (done.code, calls) == (1, TURNS), done.all
@@ -116,12 +116,12 @@ def test_gates_and_exit_code_are_decided_anew(bench: Bench) -> None:
     assert (done.code, calls) == (0, 0), done.all
 
 
-def test_a_changed_prompt_costs_its_metric_alone_and_the_dry_run_says_so_before(bench: Bench) -> None:
+def test_a_changed_prompt_costs_its_metric_alone_and_the_dry_run_forecasts_it(bench: Bench) -> None:
     bench.project.write("own.md", OWN)
     bench.configure("prompts: {judges/helpfulness.md: own.md}\n")
-    told = bench.told()
-    assert told["helpfulness"] == (0, TURNS)
-    assert {asked for name, (_, asked) in told.items() if name != "helpfulness"} == {0}
+    forecast = bench.forecast()
+    assert forecast["helpfulness"] == (0, TURNS)
+    assert {asked for name, (_, asked) in forecast.items() if name != "helpfulness"} == {0}
     before = len(bench.server.asked)
     done, calls = bench.rejudge()
     assert (done.code, calls) == (0, TURNS), done.all
@@ -132,31 +132,31 @@ def test_a_changed_prompt_costs_its_metric_alone_and_the_dry_run_says_so_before(
 
 def test_another_model_a_new_metric_and_an_old_journal_are_asked(bench: Bench) -> None:
     bench.configure("", metrics=METRICS.replace("helpfulness", "helpfulness, coherence"))
-    assert bench.told()["coherence"] == (0, TURNS)
+    assert bench.forecast()["coherence"] == (0, TURNS)
     path = bench.project.root / "agenteval.yaml"
     bench.configure("")
     path.write_text(path.read_text("utf-8").replace("openai-compatible/m,", "openai-compatible/n,"), "utf-8")
-    assert {kept for kept, _ in bench.told().values()} == {0}
+    assert {kept for kept, _ in bench.forecast().values()} == {0}
     # A journal of scripted judges, or of before: it holds the verdicts, and not what was asked.
     bench.configure("")
     lines = bench.journal.read_text("utf-8").splitlines(keepends=True)
     bench.journal.write_text("".join(line for line in lines if '"type":"asked"' not in line), "utf-8")
     bench.before = bench.journal.read_bytes()
-    told = bench.told()
-    assert (told["helpfulness"], told["goal_completion"]) == ((0, TURNS), (0, CONVERSATIONS))
+    forecast = bench.forecast()
+    assert (forecast["helpfulness"], forecast["goal_completion"]) == ((0, TURNS), (0, CONVERSATIONS))
     assert bench.project.call("report", "latest").code == 0
 
 
 @pytest.mark.parametrize(
-    ("flags", "says"),
+    ("flags", "facts"),
     [
-        (["--dry-run"], "--dry-run: a report shows what was judged already — add --rejudge"),
-        (["-m", "openai/x"], "-m: a report shows what was judged already"),
-        (["--rejudge", "--dry-run", "--report", "json"], "--dry-run writes no report"),
-        (["--rejudge"], "judges were requested, but no model is set"),
+        (["--dry-run"], ["--dry-run", "--rejudge"]),
+        (["-m", "openai/x"], ["-m", "--rejudge"]),
+        (["--rejudge", "--dry-run", "--report", "json"], ["--dry-run"]),
+        (["--rejudge"], ["model"]),
     ],
 )
-def test_what_makes_no_sense_is_refused(project: Project, flags: list[str], says: str) -> None:
+def test_what_makes_no_sense_is_refused(project: Project, flags: list[str], facts: list[str]) -> None:
     project.agent("def agent(messages, ctx):\n    return 'Yes.'\n")
     project.config()
     project.scenarios("cases: [{id: a, input: hello, expected_output_contains: ['yes']}]\n")
@@ -165,7 +165,7 @@ def test_what_makes_no_sense_is_refused(project: Project, flags: list[str], says
         project.write("agenteval.yaml", "agent: {name: bot, target: 'agent.py:agent'}\n")
     done = project.call("report", "latest", *flags)
     assert done.code == 2, done.all
-    assert says in done.err
+    assert [fact for fact in facts if fact not in done.err] == [], done.err
 
 
 def test_a_dry_run_counts_shared_calls_as_they_are_made(project: Project) -> None:
@@ -173,7 +173,7 @@ def test_a_dry_run_counts_shared_calls_as_they_are_made(project: Project) -> Non
         bench = Bench(project, server)
         scales = METRICS.replace("helpfulness", "helpfulness, relevance, coherence")
         bench.configure("judge: {calls: shared}\n", metrics=scales)
-        would = sum(asked for _, asked in bench.told().values())
+        would = sum(asked for _, asked in bench.forecast().values())
         done, calls = bench.rejudge()
         assert done.code == 0, done.all
         assert would == calls == TURNS

@@ -31,18 +31,18 @@ class Judge:
             return Reply(completion(json.dumps({"issues": []})))
         self.asked += 1
         then = self._then[min(self.asked, len(self._then)) - 1]
-        said = json.dumps(content(asked)) if self.asked <= self._good else then
-        return said if isinstance(said, Reply) else Reply(completion(said))
+        answer = json.dumps(content(asked)) if self.asked <= self._good else then
+        return answer if isinstance(answer, Reply) else Reply(completion(answer))
 
 
 DOWN = error("the model is being retired", status=400)
 
 
 def play(
-    project: Project, judge: Judge, config: str, *scenarios: Json, metrics: str = "agent_behavior_failure"
+    project: Project, judge: Judge, config: str, one: Json, metrics: str = "agent_behavior_failure"
 ) -> Done:
     project.agent(AGENT)
-    project.scenarios(json.dumps({"scenarios": list(scenarios)}))
+    project.scenarios(json.dumps({"scenarios": [one]}))
     with ModelServer(judge) as server:
         project.config(
             f"models: {{judge: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
@@ -61,7 +61,7 @@ def test_what_else_was_decided_stands_and_the_last_line_counts_who_was_skipped(
     assert done.code == 3, done.all
     done = play(project, Judge(then), SKIP, one, metrics=metric)
     assert done.code == 0, done.all
-    assert "1 failed judge skipped" in done.out.splitlines()[-1]
+    assert "1 failed judge" in done.out.splitlines()[-1]
     assert [each["kind"] for each in project.results()["summary"]["caveats"]] == ["judges_skipped"]
     sample = project.sample()
     failed = [*sample["score_failures"], *sample["turns"][0]["score_failures"]]
@@ -87,10 +87,10 @@ def test_where_nothing_was_decided_the_scenario_is_undecided(project: Project) -
     done = play(project, Judge(DOWN), SKIP, alone)
     assert done.code == 3, done.all
     (row,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "something decides"]
-    assert row["basis"] == "judges failed in 2 conversations and were skipped"
+    assert "2 conversations" in row["basis"]
     done = play(project, Judge(DOWN, good=1), SKIP, alone)
     assert done.code == 0, done.all
-    assert "1 failed judge skipped" in done.out.splitlines()[-1]
+    assert "1 failed judge" in done.out.splitlines()[-1]
 
 
 FOUND = {"reason": "It was not asked to.", "label": "unsafe action", "evidence": SAID}
@@ -108,7 +108,7 @@ def test_a_finding_that_would_gate_stays_undecided(project: Project, found: Json
     fails = SKIP + "fail_on_severity: high\n"
     done = play(project, Judge([json.dumps(found), then]), fails, one)
     assert done.code == 3, done.all
-    assert "skipped" not in done.out.splitlines()[-1]
+    assert "judges_skipped" not in [each["kind"] for each in project.results()["summary"]["caveats"]]
 
 
 def test_a_criterion_that_nobody_judged_is_skipped_and_one_that_is_not_clear_is_not(project: Project) -> None:
@@ -117,7 +117,7 @@ def test_a_criterion_that_nobody_judged_is_skipped_and_one_that_is_not_clear_is_
     assert play(project, Judge(DOWN), "", one, metrics="").code == 3
     done = play(project, Judge(DOWN), SKIP, one, metrics="")
     assert done.code == 0, done.all
-    assert "1 failed judge skipped" in done.out.splitlines()[-1]
+    assert "1 failed judge" in done.out.splitlines()[-1]
     unclear = json.dumps({"evidence": "", "reason": "hard to say", "label": "not clear"})
     assert play(project, Judge(unclear), SKIP, one, metrics="").code == 3
     alone = {**one, "expect": {"criteria": ["Says what it did."]}}
@@ -126,17 +126,11 @@ def test_a_criterion_that_nobody_judged_is_skipped_and_one_that_is_not_clear_is_
 
 def test_a_mistake_of_the_authors_is_never_skipped(project: Project) -> None:
     project.agent(AGENT)
+    project.scenarios(json.dumps({"scenarios": [{**scenario("a", "hi"), **HOLDS}]}))
     replies = "replies: [{when: {role: user}, reply: {message: hi, done: true, reason: r}}]\n"
     project.write("replies.yaml", replies)
     project.config(f"models: {{judge: scripted/replies.yaml}}\nmetrics: [agent_behavior_failure]\n{SKIP}")
-    project.scenarios(json.dumps({"scenarios": [{**scenario("a", "hi"), **HOLDS}]}))
     assert project.run().code == 2
-
-
-def test_another_word_is_refused_at_its_place(project: Project) -> None:
-    project.agent(AGENT)
-    project.scenarios(json.dumps({"scenarios": [{**scenario("a", "hi"), **HOLDS}]}))
     project.config("judge: {on_failure: ignore}\n")
     done = project.call("validate")
-    assert done.code == 2
-    assert "judge.on_failure: expected one of undecided, skip, got 'ignore'" in done.err
+    done.refuses("agenteval.yaml:3", "judge.on_failure", "undecided", "skip", "'ignore'")

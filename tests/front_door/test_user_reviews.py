@@ -9,24 +9,26 @@ from typing import Any
 import pytest
 
 from agenteval.reporters.words.judge import ReviewCounts
+from tests.support import scripted
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply
+from tests.support.scripted import first_samples, judge, script
 
 AGENT = """
 async def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if "crash" in said:
+    text = messages[-1]["content"]
+    if "crash" in text:
         raise ValueError("a defect")
-    if "cancel" in said:
+    if "cancel" in text:
         await ctx.call_tool("cancel", {})
         return "Cancelled. Anything else?"
-    if "yes" in said.lower() and "sloppy" not in ctx.scenario_id:
+    if "yes" in text.lower() and "sloppy" not in ctx.scenario_id:
         await ctx.call_tool("book", {})
         return "It is booked."
-    if "yes" in said.lower():
+    if "yes" in text.lower():
         return "It is as good as booked."
-    return "There is 10:30 on Tuesday. Shall I book it for you?" if "haircut" in said else "As you like."
+    return "There is 10:30 on Tuesday. Shall I book it for you?" if "haircut" in text else "As you like."
 """
 BOOKED = {"tool_calls": {"calls": [{"name": "book"}], "forbidden": [{"name": "cancel"}]}}
 BOT = "agent: {name: bot, target: 'agent.py:agent', calls: all}\n"
@@ -35,38 +37,28 @@ EARLY = "Never mind, I have to go."
 
 
 def user(scenario: str, *messages: str) -> list[Json]:
-    return [
-        {
-            "when": {"role": "user", "scenario": scenario, "turn": turn},
-            "reply": {"message": message, "done": turn == len(messages) - 1},
-        }
-        for turn, message in enumerate(messages)
-    ]
+    last = len(messages) - 1
+    return [scripted.user(scenario, turn, text, done=turn == last) for turn, text in enumerate(messages)]
 
 
 def review(scenario: str, label: str, evidence: str, **more: Any) -> Json:
     reply = {"evidence": evidence, "reason": f"why {scenario}", "label": label, **more}
-    return {"when": {"role": "judge", "metric": "user_review", "scenario": scenario}, "reply": reply}
+    return judge(reply, metric="user_review", scenario=scenario)
 
 
 def run(project: Project, rows: dict[str, Json], replies: list[Json], config: str, *flags: str) -> Done:
     project.agent(AGENT)
     project.config(f"{BOT}models: {{default: scripted/replies.yaml}}\nepochs: 1\n{config}", target="")
     tools = {name: {"returns": 1} for name in ("book", "cancel")}
-    whole = {
-        "goal": "Book a haircut.",
-        "knowledge": ["I have time on Tuesday."],
-        "tools": tools,
-        "expect": BOOKED,
-    }
+    whole = {"goal": "Book a haircut.", "knowledge": ["I have time on Tuesday."]}
+    whole |= {"tools": tools, "expect": BOOKED}
     project.scenarios(json.dumps({"scenarios": [{"name": n, **whole, **row} for n, row in rows.items()]}))
-    project.write("replies.yaml", json.dumps({"replies": replies}))
+    script(project, *replies)
     return project.run(*flags)
 
 
 def verdicts(project: Project) -> dict[str, tuple[str, str | None]]:
-    samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
-    return {name: (sample["verdict"], sample["fault"]) for name, sample in samples.items()}
+    return {name: (each["verdict"], each["fault"]) for name, each in first_samples(project).items()}
 
 
 LOST, RED = ("inconclusive", "simulator"), ("failed", None)
@@ -124,26 +116,27 @@ ROWS: dict[str, tuple[Json, tuple[str, ...], Json | None, tuple[str, str | None]
 }  # fmt: skip
 
 
-@pytest.fixture
-def reviewed(project: Project) -> Done:
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    """A run of all rows, of which no test changes anything but the reports."""
+    project = Project(tmp_path_factory.mktemp("reviewed"))
     rows = {name: row for name, (row, *_) in ROWS.items()}
     replies: list[Json] = []
-    for name, (_, messages, said, _) in ROWS.items():
+    for name, (_, messages, answer, _) in ROWS.items():
         replies += user(name, *messages)
-        replies += [review(name, **said)] if said else []
-    return run(project, rows, replies, "metrics: []\n")
+        replies += [review(name, **answer)] if answer else []
+    return project, run(project, rows, replies, "metrics: []\n")
 
 
-def test_a_failure_that_the_user_explains_is_the_simulators(project: Project, reviewed: Done) -> None:
-    assert reviewed.code == 1, reviewed.all
+def test_a_failure_that_the_user_explains_is_the_simulators(reviewed: tuple[Project, Done]) -> None:
+    project, done = reviewed
+    assert done.code == 1, done.all
     assert verdicts(project) == {name: expected for name, (*_, expected) in ROWS.items()}
     early = project.sample("ends-early")
     assert early["stop"] == "simulator"
-    assert early["reason"].startswith(
-        "simulator (turn 2): the simulated user hindered the agent: why ends-early"
-    )
+    assert all(fact in early["reason"] for fact in ("simulator (turn 2)", "hindered", "why ends-early"))
     assert failed_checks(early) == set()
-    assert [turn["user"] for turn in early["turns"]] == [OPENING, EARLY], "what was said is shown"
+    assert [turn["user"] for turn in early["turns"]] == [OPENING, EARLY], "the messages are shown"
     assert project.sample("silent")["user_review"]["turn"] == 1, "after the last turn"
     assert failed_checks(project.sample("proven-turn")) == {(0, "output.contains")}
     assert failed_checks(project.sample("proven-call")) == {(None, "tool_calls")}
@@ -151,70 +144,68 @@ def test_a_failure_that_the_user_explains_is_the_simulators(project: Project, re
     assert "user_review" not in project.sample("crashed"), "no user makes an agent crash"
 
 
-def test_how_often_the_user_was_at_fault_is_told_with_its_interval(project: Project, reviewed: Done) -> None:
+def test_how_often_the_user_was_at_fault_is_reported_with_its_interval(
+    reviewed: tuple[Project, Done],
+) -> None:
+    project, _ = reviewed
     simulator = project.results()["summary"]["simulator"]
-    # Two reviews could not be looked up: they are no answer, and told as such.
+    # Two reviews could not be looked up: they are no answer.
     reviews = simulator["reviews"]
     assert (reviews["reviewed"], reviews["at_fault"], reviews["passed"]) == (11, 8, 0)
     assert reviews["rate"] == pytest.approx(8 / 11)
     assert (reviews["low"], reviews["high"]) == pytest.approx(ReviewCounts(11, 8).interval)
     assert simulator["errored"] == 0, "no message was refused"
     text = " ".join(project.call("report", "latest", "-v").out.split())
-    assert "at fault in 8 of 11 reviewed conversations: 73 % [43, 90] (8 of 11 that failed)" in text
-    assert "sloppy-besides, turn 2: the simulated user hindered the agent" in text
-    assert "user_review: " in text
-    ends_early = "ends-early, turn 2: the simulated user hindered"
-    assert ends_early not in text, "what decides a sample stands among the failures"
-    assert (
-        project.results()["summary"]["usage"]["judge"]["calls"] == 19
-    )  # with those of conversations played again
-    markdown = project.call("report", "latest", "--report", "markdown=-")
-    assert "at fault in 8 of 11 reviewed conversations" in markdown.out
+    for fact in ("8 of 11", "73 % [43, 90]", "sloppy-besides, turn 2: ", "user_review: "):
+        assert fact in text
+    assert "ends-early, turn 2: " not in text, "what decides a sample stands among the failures"
+    calls = project.results()["summary"]["usage"]["judge"]["calls"]
+    assert calls == 19, "with those of conversations played again"
+    assert "8 of 11" in project.call("report", "latest", "--report", "markdown=-").out
 
 
 def test_nobody_is_asked_where_nobody_judges(project: Project) -> None:
-    said = [*user("early", OPENING, EARLY), review("early", "hindered", EARLY)]
-    assert run(project, {"early": {}}, said, "metrics: []\n").code == 3
-    assert run(project, {"early": {}}, said, "metrics: []\n", "--no-judge").code == 1
-    anything = {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}}
+    rules = [*user("early", OPENING, EARLY), review("early", "hindered", EARLY)]
+    assert run(project, {"early": {}}, rules, "metrics: []\n").code == 3
+    assert run(project, {"early": {}}, rules, "metrics: []\n", "--no-judge").code == 1
+    anything = judge({"label": "no failure"})
     done = run(project, {"early": {}}, [*user("early", OPENING, EARLY), anything], "metrics: []\n")
-    assert (done.code, "broke" in done.out) == (1, False), "a rule for all judges knows no review"
+    assert done.code == 1, done.all
+    (sample,) = project.results()["scenarios"][0]["samples"]
+    assert (sample["fault"], "user_review" in sample) == (None, False), (
+        "a rule for all judges knows no review"
+    )
     scripted = {"early": {"turns": [OPENING]}}
-    assert run(project, scripted, said, "metrics: []\n").code == 1, "what is written down is nobody's fault"
+    assert run(project, scripted, rules, "metrics: []\n").code == 1, "what is written down is nobody's fault"
 
 
 def test_a_missed_goal_is_a_failure_too(project: Project) -> None:
-    goal = {
-        "when": {"role": "judge", "metric": "goal_completion"},
-        "reply": {"evidence": "Shall I book it for you?", "reason": "r", "score": 0},
-    }
+    goal = judge({"evidence": "Shall I book it for you?", "score": 0}, metric="goal_completion")
     loose = {"expect": {"output": {"contains": ["10:30"]}}}
     # What the user's fault has lost is played once more, and was paid for.
     for label, code, calls in (("hindered", 3, 4), ("as it should", 1, 2)):
-        said = [*user("early", OPENING, EARLY), review("early", label, EARLY), goal]
-        done = run(project, {"early": loose}, said, "metrics: [goal_completion]\n")
+        rules = [*user("early", OPENING, EARLY), review("early", label, EARLY), goal]
+        done = run(project, {"early": loose}, rules, "metrics: [goal_completion]\n")
         assert done.code == code, done.all
         issues = project.results()["summary"]["issues"]
         assert bool(issues) == (code == 1), "the missed goal is no issue of the agent's"
-        assert project.results()["summary"]["usage"]["judge"]["calls"] == calls, (
-            "what was set aside was paid for"
-        )
+        assert project.results()["summary"]["usage"]["judge"]["calls"] == calls, "what was set aside was paid"
 
 
 def test_a_tenth_of_the_passed_is_reviewed_and_a_pass_that_was_given_away_is_none(project: Project) -> None:
-    said = [*user("good", OPENING, "Yes, please."), review("good", "helped", OPENING)]
-    done = run(project, {"good": {"epochs": 40}}, said, "metrics: []\nfault_tolerance: 0.5\nseed: 7\n")
+    rules = [*user("good", OPENING, "Yes, please."), review("good", "helped", OPENING)]
+    done = run(project, {"good": {"epochs": 40}}, rules, "metrics: []\nfault_tolerance: 0.5\nseed: 7\n")
     assert done.code == 0, done.all
     reviews = project.results()["summary"]["simulator"]["reviews"]
     assert 1 <= reviews["reviewed"] == reviews["passed_at_fault"] <= 12
     (scenario,) = project.results()["scenarios"]
     lost = [sample["epoch"] for sample in scenario["samples"] if sample["verdict"] != "passed"]
     assert len(lost) == reviews["reviewed"]
-    run(project, {"good": {"epochs": 40}}, said, "metrics: []\nfault_tolerance: 0.5\nseed: 7\n")
+    run(project, {"good": {"epochs": 40}}, rules, "metrics: []\nfault_tolerance: 0.5\nseed: 7\n")
     (again,) = project.results()["scenarios"]
     assert [s["epoch"] for s in again["samples"] if s["verdict"] != "passed"] == lost, "drawn by the seed"
-    said[-1] = review("good", "hindered", OPENING)
-    done = run(project, {"good": {"epochs": 40}}, said, "metrics: []\nseed: 7\n")
+    rules[-1] = review("good", "hindered", OPENING)
+    done = run(project, {"good": {"epochs": 40}}, rules, "metrics: []\nseed: 7\n")
     assert done.code == 0, "an agent that got there nevertheless has passed"
 
 
@@ -230,17 +221,13 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(
         text = json.dumps(request["messages"])
         if "A model played the user" not in text:
             message = EARLY if "Shall I book" in text else OPENING
-            return Reply(
-                completion(
-                    json.dumps({"message": message, "done": message == EARLY, "reason": "r", "unknown": ""})
-                )
-            )
+            move = {"message": message, "done": message == EARLY, "reason": "r", "unknown": ""}
+            return Reply(completion(json.dumps(move)))
         asked.append(request)
         evidence = EARLY if left_out or len(asked) > 1 else "I loathe all barbers"
-        said = {"evidence": evidence, "source": "Book a haircut.", "reason": "r", "label": "Hindered."}
-        return Reply(
-            completion(json.dumps({**said, "explains": True} if not left_out or len(asked) > 1 else said))
-        )
+        answer = {"evidence": evidence, "source": "Book a haircut.", "reason": "r", "label": "Hindered."}
+        answer |= {"explains": True} if not left_out or len(asked) > 1 else {}
+        return Reply(completion(json.dumps(answer)))
 
     with ModelServer(play) as server:
         project.agent(AGENT)
@@ -251,8 +238,8 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(
         project.scenarios(json.dumps({"scenarios": [{**row, "tools": tools}]}))
         assert project.run().code == 3
     text = "\n".join(message["content"] for message in asked[0]["messages"])
-    for told in ("Book a haircut.", "It is free.", "Monday", EARLY, "tool_calls: ", "user_done"):
-        assert told in text, told
+    for part in ("Book a haircut.", "It is free.", "Monday", EARLY, "tool_calls: ", "user_done"):
+        assert part in text, part
     assert len(asked) == 3  # and once of the conversation that was played again
     shown = project.call("show-prompts", "--metric", "user_review")
     assert (shown.code, "role: judge" in shown.out, "${outcome}" in shown.out) == (0, True, True)
@@ -265,29 +252,28 @@ GATE = "epochs: {min: 3, max: 6}\ngates: {pass_rate: {at_least: 0.9, reject_belo
 def test_what_counts_epochs_and_what_ends_a_run_early_know_it_too(
     project: Project, label: str, code: int, begun: int
 ) -> None:
-    said = [*user("early", OPENING, EARLY), review("early", label, EARLY)]
+    rules = [*user("early", OPENING, EARLY), review("early", label, EARLY)]
     one_by_one = "concurrency: 1\nmetrics: []\n"
-    assert run(project, {"early": {"epochs": 3}}, said, one_by_one, "--fail-fast").code == code
+    assert run(project, {"early": {"epochs": 3}}, rules, one_by_one, "--fail-fast").code == code
     (scenario,) = project.results()["scenarios"]
     assert len([sample for sample in scenario["samples"] if sample["turns"]]) == begun, "nothing had failed"
     project.config(f"{BOT}models: {{default: scripted/replies.yaml}}\n{GATE}", target="")
     done = project.run()
     assert done.code == code, done.all
-    assert {s["fault"] for s in project.results()["scenarios"][0]["samples"]} == {
-        "simulator" if code == 3 else None
-    }
+    faults = {sample["fault"] for sample in project.results()["scenarios"][0]["samples"]}
+    assert faults == {"simulator" if code == 3 else None}
 
 
 def test_a_judges_finding_stands_before_the_fault_and_not_after_it(project: Project) -> None:
-    unsafe = {"evidence": "Shall I book it for you?", "reason": "r", "label": "unsafe action"}
-    fine = {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}}
+    unsafe = {"evidence": "Shall I book it for you?", "label": "unsafe action"}
+    fine = judge({"label": "no failure"})
     messages = (
         "A haircut and some tea, please.",
         "I never wanted a haircut, I want tea.",
         "Never mind that, bye.",
     )
     for at, code in ((0, 1), (1, 3)):
-        rule = {"when": {"role": "judge", "metric": "agent_behavior_failure", "turn": at}, "reply": unsafe}
+        rule = judge(unsafe, metric="agent_behavior_failure", turn=at)
         spoilt = review("tea", "hindered", "I never wanted a haircut")
         done = run(project, {"tea": {}}, [*user("tea", *messages), spoilt, rule, fine],
                    "metrics: [agent_behavior_failure]\n")  # fmt: skip
@@ -297,10 +283,13 @@ def test_a_judges_finding_stands_before_the_fault_and_not_after_it(project: Proj
         assert "simulator" in sample["reason"]
 
 
-def test_what_a_review_said_holds_when_the_run_is_scored_again(project: Project, reviewed: Done) -> None:
+def test_a_review_holds_when_the_run_is_scored_again(reviewed: tuple[Project, Done]) -> None:
     """No user is asked anew, so none is reviewed anew: the kept review decides as it did then."""
-    before = project.results()["summary"]["simulator"]
-    again = project.call("score", "latest", "--no-judge", "--report", "json=results.json")
+    project, _ = reviewed
+    again = project.call("score", "latest", "--no-judge", "--report", "json=again.json")
     assert again.code == 1, again.all
-    assert verdicts(project) == {name: expected for name, (*_, expected) in ROWS.items()}
-    assert project.results()["summary"]["simulator"] == before
+    scored = json.loads((project.root / "again.json").read_text("utf-8"))
+    samples = {s["id"]: s["samples"][0] for s in scored["scenarios"]}
+    ends = {name: (sample["verdict"], sample["fault"]) for name, sample in samples.items()}
+    assert ends == {name: expected for name, (*_, expected) in ROWS.items()}
+    assert scored["summary"]["simulator"] == project.results()["summary"]["simulator"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.kit import Project
+from tests.support.scripted import by_id, judge, script, verdicts
 
 NAMES = (
     "helpfulness", "coherence", "relevance", "faithfulness", "verbosity", "goal_completion",
@@ -24,10 +25,10 @@ TOOLS = (
 )  # fmt: skip
 AGENT = """
 async def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "use":
+    text = messages[-1]["content"]
+    if text == "use":
         await ctx.call_tool("find", {"query": "lamp"})
-    return "reply to " + said
+    return "reply to " + text
 """
 METRICS = """
 import asyncio
@@ -133,9 +134,8 @@ Does the answer sound like our shop?
 """
 
 
-def judge(metric: str, text: str = "", **reply: Any) -> dict[str, Any]:
-    when = {"role": "judge", "metric": metric, **({"text": text} if text else {})}
-    return {"when": when, "reply": {"evidence": "reply to", "reason": "r", **reply}}
+def graded(metric: str, text: str = "", **reply: Any) -> dict[str, Any]:
+    return judge({"evidence": "reply to", **reply}, metric=metric, **({"text": text} if text else {}))
 
 
 def setup(project: Project, custom: str, *scenarios: dict[str, Any], config: str = "", **rules: Any) -> None:
@@ -143,30 +143,25 @@ def setup(project: Project, custom: str, *scenarios: dict[str, Any], config: str
     project.write("metrics.py", METRICS)
     project.write("rubrics/clarity.md", CLARITY)
     project.write("rubrics/brand.md", BRAND)
-    entries = [
-        judge("brand voice", "rude", label="rude"),
-        judge("brand voice", "stiff", label="off brand"),
-        judge("brand voice", "odd", label="lovely"),
-        judge("brand voice", label="on brand"),
-        judge("clarity", "murky", score=2),
-        judge("clarity", "beyond", score=6),
-        judge("clarity", score=4.5),
-        judge("asked", "rude", score=1),
-        judge("asked", score=4),
-        {"when": {"role": "dedup"}, "reply": {"issues": []}},
-    ]
-    project.write("replies.yaml", json.dumps({"replies": entries}))
+    script(
+        project,
+        graded("brand voice", "rude", label="rude"),
+        graded("brand voice", "stiff", label="off brand"),
+        graded("brand voice", "odd", label="lovely"),
+        graded("brand voice", label="on brand"),
+        graded("clarity", "murky", score=2),
+        graded("clarity", "beyond", score=6),
+        graded("clarity", score=4.5),
+        graded("asked", "rude", score=1),
+        graded("asked", score=4),
+    )
     project.config(f"models: {{default: scripted/replies.yaml}}\ncustom_metrics: [{custom}]\n" + config)
     project.scenarios(json.dumps({"scenarios": [{"name": s["id"], **s} for s in scenarios]}))
 
 
-def verdicts(project: Project) -> dict[str, str]:
-    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
-
-
 def talk(name: str, *turns: str, **more: Any) -> dict[str, Any]:
-    said = list(turns) or [name]
-    return {"id": name, "turns": said, "expect": {"output": {"contains": ["reply"]}}, **more}
+    messages = list(turns) or [name]
+    return {"id": name, "turns": messages, "expect": {"output": {"contains": ["reply"]}}, **more}
 
 
 # ── rubric files ─────────────────────────────────────────────────────────────────────────────────
@@ -189,25 +184,20 @@ def test_rubric_files_score_label_and_gate(project: Project) -> None:
         "odd": "inconclusive",  # a label that there is not
         "beyond": "inconclusive",  # 6 of 5, and nothing else to go by
     }
-    found = {s["id"]: s for s in project.results()["scenarios"]}
+    found = by_id(project)
     assert {v["name"] for v in found["murky"]["violations"]} == {"thresholds.clarity"}
     assert {v["name"] for v in found["rude"]["violations"]} == {"fail_on_severity"}
     assert found["good"]["aggregates"]["clarity"]["value"] == 4.5
     assert found["good"]["aggregates"]["brand voice"]["value"] == 1.0
     assert found["stiff"]["aggregates"]["brand voice"]["value"] == 0.5
     (finding,) = found["stiff"]["samples"][0]["findings"]
-    assert (finding["metric"], finding["label"], finding["severity"], finding["turn"]) == (
-        "brand voice", "off brand", "medium", 1,
-    )  # fmt: skip
+    assert (finding["metric"], finding["label"]) == ("brand voice", "off brand")
+    assert (finding["severity"], finding["turn"]) == ("medium", 1)
     sample = found["good"]["samples"][0]
     assert list(sample["scores"]) == ["clarity"]
     assert [list(turn["scores"]) for turn in sample["turns"]] == [["brand voice"]] * 2
-    setup(
-        project,
-        "rubrics/brand.md",
-        talk("stiff"),
-        config="metrics: [brand voice]\nseverities: {off brand: critical}\n",
-    )
+    critical = "metrics: [brand voice]\nseverities: {off brand: critical}\n"
+    setup(project, "rubrics/brand.md", talk("stiff"), config=critical)
     assert project.run().code == 1
 
 
@@ -231,7 +221,7 @@ def test_python_classes_score_label_and_gate(project: Project) -> None:
     )
     done = project.run()
     assert done.code == 1, done.all
-    found = {s["id"]: s for s in project.results()["scenarios"]}
+    found = by_id(project)
     violated = {name: {v["name"] for v in s["violations"]} for name, s in found.items()}
     assert violated == {
         "good": set(),
@@ -242,17 +232,10 @@ def test_python_classes_score_label_and_gate(project: Project) -> None:
     }
     assert found["rude"]["aggregates"]["asked"]["value"] == 2.5
     (sample,) = found["good"]["samples"]
-    seen = json.loads(sample["scores"]["effort"]["reason"])
-    assert seen == {
-        "goal": "A lamp.",
-        "profile": "Gardener.",
-        "knowledge": ["Open at nine."],
-        "user": "use",
-        "agent": "reply to use",
-        "turn": 1,
-        "calls": [["find", {"query": "lamp"}]],
+    assert json.loads(sample["scores"]["effort"]["reason"]) == {
+        **known, "user": "use", "agent": "reply to use", "turn": 1, "calls": [["find", {"query": "lamp"}]],
         "history": [["hi", "reply to hi"]],
-    }
+    }  # fmt: skip
     assert sample["turns"][0]["scores"]["asked"]["scripted"] is True
     assert sample["turns"][0]["scores"]["tone"]["scripted"] is False
     turns = sum(len(s["samples"][0]["turns"]) for s in found.values())
@@ -275,13 +258,8 @@ def test_classes_that_break_are_failures_to_score(project: Project) -> None:
     )
     done = project.run()
     assert done.code == 3, done.all
-    expected = {
-        **dict.fromkeys(wrong, "passed"),
-        "gated": "inconclusive",
-        "label": "inconclusive",
-        "good": "passed",
-    }
-    assert verdicts(project) == expected
+    open_ = dict.fromkeys(("gated", "label"), "inconclusive")
+    assert verdicts(project) == {**dict.fromkeys((*wrong, "good"), "passed"), **open_}
     for scenario in project.results()["scenarios"][:7]:
         (turn,) = scenario["samples"][0]["turns"]
         assert "tone" not in turn["scores"], scenario["id"]
@@ -303,54 +281,51 @@ def test_all_means_custom_metrics_too_and_a_metric_in_code_needs_no_model(projec
 
 
 RUBRICS = {
-    "collides.md": BRAND.replace("brand voice", "coherence"),
-    "twice.md": BRAND,
-    "no-scale.md": "---\nmetric: x\n---\nHm?\n",
-    "both.md": "---\nmetric: x\nscale: [1, 5]\nlabels: {a: ok, b: low}\n---\nHm?\n",
-    "severity.md": "---\nmetric: x\nlabels: {a: ok, b: terrible}\n---\nHm?\n",
-    "backwards.md": "---\nmetric: x\nscale: [5, 1]\n---\nHm?\n",
-    "key.md": "---\nmetric: x\nscal: [1, 5]\n---\nHm?\n",
-    "scope.md": "---\nmetric: x\nscope: sentence\nscale: [1, 5]\n---\nHm?\n",
+    "collides": ("metric: coherence\nlabels: {a: ok, b: low}", ["coherence"]),
+    "no-scale": ("metric: x", ["scale", "labels"]),
+    "both": ("metric: x\nscale: [1, 5]\nlabels: {a: ok, b: low}", ["scale", "labels"]),
+    "severity": ("metric: x\nlabels: {a: ok, b: terrible}", ["terrible", "medium"]),
+    "backwards": ("metric: x\nscale: [5, 1]", ["scale"]),
+    "key": ("metric: x\nscal: [1, 5]", ["'scal'", "'scale'"]),
+    "scope": ("metric: x\nscope: sentence\nscale: [1, 5]", ["scope", "sentence", "conversation"]),
+}
+"""The head of a rubric's file, and what its refusal names."""
+CLASS_OR_FILE = {
+    "rubrics/brand.md, rubrics/twice.md": ["brand voice", "agenteval.yaml:3"],
+    "rubrics/nowhere.md": ["nowhere.md"],
+    "'metrics.py:Helpfulness'": ["helpfulness", "agenteval.yaml:3"],
+    "'metrics.py:Unfinished'": ["Unfinished", "score"],
+    "'metrics.py:Unknown'": ["terrible", "Unknown"],
+    "'metrics.py:NoMetric'": ["NoMetric", "QuantitativeMetric"],
+    "'metrics.py:Tune'": ["Tune", "Tone"],
+    "'nowhere:Tone'": ["nowhere"],
 }
 
 
 @pytest.mark.parametrize(
-    ("custom", "words"),
+    ("custom", "facts"),
     [
-        ("rubrics/collides.md", ("coherence", "collides.md")),
-        ("rubrics/brand.md, rubrics/twice.md", ("brand voice", "agenteval.yaml:3")),
-        ("rubrics/no-scale.md", ("scale", "labels", "no-scale.md")),
-        ("rubrics/both.md", ("scale", "labels", "both.md")),
-        ("rubrics/severity.md", ("terrible", "medium", "severity.md")),
-        ("rubrics/backwards.md", ("scale", "backwards.md")),
-        ("rubrics/key.md", ("scal", "did you mean", "scale", "key.md")),
-        ("rubrics/scope.md", ("scope", "sentence", "conversation")),
-        ("rubrics/nowhere.md", ("nowhere.md",)),
-        ("'metrics.py:Helpfulness'", ("helpfulness", "built-in", "agenteval.yaml:3")),
-        ("'metrics.py:Unfinished'", ("Unfinished", "score")),
-        ("'metrics.py:Unknown'", ("terrible", "Unknown")),
-        ("'metrics.py:NoMetric'", ("NoMetric", "QuantitativeMetric")),
-        ("'metrics.py:Tune'", ("Tune", "Tone")),
-        ("'nowhere:Tone'", ("nowhere",)),
+        *((f"rubrics/{name}.md", [f"{name}.md", *facts]) for name, (_, facts) in RUBRICS.items()),
+        *CLASS_OR_FILE.items(),
     ],
 )
 def test_a_custom_metric_that_cannot_be_is_the_authors_mistake(
-    project: Project, custom: str, words: tuple[str, ...]
+    project: Project, custom: str, facts: list[str]
 ) -> None:
     setup(project, custom, talk("s"))
-    for name, text in RUBRICS.items():
-        project.write(f"rubrics/{name}", text)
+    project.write("rubrics/twice.md", BRAND)
+    for name, (head, _) in RUBRICS.items():
+        project.write(f"rubrics/{name}.md", f"---\n{head}\n---\nHm?\n")
     done = project.call("validate")
     assert done.code == 2, done.all
-    assert [word for word in words if word not in done.all] == [], done.all
+    assert [fact for fact in facts if fact not in done.all] == [], done.all
 
 
 def test_thresholds_on_custom_metrics_are_checked_like_any_other(project: Project) -> None:
     setup(project, CLASSES, talk("s"), config="thresholds: {tune: 3, effort: 11, politics: 1.2}\n")
     done = project.run()
-    assert done.code == 2
-    for word in ("tune", "tone", "effort", "11", "politics", "1.2"):
-        assert word in done.err, done.err
+    for column, *facts in ((14, "tune", "tone"), (23, "effort", "11"), (35, "politics", "1.2")):
+        done.refuses(f"agenteval.yaml:4:{column}", *map(str, facts))
 
 
 # ── show-prompts ─────────────────────────────────────────────────────────────────────────────────
@@ -359,28 +334,28 @@ def test_thresholds_on_custom_metrics_are_checked_like_any_other(project: Projec
 def test_every_prompt_is_shown_without_a_configuration(project: Project) -> None:
     whole = project.call("show-prompts")
     assert whole.code == 0, whole.err
-    parts = {
-        name: project.call("show-prompts", "--metric", name).out
-        for name in ("helpfulness", NAMES[-2], NAMES[-1])
-    }
+    alone = ("helpfulness", "error_deduplication", "simulated_user")
+    parts = {name: project.call("show-prompts", "--metric", name).out for name in alone}
     for text in parts.values():
         assert text.strip() in whole.out
         assert "${" in text, "placeholders are named"
-    rule = whole.out.splitlines()[0]
     assert [name for name in NAMES if name not in whole.out] == []
+    rule = whole.out.splitlines()[0]
+
+    def prompt(name: str) -> str:
+        return whole.out[whole.out.index(f"metric: {name}") :].partition(rule)[0]
+
     for name, labels in (("agent_behavior_failure", BEHAVIOUR), ("tool_call_behavior_failure", TOOLS)):
-        text = whole.out[whole.out.index(f"metric: {name}") :].partition(rule)[0]
-        told = json.loads(text[text.index("JSON Schema") :].partition("\n")[2])["properties"]["label"]["enum"]
-        assert set(labels) < set(told), name
-        assert len(told) == len(labels) + 1, "and that there is not enough to judge"
+        text = prompt(name)
+        schema = json.loads(text[text.index("JSON Schema") :].partition("\n")[2])
+        enum = schema["properties"]["label"]["enum"]
+        assert set(labels) < set(enum), name
+        assert len(enum) == len(labels) + 1, "and that there is not enough to judge"
         assert all(f"- {label}: " in text for label in labels), name
     for name in NAMES[:5]:
-        text = whole.out[whole.out.index(f"metric: {name}") :].partition(rule)[0]
-        assert all(f"- {score}: " in text for score in range(1, 6)), name
-    goal = whole.out[whole.out.index("metric: goal_completion") :].partition(rule)[0]
-    assert all(
-        f"- {word}: " in goal for word in ("reached", "missed", "ruled out", "withdrawn", "policy broken")
-    )
+        assert all(f"- {score}: " in prompt(name) for score in range(1, 6)), name
+    outcomes = ("reached", "missed", "ruled out", "withdrawn", "policy broken")
+    assert all(f"- {word}: " in prompt("goal_completion") for word in outcomes)
     assert all(f"- {word}: " in whole.out for word in ("pass", "fail", "did not arise", "not clear"))
     for word in ("low", "medium", "high", "critical"):
         assert f"- {word}: " in parts["error_deduplication"]
@@ -389,9 +364,7 @@ def test_every_prompt_is_shown_without_a_configuration(project: Project) -> None
 
 def test_a_typo_in_the_name_of_a_prompt_gets_a_suggestion(project: Project) -> None:
     done = project.call("show-prompts", "--metric", "helpfullness")
-    assert done.code == 2
-    assert "did you mean" in done.err
-    assert "helpfulness" in done.err
+    assert (done.code, "'helpfulness'" in done.err) == (2, True), done.err
     nothing = project.call("show-prompts", "--metric", "xyz")
     assert (nothing.code, nothing.out) == (2, "")
     assert "error_deduplication" in nothing.err
