@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cut_runs import cut_after
 from tests.support.kit import Done, Project
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -59,6 +60,15 @@ def gate(project: Project) -> dict[str, str]:
 def branch(project: Project, agent: str) -> None:
     git(project.root, "checkout", "-q", "-b", "feature")
     commit(project, agent)
+
+
+def test_a_run_that_is_resumed_is_kept_where_it_was_asked_for(repository: Project) -> None:
+    repository.run("--keep-baseline")
+    shutil.rmtree(repository.root / ".agenteval" / "baselines")
+    cut_after(repository, "sample_finished", times=3)
+    assert ".agenteval/baselines/" in repository.run("--resume", "latest").err
+    branch(repository, BAD)
+    assert against(repository).code == 1
 
 
 def test_a_branch_is_compared_with_the_commit_where_it_began(repository: Project) -> None:

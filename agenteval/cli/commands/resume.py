@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agenteval import __version__
+from agenteval.cli.commands.baseline_store import save_baseline
 from agenteval.cli.commands.execution import execute, make_run_started, redact_run_started, utc_timestamp
 from agenteval.cli.commands.interrupt import finish_on_interrupt
 from agenteval.cli.commands.output import refuse_overwriting_inputs, resolve_targets, write_reports
@@ -63,6 +64,8 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
                 with Journal.reopen(folder / JOURNAL_FILE) as journal:
                     begin = RunResumed(at=utc_timestamp(), budget=prepared.suite.settings.public.budget)
                     finished, decision = execute(prepared, journal, begin, events)
+                if prepared.suite.request.keep_baseline:
+                    save_baseline(finished, folder, Path(config.root))
         called = runs.run_reference(folder, folder.parents[2])
         return write_reports(finished, decision, targets, folder=folder, detail=detail, name=called)
 

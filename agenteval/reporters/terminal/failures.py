@@ -176,7 +176,7 @@ def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
     reason."""
     lines = []
     for failure, others in rest:
-        again = f" (and {len(others)} more epochs)" if others else ""
+        again = f" (and {plural(len(others), 'more epoch')})" if others else ""
         name = f"{one_line(failure.title, 250)}{again}"
         why = one_line(failure.reasons[0], max(20, options.width - len(name) - 6))
         lines.append(Text.assemble(mark(failure.verdict), f" {name}  {why}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -103,9 +104,23 @@ def score_options(command: Sequence[str]) -> tuple[str, ...]:
 def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequence[str]]:
     """Yield each option in ``names`` with its value."""
     for index, word in enumerate(command):
-        name, is_joined, _ = word.partition("=")
+        name, is_joined = _split_option(word)
         if name in names:
             yield [word] if is_joined else command[index : index + 2]
+
+
+_WITH_VALUE = re.compile(r"-[a-z]*?[csmk]")
+"""The end of the options in a word such as ``-qsID``: the first option that takes a value."""
+
+
+def _split_option(word: str) -> tuple[str, bool]:
+    """Return the option that a word contains, and whether its value is joined to it (``--model=M``, ``-mM``).
+    """
+    if word.startswith("--"):
+        name, is_joined, _ = word.partition("=")
+        return name, bool(is_joined)
+    short = _WITH_VALUE.match(word)
+    return (f"-{short[0][-1]}", len(word) > short.end()) if short else (word, False)
 
 
 def rescore_scenario_command(scenario: ScenarioReport, command: Sequence[str]) -> str:
@@ -121,9 +136,10 @@ def rescore_scenario_command(scenario: ScenarioReport, command: Sequence[str]) -
 def _without_selection(command: Sequence[str]) -> Iterator[str]:
     is_value = False
     for word in command:
-        if not is_value and word.partition("=")[0] not in _SELECTION:
+        name, is_joined = _split_option(word)
+        if not is_value and name not in _SELECTION:
             yield word
-        is_value = not is_value and word in _SELECTION
+        is_value = not is_value and name in _SELECTION and not is_joined
 
 
 _RECORDED_STOPS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
