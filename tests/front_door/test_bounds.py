@@ -147,12 +147,9 @@ def test_what_an_agent_in_python_returns_is_bounded_as_well(project: Project) ->
     agent = {"target": "agent.py:agent"}
     agents = {"here": agent, "there": {**agent, "interpreter": sys.executable}}
     project.write("agenteval.yaml", json.dumps({"agents": agents, "metrics": []}))
-    rows = [
-        (name, kind, n)
-        for name in agents
-        for kind in ("text", "message", "messages", "raises")
-        for n in (0, 2)
-    ]
+    kinds = ("text", "message", "messages", "raises")
+    rows = [(name, kind, 2) for name in agents for kind in kinds]
+    rows += [("here", kind, 0) for kind in kinds] + [("there", "text", 0)]  # what fits is slow to report
     suite = [
         {"id": f"{name}-{kind}-{n}", "agent": name, "turns": [f"{kind} {n}"], "checks": "none"}
         for name, kind, n in rows

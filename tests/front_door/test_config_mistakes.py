@@ -229,7 +229,7 @@ def test_a_user_that_is_done_at_once_leaves_the_rest_to_the_script_and_decides_n
     )
     assert project.run().code == code
     sample = project.sample()
-    assert [turn["user"] for turn in sample["turns"]] == (["last"] if code == 0 else [])
+    assert [turn["user"] for turn in sample["turns"]] == (["last"] if code == 0 else [""])
     assert sample["fault"] == (None if code == 0 else "simulator")
 
 

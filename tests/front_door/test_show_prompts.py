@@ -73,7 +73,7 @@ def test_one_of_them_is_shown(name: str) -> None:
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_says_where_it_stands(name: str) -> None:
     out = render_prompts(name)
-    assert f"prompt: {name}\nstands: after " in out
+    assert f"prompt: {name}\nstands: " in out
     assert out.count("── part of a prompt ──") == 1
 
 
@@ -81,11 +81,11 @@ def test_an_authors_rubric_is_shown() -> None:
     rubric = Rubric(metric="brand", scope="turn", text="On brand?", scale=(1, 3), source="brand.md")
     out = render_prompts("brand", custom=[rubric])
     assert "On brand?" in out
-    assert "a number from 1 to 3" in out
+    assert all(bound in out for bound in ('"minimum": 1', '"maximum": 3'))
 
 
 def test_a_typo_gets_a_suggestion() -> None:
-    with pytest.raises(AuthorError, match="did you mean 'error_deduplication'"):
+    with pytest.raises(AuthorError, match="'error_deduplication'"):
         render_prompts("error_dedup")
 
 
