@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -72,40 +72,27 @@ def samples_of(project: Project) -> dict[str, dict[str, Any]]:
 # ── conversations in processes of their own ──────────────────────────────────────────────────────
 
 
-class Surplus(NamedTuple):
-    """A program that writes a line too many; the turn ``at`` is charged with it and names the ``line``."""
-
-    text: str
-    at: int
-    line: str
-
-
 MARK = "\\xef\\xbb\\xbf"
-SURPLUS = {
-    "greeting": Surplus(program(first="say({'text': 'Hello!'})"), 0, "Hello!"),
-    "banner": Surplus(program(first="say('INFO listening')"), 0, "INFO listening"),
-    "call-before-the-first-request": Surplus(
-        program(first="say({'tool_call': {'id': 1, 'name': 'get'}})"), 0, '{"tool_call"'
-    ),
-    "second-answer": Surplus(program(after="turn == 0 and say({'text': 'one more'})"), 0, "one more"),
-    "second-answer-later": Surplus(program(after="turn == 1 and say({'text': 'one more'})"), 1, "one more"),
-    "second-answer-at-last": Surplus(program(after="turn == 2 and say({'text': 'one more'})"), 2, "one more"),
-    "log": Surplus(program(after="say('INFO answered')"), 0, "INFO answered"),
-    "farewell": Surplus(program(last="say('bye')"), 2, "bye"),
-    "half-a-line": Surplus(program(last="sys.stdout.write('{')"), 2, "{"),
+MARKS = {  # a byte order mark: read before the first request is whole, and the answer that follows it after
+    "mark": f"os.write(1, b'{MARK}')",
+    "mark-byte-by-byte": f"[os.write(1, bytes([each])) for each in b'{MARK}']",
+    "mark-and-blanks": f"os.write(1, b'{MARK} \\r')",
+    "mark-as-a-line": f"os.write(1, b'{MARK}\\n')",
+}
+SURPLUS = {  # what a program does too much, the turn that is charged with it, what the error there names
+    "greeting": ({"first": "say({'text': 'Hello!'})"}, 0, "Hello!"),
+    "banner": ({"first": "say('INFO listening')"}, 0, "INFO listening"),
+    "call-before": ({"first": "say({'tool_call': {'id': 1, 'name': 'get'}})"}, 0, '{"tool_call"'),
+    "second-answer": ({"after": "turn == 0 and say({'text': 'one more'})"}, 0, "one more"),
+    "second-answer-later": ({"after": "turn == 1 and say({'text': 'one more'})"}, 1, "one more"),
+    "second-answer-at-last": ({"after": "turn == 2 and say({'text': 'one more'})"}, 2, "one more"),
+    "log": ({"after": "say('INFO answered')"}, 0, "INFO answered"),
+    "farewell": ({"last": "say('bye')"}, 2, "bye"),
+    "half-a-line": ({"last": "sys.stdout.write('{')"}, 2, "{"),
     # No turn asked for the call, so it is of none; and a mock may change the world.
-    "call-between": Surplus(program(after=f"turn == 0 and {pays('call-between')}"), 0, '{"tool_call"'),
-    "call-at-last": Surplus(program(after=f"turn == 2 and {pays('call-at-last')}"), 2, '{"tool_call"'),
-    "text-after-a-mark": Surplus(program(first=f"os.write(1, b'{MARK}'); say('INFO')"), 0, "INFO"),
-    "text-after-a-mark-byte-by-byte": Surplus(
-        program(first=f"[os.write(1, bytes([each])) for each in b'{MARK}']; say('INFO')"), 0, "INFO"
-    ),
-    "text-after-a-mark-and-blanks": Surplus(
-        program(first=f"os.write(1, b'{MARK} \\r'); say('INFO')"), 0, "INFO"
-    ),
-    "text-after-a-mark-as-a-line": Surplus(
-        program(first=f"os.write(1, b'{MARK}\\n'); say('INFO')"), 0, "INFO"
-    ),
+    "call-between": ({"after": f"turn == 0 and {pays('call-between')}"}, 0, '{"tool_call"'),
+    "call-at-last": ({"after": f"turn == 2 and {pays('call-at-last')}"}, 2, '{"tool_call"'),
+    **{f"{name}-and-text": ({"first": f"{mark}; say('INFO')"}, 0, "INFO") for name, mark in MARKS.items()},
 }
 IN_STEP = {
     "plain": program(),
@@ -113,11 +100,7 @@ IN_STEP = {
         answer=f"{pays('pays-when-asked')}; sys.stdin.readline(); say({{'text': message}})"
     ),
     "blank-lines": program(first="say('')", after="say(' \\t')", last="sys.stdout.write('\\n \\n ')"),
-    # A byte order mark before the first request: read before the request is whole, and the answer after it.
-    "mark": program(first=f"os.write(1, b'{MARK}')"),
-    "mark-byte-by-byte": program(first=f"[os.write(1, bytes([each])) for each in b'{MARK}']"),
-    "mark-and-blanks": program(first=f"os.write(1, b'{MARK} \\r')"),
-    "mark-as-a-line": program(first=f"os.write(1, b'{MARK}\\n')"),
+    **{name: program(first=mark) for name, mark in MARKS.items()},
 }
 ASKS = """
 import json, sys
@@ -176,7 +159,7 @@ OF_OTHERS = [
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Project]:
     """One run of all programs above."""
     project = Project(tmp_path_factory.mktemp("own"))
-    programs = {name: each.text for name, each in SURPLUS.items()} | IN_STEP
+    programs = {name: program(**parts) for name, (parts, _, _) in SURPLUS.items()} | IN_STEP
     write(project, {**programs, **OTHERS}, [*map(scenario, programs), *OF_OTHERS])
     done = project.run()
     assert done.code == 1, done.all
@@ -250,7 +233,7 @@ def test_a_line_of_a_child_that_outlives_the_program_is_charged_to_the_answer(
 
 
 def test_fail_fast_waits_for_a_line_after_the_last_answer(project: Project) -> None:
-    write(project, {"farewell": SURPLUS["farewell"].text}, [scenario("farewell")])
+    write(project, {"farewell": program(last="say('bye')")}, [scenario("farewell")])
     assert project.run("--fail-fast").code == 1
     assert failed_checks(project.sample()) == {(None, "no_error")}
 

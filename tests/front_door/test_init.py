@@ -177,16 +177,6 @@ def test_a_configuration_of_any_kind_is_kept_and_the_rest_is_added(project: Proj
     assert text_of(project, "agenteval.yaml") == before
 
 
-@pytest.mark.parametrize(
-    ("written", "target"), [("bot.py:second", "bot.py:second"), ("./bot.py", "bot.py:answer")]
-)
-def test_an_agent_that_its_author_names_is_taken(project: Project, written: str, target: str) -> None:
-    project.write("bot.py", "def second(x):\n    return x[0]['content']\n\n\n" + ECHO)
-    untried(project, "--agent", written)
-    assert agent_of(project) == {"target": target}
-    assert project.call("run").code == 0
-
-
 # ── a package with an environment of its own ─────────────────────────────────────────────────────
 
 GRAPH = """
@@ -231,22 +221,67 @@ def test_a_framework_object_in_a_package_with_an_environment_of_its_own(project:
     assert "- run: .venv/bin/pip install -r requirements.txt\n" in steps
 
 
-def test_the_graph_that_langgraph_json_names_comes_first(project: Project) -> None:
-    project.write("src/shop/graph.py", GRAPH.replace(".words", "words"))
-    project.write("src/shop/app.py", "from .graph import graph\n\nchosen = graph\n")
-    project.write("langgraph.json", '{"graphs": {"shop": "./src/shop/app.py:chosen", "odd": 3}}')
-    done = init(project, "--no-try")
-    assert agent_of(project) == {"target": "src/shop/app.py:chosen"}, done.all
-    assert "also found: src/shop/graph.py:graph" in done.out
+SECOND = "def second(x):\n    return x[0]['content']\n\n\n" + ECHO
+SERVICE = "from fastapi import FastAPI\n"
+HELLO_OF = "def answer(question):\n    import {}\n    return 'Hello.'\n"
+WORDS = "def answer(messages):\n    return 'Hello.'\n"
+CHOICES: dict[str, tuple[dict[str, str], str, dict[str, str]]] = {  # files, arguments, and the agent of both
+    "a name": ({"bot.py": SECOND}, "--agent bot.py:second", {"target": "bot.py:second"}),
+    "a file": ({"bot.py": SECOND}, "--agent ./bot.py", {"target": "bot.py:answer"}),
+    "a name that an import of all may bring": (
+        {"shop.py": "from words import *\n", "words.py": WORDS},
+        "--agent shop.py:answer",
+        {"target": "shop.py:answer"},
+    ),
+    "a name that a branch may bring": (
+        {
+            "shop.py": "try:\n    from words import answer\nexcept ImportError:\n    answer = None\n",
+            "words.py": WORDS,
+        },
+        "--agent shop.py:answer",
+        {"target": "shop.py:answer"},
+    ),
+    "a function of a service that is off": (
+        {"llm.py": ECHO, "app.py": SERVICE}, "--agent llm.py:answer", {"target": "llm.py:answer"}
+    ),
+    "an object of a service that is off": (
+        {"graph.py": GRAPH, "app.py": f"{SERVICE}PORT = 79\n"}, "", {"target": "graph.py:graph"}
+    ),
+    "the graph that langgraph.json names": (
+        {
+            "src/shop/graph.py": GRAPH.replace(".words", "words"),
+            "src/shop/app.py": "from .graph import graph\n\nchosen = graph\n",
+            "langgraph.json": '{"graphs": {"shop": "./src/shop/app.py:chosen", "odd": 3}}',
+        },
+        "",
+        {"target": "src/shop/app.py:chosen"},
+    ),
+    "a package that only the environment has": (
+        {"bot.py": HELLO_OF.format("only_there"), ".venv/pyvenv.cfg": ""},
+        "",
+        {"target": "bot.py:answer", "interpreter": ".venv/bin/python"},
+    ),
+    "a package that is everywhere": (
+        {"bot.py": HELLO_OF.format("json"), ".venv/pyvenv.cfg": ""}, "", {"target": "bot.py:answer"}
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
-@pytest.mark.parametrize("package", ["only_there", "json"])
-def test_an_environment_is_named_where_it_is_needed(project: Project, package: str) -> None:
-    with_environment(project)
-    project.write("bot.py", f"def answer(question):\n    import {package}\n    return 'Hello.'\n")
-    init(project, "--no-try")
-    assert ("interpreter" in agent_of(project)) == (package == "only_there")
+@pytest.mark.parametrize("name", CHOICES)
+def test_the_agent_is_chosen_from_the_files_or_by_its_name(project: Project, name: str) -> None:
+    files, arguments, agent = CHOICES[name]
+    if ".venv/pyvenv.cfg" in files:
+        if sys.platform == "win32":
+            pytest.skip("links need a privilege there")
+        with_environment(project)
+    for file, text in files.items():
+        project.write(file, text)
+    done = init(project, "--no-try", *arguments.split())
+    assert agent_of(project) == agent, done.all
+    if "langgraph.json" in files:
+        assert "also found: src/shop/graph.py:graph" in done.out
+    if arguments:
+        assert (done.code, project.call("run").code) == (0, 0)
 
 
 TOY = """
@@ -400,7 +435,7 @@ PORT_IS_NAMED_IN = {
 def test_services_that_answer_come_before_the_functions_of_the_project(project: Project) -> None:
     """Their ports are read in the files of the project."""
     project.write("app/llm.py", ECHO)
-    project.write("app/main.py", "from fastapi import FastAPI\n")
+    project.write("app/main.py", SERVICE)
     with ExitStack() as stack:
         urls = []
         for file, text in PORT_IS_NAMED_IN.items():
@@ -419,7 +454,7 @@ def test_services_that_answer_come_before_the_functions_of_the_project(project: 
 
 
 SERVING = {
-    "app/main.py": "from fastapi import FastAPI\n",
+    "app/main.py": SERVICE,
     "server.py": "from http.server import BaseHTTPRequestHandler\n",
     "web.py": "import aiohttp.web\n",
     "package.json": '{"dependencies": {"express": "5"}, "main": "bot.js"}\n',
@@ -439,27 +474,12 @@ def test_a_service_that_is_off_writes_nothing(project: Project, file: str) -> No
         assert files_of(project) == before
 
 
-def test_a_function_of_a_service_that_is_off_may_be_named(project: Project) -> None:
-    project.write("llm.py", ECHO)
-    project.write("server.py", SERVING["server.py"])
-    project.write("Makefile", f"serve:\n\tserve --port {closed_port()}\n")
-    untried(project, "--agent", "llm.py:answer")
-    assert project.call("run").code == 0
-
-
 def test_where_no_service_is_written_no_port_is_asked(project: Project) -> None:
     with service(CHAT, {}) as server:
         project.write("README.md", f"The shop's database: localhost:{server.port}\n")
         untried(project)
     assert agent_of(project) == STARTER
     assert server.requests == []
-
-
-def test_an_object_of_a_service_that_is_off_is_taken(project: Project) -> None:
-    project.write("graph.py", GRAPH)
-    project.write("app.py", f"from fastapi import FastAPI\nPORT = {closed_port()}\n")
-    done = init(project, "--no-try")
-    assert agent_of(project) == {"target": "graph.py:graph"}, done.all
 
 
 def test_a_server_that_has_models_has_chat_completions(project: Project) -> None:
@@ -823,18 +843,6 @@ def test_an_agent_beside_a_configuration_is_refused_with_what_to_write_there(pro
     init(project, "--agent", "othr.py:answer").refuses("agenteval", "'othr.py'")
 
 
-@pytest.mark.parametrize(
-    "code",
-    ["from words import *", "try:\n    from words import answer\nexcept ImportError:\n    answer = None"],
-)
-def test_a_name_that_a_file_may_have_is_left_to_its_loading(project: Project, code: str) -> None:
-    project.write("shop.py", f"{code}\n")
-    project.write("words.py", "def answer(messages):\n    return 'Hello.'\n")
-    untried(project, "--agent", "shop.py:answer")
-    assert agent_of(project) == {"target": "shop.py:answer"}
-    assert project.call("run").code == 0
-
-
 def test_a_folder_that_is_not_there_is_made(project: Project) -> None:
     done = untried(project, "new/bot")
     assert (project.root / "new/bot/my_agent.py").exists()
@@ -865,6 +873,43 @@ def test_without_a_terminal_nothing_is_asked_and_nothing_is_played(project: Proj
     assert "[" not in done.err
 
 
+TWO = f"{ECHO}\n\ndef agent(messages):\n    return answer('x')\n"
+THIRD = f"{ECHO}\n\ndef third(messages, ctx):\n    return 'Hello.'\n"
+BOT_JS = {"package.json": '{"main": "bot.js"}', "bot.js": ""}
+OFF = {
+    "app/llm.py": ECHO,
+    "app/main.py": SERVICE,
+    "serve.sh": "uvicorn app.main:app --port 79\n",
+}
+# Files, what is typed, the agent that is written, and what lines of the screen name. The last two answers are
+# those to whether a workflow is written, and whether the agent is played.
+ANSWERS: dict[str, tuple[dict[str, str], str, dict[str, Any], tuple[tuple[str, ...], ...]]] = {
+    "a number": (
+        {"bot.py": TWO},
+        "2\nn\ny\n",
+        {"target": "bot.py:answer"},
+        (("  1  bot.py:agent, ", "messages"), ("  2  bot.py:answer",)),
+    ),
+    "another that is written": ({"bot.py": THIRD}, "bot.py:third\ny\nn\n", {"target": "bot.py:third"}, ()),
+    "at last, after others that are none": (
+        {"bot.py": THIRD},
+        "7\nhello world\n1\nmaybe\nn\nn\n",
+        {"target": "bot.py:answer"},
+        (("7", "1 to 2"), ("'hello'",), ("'maybe'", "y or n")),
+    ),
+    "the form of a program": (BOT_JS, "1\n4\nn\nn\n", asked(["node", "bot.js"], "input"), ()),
+    "the form of a program, after one that is none": (
+        BOT_JS, "1\njson\n2\nn\nn\n", asked(["node", "bot.js"], "json"), (("'json'", "1 to 4"),)
+    ),
+    "no default where a service is off": (  # Enter takes nothing
+        OFF,
+        "\n1\nn\nn\n",
+        {"target": "app/llm.py:answer"},
+        (("localhost:", "app/llm.py:answer"), ("empty", "FILE.py:NAME")),
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals there")
 class TestOnATerminal:
     def answered(self, project: Project, typed: str) -> tuple[int, str]:
@@ -883,14 +928,16 @@ class TestOnATerminal:
         os.close(main)
         return process.returncode, out
 
-    def test_the_agent_is_chosen_by_its_number_and_played(self, project: Project) -> None:
-        """No is an answer to whether a workflow is written, and yes to whether the agent is played."""
-        project.write("bot.py", f"{ECHO}\n\ndef agent(messages):\n    return answer('x')\n")
-        code, screen = self.answered(project, "2\nn\ny\n")
-        assert (code, agent_of(project)) == (0, {"target": "bot.py:answer"}), screen
-        assert "  1  bot.py:agent, a function of messages\n  2  bot.py:answer" in screen
-        assert "PASSED" in screen
-        assert not (project.root / ".github").exists()
+    @pytest.mark.parametrize("name", ANSWERS)
+    def test_the_answers_choose_the_agent(self, project: Project, name: str) -> None:
+        files, typed, agent, facts = ANSWERS[name]
+        for file, text in files.items():
+            project.write(file, text)
+        code, screen = self.answered(project, typed)
+        assert (code, agent_of(project)) == (0, agent), screen
+        assert [each for each in facts if not has_line(screen, *each)] == [], screen
+        assert (project.root / WORKFLOW).exists() == (name == "another that is written")
+        assert ("PASSED" in screen) == (name == "a number")
 
     def test_nothing_is_asked_where_there_is_nothing_to_write(self, project: Project) -> None:
         make_ready(project).write(WORKFLOW, OWN[WORKFLOW])
@@ -899,28 +946,6 @@ class TestOnATerminal:
         assert (code, files_of(project)) == (0, before)
         assert "wrote" not in screen
 
-    def test_another_agent_may_be_written_instead(self, project: Project) -> None:
-        project.write("bot.py", f"{ECHO}\n\ndef third(messages, ctx):\n    return 'Hello.'\n")
-        code, _ = self.answered(project, "bot.py:third\ny\nn\n")
-        assert (code, agent_of(project)) == (0, {"target": "bot.py:third"})
-        assert (project.root / WORKFLOW).exists()
-
-    def test_a_question_is_asked_again_until_there_is_an_answer(self, project: Project) -> None:
-        project.write("bot.py", f"{ECHO}\n\ndef third(messages, ctx):\n    return 'Hello.'\n")
-        code, screen = self.answered(project, "7\nhello world\n1\nmaybe\nn\nn\n")
-        assert (code, agent_of(project)) == (0, {"target": "bot.py:answer"}), screen
-        for facts in (("7", "1 to 2"), ("'hello'",), ("'maybe'", "y or n")):
-            assert has_line(screen, *facts), screen
-        assert not (project.root / ".github").exists()
-
-    @pytest.mark.parametrize(("typed", "form"), [("json\n2", "json"), ("4", "input")])
-    def test_how_a_program_takes_a_message_is_asked(self, project: Project, typed: str, form: str) -> None:
-        project.write("package.json", '{"main": "bot.js"}')
-        project.write("bot.js", "")
-        code, screen = self.answered(project, f"1\n{typed}\nn\nn\n")
-        assert (code, agent_of(project)) == (0, asked(["node", "bot.js"], form)), screen
-        assert has_line(screen, "'json'", "1 to 4") == ("json" in typed)
-
     def test_the_keys_of_an_api_that_nothing_describes_are_asked(self, project: Project) -> None:
         with service(None, {}) as server:
             code, screen = self.answered(project, f"{server.address}/chat\nq\nanswer\nn\nn\n")
@@ -928,26 +953,18 @@ class TestOnATerminal:
         assert agent_of(project)["request"] == {"q": "${message}"}
         assert agent_of(project)["reply"] == {"text": "answer"}
 
-    def test_the_agent_of_a_service_that_is_off_is_asked_and_has_no_default(self, project: Project) -> None:
-        project.write("app/llm.py", ECHO)
-        project.write("app/main.py", SERVING["app/main.py"])
-        project.write("serve.sh", f"uvicorn app.main:app --port {(port := closed_port())}\n")
-        code, screen = self.answered(project, "\n1\nn\nn\n")
-        assert (code, agent_of(project)) == (0, {"target": "app/llm.py:answer"}), screen
-        assert has_line(screen, f"localhost:{port}", "app/llm.py:answer")
-        assert has_line(screen, "empty", "FILE.py:NAME")  # Enter takes nothing
-
     @pytest.mark.parametrize(
-        ("typed", "last"), [("7\n9\n0\n", "0"), ("1\nmaybe\nso\nperhaps\n", "'perhaps'")]
+        ("typed", "code", "last"),
+        [
+            ("7\n9\n0\n", 2, "0"),
+            ("1\nmaybe\nso\nperhaps\n", 2, "'perhaps'"),
+            *((typed, 130, "") for typed in ("", "1\n", "1\ny\n")),
+        ],
     )
-    def test_three_wrong_answers_write_nothing(self, project: Project, typed: str, last: str) -> None:
+    def test_three_wrong_answers_or_the_end_of_all_write_nothing(
+        self, project: Project, typed: str, code: int, last: str
+    ) -> None:
         project.write("bot.py", ECHO)
-        code, screen = self.answered(project, typed)
-        assert (code, list(files_of(project))) == (2, ["bot.py"]), screen
+        ended, screen = self.answered(project, typed)
+        assert (ended, list(files_of(project))) == (code, ["bot.py"]), screen
         assert last in screen.splitlines()[-1]
-
-    @pytest.mark.parametrize("typed", ["", "1\n", "1\ny\n"])
-    def test_the_end_of_the_answers_writes_nothing(self, project: Project, typed: str) -> None:
-        project.write("bot.py", ECHO)
-        code, _ = self.answered(project, typed)
-        assert (code, list(files_of(project))) == (130, ["bot.py"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.cut_runs import cut_after, journal
-from tests.support.kit import Done, Project
+from tests.support.kit import Project
 
 AGENT = """
 import json
@@ -241,18 +241,6 @@ def test_conversations_of_one_scenario_have_names_of_their_own(project: Project)
         assert heads(show(project, name)) == [("task-1[conv-2]@1", "PASSED")]
     assert len(heads(show(project, "task-0", "--all"))) == 2
     assert "epochs  [conv-2]1 ✓ [conv-3]2 ✗" in show(project, "task-1")
-
-
-def test_text_of_agents_is_shown_and_never_obeyed(project: Project) -> None:
-    project.agent("def agent(messages):\n    return '::error::no\\n\\x1b[31m[red]\\x1b[0m ##[endgroup]'\n")
-    project.config()
-    project.scenarios("{id: x, turns: [hello], checks: none}")
-    project.call("run")
-    for env in ({}, {"FORCE_COLOR": "1"}):
-        done: Done = project.call("show", "x", env=env)
-        assert "[red]" in done.out
-        assert "\x1b[31m[red]" not in done.out
-    assert not re.search(r"^\s*::error", project.call("show", "x").out, re.MULTILINE)
 
 
 ORDER = '{"id": "ORD-42", "items": [{"sku": "lamp", "price": 19.90}, {"sku": "chair", "price": 120.00}]}'

@@ -221,22 +221,6 @@ def test_a_reporter_that_is_not_built_is_refused_with_another(project: Project, 
         assert done.err.count("\n") == 1
 
 
-NOT_BUILT = {
-    "import x": ("'import'",),
-    "tools check": ("'check'",),
-    "run --record-tools f": ("--record-tools", "--record,"),
-    "run --shard 1/2": ("--shard",),
-    "report latest --open": ("--open",),
-}
-
-
-@pytest.mark.parametrize("line", NOT_BUILT)
-def test_a_command_or_option_that_is_not_built_is_an_unknown_one(project: Project, line: str) -> None:
-    done = project.call(*line.split())
-    done.refuses("", *NOT_BUILT[line])
-    assert done.out == ""
-
-
 BUILT_OPTIONS = {
     "run": "-c --config -s --scenario --tag --category --agent -m --model --no-judge --metric --epochs -n"
     " --concurrency --report -v --verbose --fail-fast --resume --baseline --seed -k --first --sample --lf"
