@@ -117,7 +117,7 @@ def test_a_model_that_thinks_long_is_alive(project: Project) -> None:
 
 BAD_MODELS: dict[str, tuple[Any, str]] = {  # what the server plays, and what is named
     "a wrong key": (says({"error": f"bad key {KEY}"}, status=401), "MY_KEY"),
-    "no such model": (says({"error": "no model m"}, status=404), "model"),
+    "no such model": (says({"error": "no model m"}, status=404), "404"),
     "a web page": (says("<html>Sign in</html>"), "web page"),
     "never an answer that fits": (answers("I am fine, thanks."), "I am fine, thanks."),
     "no credit": (says({"error": "insufficient_quota"}, status=429), "quota"),

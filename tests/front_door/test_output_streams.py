@@ -17,7 +17,7 @@ from tests.support.patience import HANG_S
 
 CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]"
 OBEYED = re.compile(rf"{CONTROLS}|^[ \t]*::[a-z-]+.*?::", re.M)
-HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\x08\n::error file=a::owned\n[red]end"
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\x08\n::error file=a::owned\n\x1b[31m[red]end"
 WORD = HOSTILE.replace("\n", " ")
 
 GOOD = "scenarios: [{id: good, turns: [hi], expect: {output: {contains: [hello]}}}]"
@@ -81,7 +81,10 @@ def test_colors_stay_and_nothing_else_of_what_moves_a_terminal(hostile: Project)
         plain = re.sub(r"\x1b\[[0-9;]*m", "", out)
         assert plain != out
         assert "[red]end" in plain  # which is no markup
-        assert OBEYED.findall(plain) == []
+        assert "\x1b[31m[red]" not in out
+        assert re.findall(CONTROLS, plain) == []
+        starts = plain if words == "run -v" else out  # nothing is obeyed that stands behind a color
+        assert not re.search(r"^[ \t]*::", starts, re.MULTILINE)
 
 
 REPORTER = """
