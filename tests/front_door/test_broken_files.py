@@ -72,8 +72,7 @@ BROKEN: dict[str, tuple[str | bytes, str, tuple[str, ...]]] = {
     "escape-in-id": ('cases: [{id: "a\\e[31m", input: x}]\n', ":1:10", ("id",)),
     "long-number": (f"cases: [{{id: ln, input: x, epochs: {'9' * 5000}}}]\n", ":1:36", ("5,000",)),
 }
-# Valid by themselves.
-BESIDE = {"same-id-1": CASE.format("same"), "no-agent": "cases: [{id: na, agent: nobody, input: x}]\n"}
+VALID = {"same-id-1": CASE.format("same"), "no-agent": "cases: [{id: na, agent: nobody, input: x}]\n"}
 TYPOS = """
 scenarios:
   - {name: one, turnz: [x], expct: {}, goals: y}
@@ -111,7 +110,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Path]:
     project.config()
     project.agent("agent = lambda m: 'hi'")
     project.scenarios(TYPOS.lstrip(), "scenarios/typos.yaml")
-    texts = {name: text for name, (text, _, _) in BROKEN.items()} | BESIDE
+    texts = {name: text for name, (text, _, _) in BROKEN.items()} | VALID
     for name, text in texts.items():
         raw = text if isinstance(text, bytes) else text.encode()
         (project.root / f"scenarios/{name}.yaml").write_bytes(raw)
@@ -163,7 +162,7 @@ def test_a_number_of_epochs_that_cannot_be_meant_is_refused(ready: Project) -> N
 # ── files in odd places ──────────────────────────────────────────────────────────────────────────
 
 
-def test_folders_links_and_names_in_other_encodings_beside_the_files(ready: Project) -> None:
+def test_folders_links_and_names_in_other_encodings_are_no_obstacle(ready: Project) -> None:
     (ready.root / "scenarios/folder.yaml").mkdir()
     (ready.root / "scenarios/again.yaml").symlink_to("suite.yaml")
     (ready.root / "scenarios/loop").symlink_to(".")

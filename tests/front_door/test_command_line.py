@@ -16,13 +16,13 @@ from tests.support.kit import Done, Project
 AGENT = """
 async def agent(messages, ctx):
     assert ctx.tools is not None
-    said = messages[-1]["content"]
-    if said == "boom":
+    text = messages[-1]["content"]
+    if text == "boom":
         raise RuntimeError("boom")
-    if said.startswith("call"):
+    if text.startswith("call"):
         await ctx.call_tool("known", {"n": 1})
         await ctx.call_tool("unknown", {})
-    return "answer to " + said
+    return "answer to " + text
 """
 SUITE = """
 defaults: {tools: {known: {returns: {n: "${args.n}"}}}}

@@ -309,7 +309,7 @@ MODELS = "models: {{default: {{model: openai-compatible/m, base_url: '{url}', ap
     ("flags", "env"),
     [(("-m", "openai-compatible/other"), {}), ((), {"AGENTEVAL_MODEL": "openai-compatible/other"})],
 )
-def test_another_model_of_the_same_provider_is_asked_where_the_configuration_says(
+def test_another_model_of_the_same_provider_is_asked_at_the_configured_address(
     project: Project, flags: tuple[str, ...], env: dict[str, str]
 ) -> None:
     project.agent("def agent(messages): return 'Hi'")

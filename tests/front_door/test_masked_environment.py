@@ -14,10 +14,10 @@ VALUE = "s3cr3t-of-the-shop-77"
 AGENT = f"""
 import os
 def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "raise":
+    text = messages[-1]["content"]
+    if text == "raise":
         raise ValueError("no access with {VALUE}")
-    if said == "call":
+    if text == "call":
         ctx.call_tool_sync("pay", {{"with": "{VALUE}"}})
     return "The password is " + os.environ.get("OWN_PASSWORD", "{VALUE}") + "; shown as {VALUE}."
 """

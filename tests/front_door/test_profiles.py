@@ -169,7 +169,7 @@ def agent(messages, ctx):
 """
 
 
-def test_an_undecided_run_ends_with_three_or_neutrally_and_says_so(two: Project) -> None:
+def test_an_undecided_run_ends_with_three_or_neutrally(two: Project) -> None:
     two.agent(LOSING)
     assert two.run().code == 3
     two.config("on_undecided: neutral\n")

@@ -105,7 +105,7 @@ def test_no_configuration_and_a_broken_one_are_no_obstacle(project: Project, bro
     assert "agenteval.yaml" in first_lines(project)
 
 
-def test_it_is_written_beside_the_configuration(project: Project) -> None:
+def test_it_is_written_to_the_folder_of_the_configuration(project: Project) -> None:
     project.write("pyproject.toml", "[tool.agenteval]\nmetrics = []\n")
     below = project.root / "below"
     below.mkdir()

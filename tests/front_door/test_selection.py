@@ -32,6 +32,9 @@ cases:
 """
 
 
+ONE = "scenarios: [{id: a, name: a, turns: [hi], checks: none}]"
+
+
 def chosen(project: Project) -> set[str]:
     return {s["id"] for s in project.results()["scenarios"]}
 
@@ -139,6 +142,8 @@ def test_a_sample_is_drawn_by_the_seed_and_changes_little_with_the_suite(suite: 
     suite.scenarios("{id: another, turns: [hi], checks: none}", name="scenarios/more.yml")
     suite.run("--sample", "2", "--seed", "3")
     assert len(chosen(suite) & drawn["3"]) >= 1
+    suite.run()
+    assert "another" in chosen(suite)  # both endings of YAML are found
 
 
 def test_a_selection_is_resumed_as_it_was(suite: Project) -> None:
@@ -157,12 +162,6 @@ def test_a_pattern_that_names_no_file_is_a_warning(suite: Project) -> None:
         assert any("'moved/*.yaml'" in line and "agenteval.yaml:3" in line for line in text.splitlines())
     suite.config()
     assert "include" not in suite.run().all
-
-
-def test_both_endings_of_yaml_are_found(suite: Project) -> None:
-    suite.scenarios("{id: other, turns: [hi], checks: none}", name="scenarios/more.yml")
-    assert suite.run().code == 0
-    assert "other" in chosen(suite)
 
 
 def test_an_empty_folder_selects_nothing(project: Project) -> None:
@@ -266,45 +265,44 @@ def test_each_path_starts_where_it_is_written(project: Project) -> None:
     assert outside.sample()["turns"][0]["agent"] == "beside the scenario"
 
 
-def test_a_package_module_is_a_target(project: Project) -> None:
+BOT = "class Bot:\n    def __call__(self, messages):\n        return 'from a package'\n"
+PYPROJECT = """
+[project]
+name = "mine"
+[tool.agenteval]
+epochs = 2
+metrics = []
+agent = {name = "bot", target = "agent.py:second"}
+"""
+CONFIGURED = {  # the configuration's file, its text, and the answers of the agent that it names
+    "a package module": (
+        "agenteval.yaml",
+        "agent: {target: 'pkg.bot:Bot'}\nmetrics: []\n",
+        ["from a package"],
+    ),
+    "pyproject": ("pyproject.toml", PYPROJECT, ["second", "second"]),
+    "yml": ("agenteval.yml", "agent: {target: 'agent.py:third'}\nmetrics: []\n", ["third"]),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_where_a_configuration_and_its_agent_may_stand(project: Project, name: str) -> None:
+    file, text, answers = CONFIGURED[name]
+    project.agent(AGENT)
     project.write("pkg/__init__.py", "")
-    project.write(
-        "pkg/bot.py", "class Bot:\n    def __call__(self, messages):\n        return 'from a package'\n"
-    )
-    project.config(target="pkg.bot:Bot")
-    project.scenarios("scenarios: [{id: a, name: a, turns: [hi], checks: none}]")
+    project.write("pkg/bot.py", BOT)
+    project.write(file, text)
+    project.scenarios(ONE)
     assert project.run().code == 0
-    assert project.sample()["turns"][0]["agent"] == "from a package"
+    (scenario,) = project.results()["scenarios"]
+    assert [sample["turns"][0]["agent"] for sample in scenario["samples"]] == answers
 
 
-def test_pyproject_holds_the_configuration(project: Project) -> None:
+def test_a_misspelt_key_in_pyproject_is_refused(project: Project) -> None:
     project.agent(AGENT)
-    project.write(
-        "pyproject.toml",
-        """
-        [project]
-        name = "mine"
-        [tool.agenteval]
-        epochs = 2
-        metrics = []
-        agent = {name = "bot", target = "agent.py:second"}
-    """,
-    )
-    project.scenarios("scenarios: [{id: a, name: a, turns: [hi], checks: none}]")
-    assert project.run().code == 0
-    assert [s["turns"][0]["agent"] for s in project.results()["scenarios"][0]["samples"]] == ["second"] * 2
-    project.write(
-        "pyproject.toml", "[tool.agenteval]\nepoch = 2\n[tool.agenteval.agent]\ntarget = 'agent.py:second'\n"
-    )
+    project.write("pyproject.toml", PYPROJECT.replace("epochs", "epoch"))
+    project.scenarios(ONE)
     project.run().refuses("agenteval", "pyproject.toml", "'epoch'", "'epochs'")
-
-
-def test_the_yml_ending_will_do(project: Project) -> None:
-    project.agent(AGENT)
-    project.write("agenteval.yml", "agent: {target: 'agent.py:third'}\nmetrics: []\n")
-    project.scenarios("scenarios: [{id: a, name: a, turns: [hi], checks: none}]")
-    assert project.run().code == 0
-    assert project.sample()["turns"][0]["agent"] == "third"
 
 
 def test_include_and_exclude(project: Project) -> None:

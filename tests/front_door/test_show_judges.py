@@ -89,10 +89,10 @@ def test_of_one_metric_every_word(judged: Project) -> None:
 
 def test_as_json_it_is_what_was_sent(judged: Project) -> None:
     judged.call("run")
-    told = asked(judged)
-    assert [(each["metric"], each["turn"]) for each in told].count(("helpfulness", 0)) == 1
-    assert {each["turn"] for each in told} == {0, 1, None}
-    (first,) = (each for each in told if (each["metric"], each["turn"]) == ("helpfulness", 0))
+    entry = asked(judged)
+    assert [(each["metric"], each["turn"]) for each in entry].count(("helpfulness", 0)) == 1
+    assert {each["turn"] for each in entry} == {0, 1, None}
+    (first,) = (each for each in entry if (each["metric"], each["turn"]) == ("helpfulness", 0))
     assert first["answer"] == {**REPLY, "score": 2.0}
     assert "Where is ORD-42?" in first["prompt"]
     assert "And now?" not in first["prompt"]
@@ -100,7 +100,7 @@ def test_as_json_it_is_what_was_sent(judged: Project) -> None:
     assert [each["metric"] for each in asked(judged, "--metric", "criteria")] == ["criteria"]
 
 
-def test_a_run_that_has_not_kept_it_says_so(judged: Project) -> None:
+def test_a_run_without_the_file_shows_scores_alone(judged: Project) -> None:
     judged.call("run")
     (folder(judged) / "asked.jsonl.gz").unlink()
     done = judged.call("show", "x", "--judge")
@@ -130,9 +130,9 @@ def test_a_score_keeps_it_too(judged: Project) -> None:
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Order ORD-42 is lost."}]
     judged.write("log.jsonl", json.dumps({"id": "x", "messages": messages}) + "\n")
     judged.call("score", "log.jsonl", "--metric", "helpfulness")
-    (told,) = asked(judged)
-    assert told["metric"] == "helpfulness"
-    assert "Order ORD-42 is lost." in told["prompt"]
+    (entry,) = asked(judged)
+    assert entry["metric"] == "helpfulness"
+    assert "Order ORD-42 is lost." in entry["prompt"]
 
 
 def test_a_judge_that_broke_and_a_secret(judged: Project) -> None:
@@ -145,8 +145,8 @@ def test_a_judge_that_broke_and_a_secret(judged: Project) -> None:
         judged.scenarios("{id: x, turns: [hi], checks: none}")
         judged.call("run", env={"MY_KEY": secret})
     assert len(asked(judged)) == 2  # what could not be read was asked for afresh
-    for told in asked(judged):
-        assert told["answer"] is None
-        assert told["error"]
-        assert "The key is ***" in told["prompt"]
+    for entry in asked(judged):
+        assert entry["answer"] is None
+        assert entry["error"]
+        assert "The key is ***" in entry["prompt"]
     assert "judge  helpfulness" in judged.call("show", "x", "--judge").out

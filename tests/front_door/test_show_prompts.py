@@ -71,7 +71,7 @@ def test_one_of_them_is_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_a_part_says_where_it_stands(name: str) -> None:
+def test_a_part_names_where_it_stands(name: str) -> None:
     out = render_prompts(name)
     assert f"prompt: {name}\nstands: " in out
     assert out.count("── part of a prompt ──") == 1
@@ -89,7 +89,7 @@ def test_a_typo_gets_a_suggestion() -> None:
         render_prompts("error_dedup")
 
 
-def test_the_form_of_the_answer_is_told_once() -> None:
+def test_the_form_of_the_answer_is_stated_once() -> None:
     """No prompt of ours states the schema as well: what is asked of a judge, a user, a grouping model."""
     for name in (*BUILT_IN_METRICS, "criteria"):
         request = template_of(load_rubric(name))

@@ -12,12 +12,12 @@ from tests.support.kit import Done, Project
 
 AGENT = """
 def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "lose" and ctx.epoch == 0:
+    text = messages[-1]["content"]
+    if text == "lose" and ctx.epoch == 0:
         raise ConnectionRefusedError("refused")
-    if said == "once":
+    if text == "once":
         return "WRONG it is" if ctx.epoch else "right"
-    return said
+    return text
 
 
 def fine(messages, ctx):
