@@ -16,7 +16,7 @@ import pytest
 
 from agenteval.adapters.transport.bodies import MAX_BODY, Body, TooLargeError, read_body, read_error_body
 from tests.support.kit import Project
-from tests.support.local_servers import Behaviour, LocalServer, Wire, respond
+from tests.support.local_servers import Behaviour, LocalServer, Wire, answer, respond
 
 BOMB = gzip.compress(b" " * (MAX_BODY + 1))
 
@@ -41,54 +41,93 @@ def packed(data: bytes, encoding: str = "gzip") -> Behaviour:
 SSE = {"Content-Type": "text/event-stream"}
 TOO_LARGE = {
     "endless": endless(),
-    "endless stream": endless(headers=SSE, piece=b'data: {"choices": []}\n\n' * 1000),
-    "one endless line of a stream": endless(headers=SSE, piece=b"data: " + b"x" * 65536),
-    "a bomb": packed(BOMB),
-    "a bomb in a bomb": packed(gzip.compress(BOMB), "gzip, gzip"),
-    "a bare bomb": packed(zlib.compress(b" " * (MAX_BODY + 1), wbits=-15), "deflate"),
-    "many bombs": packed(gzip.compress(b" " * 2**20) * 11),
+    "endless-stream": endless(headers=SSE, piece=b'data: {"choices": []}\n\n' * 1000),
+    "one-endless-line-of-a-stream": endless(headers=SSE, piece=b"data: " + b"x" * 65536),
+    "bomb": packed(BOMB),
+    "bomb-in-a-bomb": packed(gzip.compress(BOMB), "gzip, gzip"),
+    "bare-bomb": packed(zlib.compress(b" " * (MAX_BODY + 1), wbits=-15), "deflate"),
+    "many-bombs": packed(gzip.compress(b" " * 2**20) * 11),
 }
 REFUSED = {
-    "endless": endless(status=400),
-    "a bomb": endless(status=400, headers={"Content-Encoding": "gzip"}, piece=BOMB),
+    "refused-endless": endless(status=400),
+    "refused-bomb": endless(status=400, headers={"Content-Encoding": "gzip"}, piece=BOMB),
 }
+REPLY = json.dumps({
+    "choices": [{"message": {"role": "assistant", "content": "x " * 2**19 + "the end"}}]
+}).encode()  # fmt: skip
+FITS = {  # the other side: a megabyte, packed or not, is read as it is
+    "fits-gzip": packed(gzip.compress(REPLY), "gzip"),
+    "fits-deflate": packed(zlib.compress(REPLY), "deflate"),
+    "fits-identity": packed(REPLY, "identity"),
+}
+BEHAVIOURS = {**TOO_LARGE, **REFUSED, **FITS, "unknown-packing": packed(b"\x1b\x00", "br")}
 
 
-@pytest.fixture
-def scenario(project: Project) -> Project:
-    project.scenarios("scenarios: [{id: a, turns: [hi], expect: {criteria: [Answers.]}}]")
-    return project
+def samples(project: Project) -> dict[str, Any]:
+    return {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
 
 
-def with_agent(project: Project, behaviour: Behaviour, *more: str) -> Any:
-    with LocalServer(behaviour) as server:
-        project.write("agenteval.yaml", f"agent: {{type: http, endpoint: '{server.url}'}}\nmetrics: []\n")
-        return project.run("--no-judge", *more)
+@pytest.fixture(scope="module")
+def of_agents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """One run with an agent for each behaviour, which is the first part of its path."""
+    project = Project(tmp_path_factory.mktemp("agents"))
+    expect = {"output": {"contains": ["the end"]}}
+    suite = [{"id": name, "agent": name, "turns": ["hi"], "expect": expect} for name in BEHAVIOURS]
+    project.scenarios(json.dumps({"scenarios": suite}))
+    with LocalServer(answer(lambda request: BEHAVIOURS[request.path.split("/")[1]])) as server:
+        urls = {name: f"{server.address}/{name}/v1/chat/completions" for name in BEHAVIOURS}
+        agents = {name: {"type": "http", "endpoint": url} for name, url in urls.items()}
+        project.write("agenteval.yaml", json.dumps({"agents": agents, "metrics": []}))
+        assert project.run("--no-judge").code == 1
+    return samples(project)
 
 
-def with_judge(project: Project, behaviour: Behaviour) -> Any:
+@pytest.fixture(scope="module")
+def of_judges(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A run of each scenario, whose judge's server behaves as the criterion is called."""
+    project = Project(tmp_path_factory.mktemp("judges"))
     project.agent("def agent(message):\n    return 'Hello.'\n")
-    with LocalServer(behaviour) as server:
-        base_url = f"{server.address}/v1"
-        project.config(
-            f"models: {{default: {{model: openai-compatible/m, base_url: '{base_url}'}}}}\nmetrics: []\n"
-        )
-        return project.run()
+    kinds = {**TOO_LARGE, **REFUSED}
+    suite = [{"id": name, "turns": ["hi"], "expect": {"criteria": [f"Is <{name}>."]}} for name in kinds]
+    project.scenarios(json.dumps({"scenarios": suite}))
+    asked = answer(lambda request: next(kinds[name] for name in kinds if f"<{name}>" in str(request.json)))
+    with LocalServer(asked) as server:
+        model = f"{{model: openai-compatible/m, base_url: '{server.address}/v1'}}"
+        project.config(f"models: {{default: {model}}}\nmetrics: []\n")
+        found = {}
+        for name in kinds:  # a model that failed five times in a row is not asked again
+            assert project.run(f"suite.yaml::{name}").code == 3
+            found |= {name: project.sample(name)}
+    return found
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)
-def test_a_reply_of_the_agents_that_is_too_large(scenario: Project, kind: str) -> None:
-    done = with_agent(scenario, TOO_LARGE[kind])
-    sample = scenario.sample()
-    assert (done.code, sample["verdict"], sample["stop"]) == (1, "failed", "agent_error")
-    assert "the reply is larger than 10 MiB" in sample["turns"][0]["error"]
+def test_a_reply_that_is_too_large_is_charged_to_who_sent_it(
+    of_agents: dict[str, Any], of_judges: dict[str, Any], kind: str
+) -> None:
+    sample = of_agents[kind]
+    assert (sample["verdict"], sample["stop"]) == ("failed", "agent_error")
+    assert "10 MiB" in sample["turns"][0]["error"]
+    assert of_judges[kind]["verdict"] == "inconclusive"
+    assert "10 MiB" in json.dumps(of_judges[kind])
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_an_error_of_the_agents_that_is_too_large(scenario: Project, kind: str) -> None:
-    done = with_agent(scenario, REFUSED[kind])
-    assert done.code == 1
-    assert "HTTP status 400" in scenario.sample()["turns"][0]["error"]
+def test_an_error_that_is_too_large_is_that_error(
+    of_agents: dict[str, Any], of_judges: dict[str, Any], kind: str
+) -> None:
+    sample = of_agents[kind]
+    assert sample["verdict"] == "failed"
+    assert "400" in sample["turns"][0]["error"]
+    assert of_judges[kind]["verdict"] == "inconclusive"
+    assert "400" in json.dumps(of_judges[kind])
+
+
+def test_a_packed_reply_that_fits_is_read_and_an_unknown_packing_is_not(of_agents: dict[str, Any]) -> None:
+    assert {of_agents[kind]["verdict"] for kind in FITS} == {"passed"}
+    sample = of_agents["unknown-packing"]
+    assert sample["verdict"] == "failed"
+    assert "gzip, deflate" in sample["turns"][0]["error"]
 
 
 IN_PYTHON = """
@@ -103,50 +142,29 @@ def agent(messages):
 """
 
 
-@pytest.mark.parametrize("interpreter", ["", sys.executable])
-def test_what_an_agent_in_python_gives_is_bounded_as_well(project: Project, interpreter: str) -> None:
-    where = f", interpreter: '{interpreter}'" if interpreter else ""
-    project.config(f"agent: {{name: bot, target: 'agent.py:agent'{where}}}\n", target="")
+def test_what_an_agent_in_python_returns_is_bounded_as_well(project: Project) -> None:
     project.agent(IN_PYTHON)
+    agent = {"target": "agent.py:agent"}
+    agents = {"here": agent, "there": {**agent, "interpreter": sys.executable}}
+    project.write("agenteval.yaml", json.dumps({"agents": agents, "metrics": []}))
     kinds = ("text", "message", "messages", "raises")
-    lines = [f"- {{id: {k}-{n}, turns: ['{k} {n}'], checks: none}}" for k in kinds for n in (0, 2)]
-    project.scenarios("scenarios:\n" + "\n".join(lines))
+    rows = [(name, kind, 2) for name in agents for kind in kinds]
+    rows += [("here", kind, 0) for kind in kinds] + [("there", "text", 0)]  # what fits is slow to report
+    suite = [
+        {"id": f"{name}-{kind}-{n}", "agent": name, "turns": [f"{kind} {n}"], "checks": "none"}
+        for name, kind, n in rows
+    ]
+    project.scenarios(json.dumps({"scenarios": suite}))
     assert project.run().code == 1
-    for kind in kinds:
-        fits, larger = project.sample(f"{kind}-0"), project.sample(f"{kind}-2")
-        assert fits["verdict"] == ("failed" if kind == "raises" else "passed"), fits["turns"][0].get("error")
-        assert larger["stop"] == "agent_error"
-        what = "ValueError: a message that" if kind == "raises" else "the agent's reply"
-        assert larger["turns"][0]["error"].startswith(f"{what} is larger than 10 MiB")
-
-
-@pytest.mark.parametrize("kind", TOO_LARGE)
-def test_a_reply_of_the_judges_that_is_too_large(scenario: Project, kind: str) -> None:
-    done = with_judge(scenario, TOO_LARGE[kind])
-    assert (done.code, scenario.sample()["verdict"]) == (3, "inconclusive")
-    assert "the reply is larger than 10 MiB" in json.dumps(scenario.sample())
-
-
-@pytest.mark.parametrize("kind", REFUSED)
-def test_an_error_of_the_judges_that_is_too_large(scenario: Project, kind: str) -> None:
-    done = with_judge(scenario, REFUSED[kind])
-    assert done.code == 3
-    assert "HTTP status 400" in json.dumps(scenario.sample())
-
-
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity"])
-def test_a_packed_reply_that_is_not(project: Project, encoding: str) -> None:
-    """The other side: a megabyte, packed or not, is read as it is."""
-    project.scenarios("scenarios: [{id: a, turns: [hi], expect: {output: {contains: [the end]}}}]")
-    text = json.dumps({"choices": [{"message": {"role": "assistant", "content": "x " * 2**19 + "the end"}}]})
-    body = {"gzip": gzip.compress, "deflate": zlib.compress}.get(encoding, bytes)(text.encode())
-    assert with_agent(project, packed(body, encoding)).code == 0
-
-
-def test_an_unknown_packing_is_unreadable(scenario: Project) -> None:
-    done = with_agent(scenario, packed(b"\x1b\x00", "br"))
-    assert done.code == 1
-    assert "gzip, deflate was requested" in scenario.sample()["turns"][0]["error"]
+    found = samples(project)
+    for name, kind, n in rows:
+        sample = found[f"{name}-{kind}-{n}"]
+        error = sample["turns"][0].get("error") or ""
+        assert sample["verdict"] == ("failed" if n or kind == "raises" else "passed"), error
+        assert ("10 MiB" in error) == bool(n)
+        if n:
+            assert sample["stop"] == "agent_error"
+            assert ("ValueError" in error) == (kind == "raises")
 
 
 # ── the counter by itself ────────────────────────────────────────────────────────────────────────
@@ -215,29 +233,25 @@ def piped(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pipes
 @pytest.mark.parametrize(
-    "command",
-    [
-        "run pipe.yaml",
-        "validate pipe.yaml",
-        "run below",
-        "run -c below.yaml",
-        "run -c pipe.yaml",
-        "run -c scripted.yaml",
-        "run -c accepting.yaml",
-        "run -c rubric.yaml",
-        "run --replay pipe.jsonl",
-        "score log.jsonl --scenarios pipe.yaml",
-        "score log.jsonl -c pipe.yaml",
-    ],
+    ("command", "named"),
+    {
+        "run pipe.yaml": "pipe.yaml",
+        "validate pipe.yaml": "pipe.yaml",
+        "run below": "below/pipe.yaml",
+        "run -c below.yaml": "below/pipe.yaml",
+        "run -c pipe.yaml": "pipe.yaml",
+        "run -c scripted.yaml": "pipe.yaml",
+        "run -c accepting.yaml": "pipe.yaml",
+        "run -c rubric.yaml": "pipe.md",
+        "run --replay pipe.jsonl": "pipe.jsonl",
+        "score log.jsonl --scenarios pipe.yaml": "pipe.yaml",
+        "score log.jsonl -c pipe.yaml": "pipe.yaml",
+        "run /dev/zero": "/dev/zero",
+        "run -c /dev/zero": "/dev/zero",
+        "score /dev/zero": "/dev/zero",
+    }.items(),
 )
-def test_a_named_pipe_is_refused_and_not_waited_for(piped: Project, command: str) -> None:
-    done = piped.call(*command.split())
-    assert done.code == 2, done.all
-    assert "it is a named pipe, not a file" in done.err
-
-
-@pipes
-def test_a_device_is_refused(piped: Project) -> None:
-    for command in ("run /dev/zero", "run -c /dev/zero", "score /dev/zero"):
-        done = piped.call(*command.split())
-        assert (done.code, "it is a device, not a file" in done.err) == (2, True), done.all
+def test_a_named_pipe_or_device_is_refused_and_not_waited_for(
+    piped: Project, command: str, named: str
+) -> None:
+    piped.call(*command.split()).refuses("agenteval", named, "device" if "dev" in named else "pipe")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.front_door.test_observe_otlp import free_port, traced
 from tests.support.kit import Project, failed_checks
@@ -19,7 +20,8 @@ turns:
   - Where is it?
   - {user: And now?, expect: {tool_calls: {forbidden: [{name: refund}]}, output: {contains: [sorry]}}}
 """
-both = pytest.mark.parametrize("tool", ["refund", "look"], ids=["bug", "fix"])
+MOCKED = "tools: {refund: {returns: done}, look: {returns: done}}\n"
+TOOLS = {"bug": "refund", "fix": "look"}
 
 
 def call(tool: str, number: int = 1) -> dict[str, Any]:
@@ -30,30 +32,13 @@ def call(tool: str, number: int = 1) -> dict[str, Any]:
     }
 
 
-def told(tool: str) -> list[dict[str, Any]]:
+def reported(tool: str) -> list[dict[str, Any]]:
     """What an agent reports of a turn: a call that it made, and what came of it."""
     asked = {"role": "assistant", "content": None, "tool_calls": [call(tool)]}
     return [asked, {"role": "tool", "tool_call_id": "c1", "content": "done"}]
 
 
-def judged(project: Project, tool: str, *, result: Any = "done") -> None:
-    """The run is red for both; the forbidden call is named at its turn, and the other one listed there."""
-    done = project.run()
-    assert done.code == 1, done.all
-    sample = project.sample()
-    assert sample["fault"] == "agent"
-    forbidden = {(1, "tool_calls")} if tool == "refund" else set()
-    assert failed_checks(sample) == {(None, "no_error"), *forbidden}
-    calls = [(c["name"], c["args"], c["result"]) for turn in sample["turns"] for c in turn["tool_calls"]]
-    assert calls == [(tool, {"id": "ORD-1"}, result)]
-    assert [len(turn["tool_calls"]) for turn in sample["turns"]] == [0, 1]
-    if forbidden:
-        assert 'forbidden: refund(id="ORD-1")' in done.out
-        (check,) = [c for c in sample["turns"][1]["checks"] if c["name"] == "tool_calls"]
-        assert check["where"].startswith("scenarios/suite.yaml:4")
-
-
-PYTHON = {
+PYTHON = {  # an agent that answers once, reports a call in its second turn, and then raises
     "generator": """
         def agent(messages):
             if len(messages) == 1:
@@ -79,74 +64,41 @@ PYTHON = {
             error.agenteval_partial = {"messages": TOLD}
             raise RuntimeError("the agent gave up") from error
         """,
-}
-
-
-@both
-@pytest.mark.parametrize("where", ["here", "interpreter"])
-@pytest.mark.parametrize("kind", PYTHON)
-def test_messages_of_a_python_agent_that_raises(project: Project, kind: str, where: str, tool: str) -> None:
-    project.agent(f"TOLD = {told(tool)!r}\n" + "\n".join(line[8:] for line in PYTHON[kind].splitlines()))
-    project.config()
-    if where == "interpreter":
-        agent = {"name": "bot", "target": "agent.py:agent", "interpreter": sys.executable}
-        project.write("agenteval.yaml", yaml.safe_dump({"agent": agent, "metrics": []}))
-    project.scenarios(SUITE)
-    judged(project, tool)
-
-
-@both
-def test_calls_through_ctx_before_an_exception(project: Project, tool: str) -> None:
-    project.agent(f"""
+    "ctx": """
         async def agent(messages, ctx):
             if len(messages) == 1:
                 return "It is on its way."
-            await ctx.call_tool("{tool}", {{"id": "ORD-1"}})
+            await ctx.call_tool(TOLD[0]["tool_calls"][0]["function"]["name"], {"id": "ORD-1"})
             raise ValueError("a defect")
-        """)
-    project.config()
-    project.scenarios(f"{SUITE}tools: {{refund: {{returns: done}}, look: {{returns: done}}}}\n")
-    judged(project, tool)
-
-
-@both
-def test_messages_of_a_generator_that_does_not_end(project: Project, tool: str) -> None:
-    project.agent(f"""
+        """,
+    "no-end": """
         import asyncio
 
         async def agent(messages):
             if len(messages) == 1:
                 yield "It is on its way."
                 return
-            for each in {told(tool)!r}:
+            for each in TOLD:
                 yield each
             await asyncio.sleep(1000)
-        """)
-    project.write(
-        "agenteval.yaml", "agent: {name: bot, target: 'agent.py:agent', timeout_s: 0.5}\nmetrics: []\n"
-    )
-    project.scenarios(SUITE)
-    judged(project, tool)
-    assert project.sample()["stop"] == "agent_timeout"
-
-
-@both
-def test_messages_beside_the_error_of_a_command(project: Project, tool: str) -> None:
-    project.write(
-        "bot.py",
-        f"""
-        import json, sys
-        for line in sys.stdin:
-            if json.loads(line)["turn"] == 0:
-                print(json.dumps({{"text": "It is on its way."}}), flush=True)
-            else:
-                print(json.dumps({{"messages": {told(tool)!r}, "error": "a defect"}}), flush=True)
         """,
-    )
-    agent = {"name": "bot", "command": [sys.executable, "bot.py"]}
-    project.write("agenteval.yaml", yaml.safe_dump({"agent": agent, "metrics": []}))
-    project.scenarios(SUITE)
-    judged(project, tool)
+    "lost": """
+        def agent(messages):
+            if len(messages) == 1:
+                yield "It is on its way."
+                return
+            yield from TOLD
+            raise ConnectionRefusedError("its database is down")
+        """,
+}
+COMMAND = """
+    import json, sys
+    for line in sys.stdin:
+        if json.loads(line)["turn"] == 0:
+            print(json.dumps({"text": "It is on its way."}), flush=True)
+        else:
+            print(json.dumps({"messages": TOLD, "error": "a defect"}), flush=True)
+    """
 
 
 def cut(data: bytes) -> Behaviour:
@@ -154,51 +106,38 @@ def cut(data: bytes) -> Behaviour:
     return respond(data, headers={"Content-Type": "text/event-stream"})
 
 
-def events(*told: Any) -> bytes:
-    return b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in told)
+def events(*payloads: Any) -> bytes:
+    return b"".join(b"data: " + json.dumps(each).encode() + b"\n\n" for each in payloads)
 
 
 def chunk(**delta: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": delta}]}
 
 
-TEMPLATE = """
-    request: {m: "${message}", s: "${session}"}
-    reply: {text: answer, messages: "trace?", error: "error?"}
-"""
-STREAMED = """
-    request: {m: "${message}", s: "${session}"}
-    streaming: true
-    reply: {delta: d, messages: "step?", done: {end: true}}
-"""
+SENT = {"m": "${message}", "s": "${session}"}
+TEMPLATE = {"request": SENT, "reply": {"text": "answer", "messages": "trace?", "error": "error?"}}
+STREAMED = {
+    "request": SENT, "streaming": True, "reply": {"delta": "d", "messages": "step?", "done": {"end": True}}
+}  # fmt: skip
 FIRST = {"answer": "It is on its way."}
 CHOSEN = {"choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "Soon."}}]}
-HTTP: dict[str, tuple[str, Behaviour, Any]] = {
-    "error-beside": (TEMPLATE, respond_json(FIRST), lambda tool: respond_json(
-        {"trace": told(tool), "error": "x"})),
-    "status": (TEMPLATE, respond_json(FIRST), lambda tool: respond_json({"trace": told(tool)}, status=500)),
+HTTP: dict[str, tuple[dict[str, Any], Behaviour, Any]] = {
+    "error-in-the-reply": (TEMPLATE, respond_json(FIRST), lambda tool: respond_json(
+        {"trace": reported(tool), "error": "x"})),
+    "status": (TEMPLATE, respond_json(FIRST), lambda tool: respond_json(
+        {"trace": reported(tool)}, status=500)),
     "stream": (
         STREAMED,
         cut(events({"d": "It is on its way."}, {"end": True})),
-        lambda tool: cut(events(*({"step": each} for each in told(tool)), {"d": "I "}) + b'data: {"d": "ca'),
+        lambda tool: cut(
+            events(*({"step": each} for each in reported(tool)), {"d": "I "}) + b'data: {"d": "ca'),
     ),
     "observed_messages": (
-        "\n    observed_messages: trace\n",
+        {"observed_messages": "trace"},
         respond_json({**CHOSEN, "trace": []}),
-        lambda tool: respond_json({"trace": told(tool), "error": {"message": "overloaded"}}),
+        lambda tool: respond_json({"trace": reported(tool), "error": {"message": "overloaded"}}),
     ),
 }  # fmt: skip
-
-
-@both
-@pytest.mark.parametrize("kind", HTTP)
-def test_messages_of_an_endpoint_whose_reply_breaks(project: Project, kind: str, tool: str) -> None:
-    options, first, second = HTTP[kind]
-    with LocalServer(first, second(tool)) as server:
-        config = f"agent:\n    name: bot\n    endpoint: {server.address}/v1/chat/completions{options}"
-        project.write("agenteval.yaml", f"{config}metrics: []\n")
-        project.scenarios(SUITE)
-        judged(project, tool)
 
 
 ASKED = {
@@ -229,17 +168,90 @@ ASKED = {
 }  # fmt: skip
 
 
-@both
-@pytest.mark.parametrize("api", ASKED)
-def test_a_call_that_a_broken_stream_asked_for_is_kept_and_not_run(
-    project: Project, api: str, tool: str
+PLACES = {"here": {}, "interpreter": {"interpreter": sys.executable}}
+REPORTS = [f"{kind}-{place}" for kind in ("generator", "async-generator", "partial") for place in PLACES]
+KINDS = [*REPORTS, "ctx", "no-end", "command", *HTTP, *ASKED]
+"""The ways in which an agent breaks that has reported a call."""
+
+
+def agents(project: Project, stack: ExitStack, kind: str, tool: str) -> dict[str, Any]:
+    """The configuration of an agent that breaks so."""
+    if kind in HTTP:
+        options, first, second = HTTP[kind]
+        server = stack.enter_context(LocalServer(first, second(tool)))
+        return {"endpoint": f"{server.address}/v1/chat/completions", **options}
+    if kind in ASKED:
+        path, first, data = ASKED[kind]
+        server = stack.enter_context(LocalServer(first, cut(data(tool))))
+        return {"endpoint": f"{server.address}{path}"}
+    how, _, place = kind.rpartition("-") if kind in REPORTS else (kind, "", "here")
+    file = f"{how.replace('-', '_')}_{tool}.py"
+    text = COMMAND if kind == "command" else PYTHON[how]
+    project.write(file, f"TOLD = {reported(tool)!r}\n{textwrap.dedent(text)}")
+    if kind == "command":
+        return {"command": [sys.executable, file]}
+    return {"target": f"{file}:agent", **PLACES[place], **({"timeout_s": 0.5} if kind == "no-end" else {})}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """One run with an agent for each kind and tool; each scenario is a file of its own."""
+    project = Project(tmp_path_factory.mktemp("broken"))
+    configured = {}
+    with ExitStack() as stack:
+        for kind in (*KINDS, "lost"):
+            for which, tool in TOOLS.items():
+                name = f"{kind}-{which}"
+                configured[name] = agents(project, stack, kind, tool)
+                tools = MOCKED if kind == "ctx" or kind in ASKED else ""
+                text = SUITE.replace("id: a", f"id: {name}")
+                project.scenarios(f"{text}agent: {name}\n{tools}", f"scenarios/{name}.yaml")
+        project.write("agenteval.yaml", json.dumps({"agents": configured, "metrics": []}))
+        assert project.run().code == 1
+    return project
+
+
+@pytest.mark.parametrize("which", TOOLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_calls_of_a_broken_turn_are_kept_and_the_forbidden_one_is_named(
+    played: Project, kind: str, which: str
 ) -> None:
-    path, first, second = ASKED[api]
-    with LocalServer(first, cut(second(tool))) as server:
-        config = f"agent: {{name: bot, endpoint: '{server.address}{path}'}}"
-        project.write("agenteval.yaml", f"{config}\nmetrics: []\n")
-        project.scenarios(f"{SUITE}tools: {{refund: {{returns: done}}, look: {{returns: done}}}}\n")
-        judged(project, tool, result={"error": "not run: the reply is unreadable"})
+    """The run is red for both. A call that a broken stream asked for is kept, and not carried out."""
+    name, tool = f"{kind}-{which}", TOOLS[which]
+    sample = played.sample(name)
+    assert (sample["verdict"], sample["fault"]) == ("failed", "agent")
+    assert sample["stop"] == ("agent_timeout" if kind == "no-end" else "agent_error")
+    forbidden = {(1, "tool_calls")} if which == "bug" else set()
+    assert failed_checks(sample) == {(None, "no_error"), *forbidden}
+    assert [len(turn["tool_calls"]) for turn in sample["turns"]] == [0, 1]
+    (made,) = sample["turns"][1]["tool_calls"]
+    assert (made["name"], made["args"]) == (tool, {"id": "ORD-1"})
+    if kind in ASKED:
+        assert set(made["result"]) == {"error"}
+    else:
+        assert made["result"] == "done"
+    if forbidden:
+        (check,) = [c for c in sample["turns"][1]["checks"] if c["name"] == "tool_calls"]
+        assert 'refund(id="ORD-1")' in check["detail"]
+        assert check["where"].startswith(f"scenarios/{name}.yaml:4")
+
+
+@pytest.mark.parametrize("which", TOOLS)
+def test_recorded_calls_stand_where_the_turn_was_lost_by_no_fault_of_the_agent(
+    played: Project, which: str
+) -> None:
+    sample = played.sample(f"lost-{which}")
+    assert sample["verdict"] == ("failed" if which == "bug" else "inconclusive")
+    assert failed_checks(sample) == ({(1, "tool_calls")} if which == "bug" else set())
+    assert [c["name"] for c in sample["turns"][1]["tool_calls"]] == [TOOLS[which]]
+
+
+def test_a_journal_scored_again_gives_the_same_failures(played: Project) -> None:
+    before = {each["id"]: failed_checks(each["samples"][0]) for each in played.results()["scenarios"]}
+    journal = f".agenteval/runs/{played.results()['run']['id']}/events.jsonl"
+    assert played.call("score", journal, "--no-judge", "--report", "json=scored.json").code == 1
+    scored = json.loads((played.root / "scored.json").read_text("utf-8"))["scenarios"]
+    assert {each["id"]: failed_checks(each["samples"][0]) for each in scored} == before
 
 
 @pytest.mark.parametrize("style", ["genai", "genai_bug"])
@@ -269,56 +281,29 @@ def test_the_spans_of_a_request_that_failed(project: Project, style: str) -> Non
     assert names == ["get_order", *(["refund"] if forbidden else [])]
 
 
-@both
-def test_of_a_turn_that_was_lost_by_no_fault_of_the_agents_the_recorded_calls_stand_and_no_more(
-    project: Project, tool: str
-) -> None:
-    project.agent(f"""
-        def agent(messages):
-            if len(messages) == 1:
-                yield "It is on its way."
-                return
-            yield from {told(tool)!r}
-            raise ConnectionRefusedError("its database is down")
-        """)
+CALLS_THREE_TIMES = """
+    async def agent(messages, ctx):
+        for _ in range(3):
+            await ctx.call_tool("look", {})
+        raise ValueError("a defect")
+    """
+EXPECTED: list[tuple[str, set[tuple[int | None, str]]]] = [
+    ("{limits: {tool_calls: 2}}", {(0, "limits.tool_calls")}),
+    ("{tool_calls: {match: strict, calls: [{name: look}]}}", {(0, "tool_calls")}),
+    ("{tool_calls: {match: contains, calls: [{name: book}]}}", set()),
+    ("{limits: {tool_calls: 3}}", set()),
+]
+
+
+def test_of_a_broken_turn_an_exceeded_limit_and_an_extra_call_count(project: Project) -> None:
+    project.agent(CALLS_THREE_TIMES)
     project.config()
-    project.scenarios(SUITE)
-    assert project.run().code == (1 if tool == "refund" else 3)
-    sample = project.sample()
-    assert failed_checks(sample) == ({(1, "tool_calls")} if tool == "refund" else set())
-    assert [c["name"] for c in sample["turns"][1]["tool_calls"]] == [tool]
-
-
-def test_a_limit_that_the_broken_turn_exceeded_and_an_extra_call_are_told_at_their_turn(
-    project: Project,
-) -> None:
-    project.agent("""
-        async def agent(messages, ctx):
-            for _ in range(3):
-                await ctx.call_tool("look", {})
-            raise ValueError("a defect")
-        """)
-    project.config()
-    tools = "tools: {look: {returns: done}, book: {returns: done}}"
-    for expect, failed in (
-        ("{limits: {tool_calls: 2}}", {(0, "limits.tool_calls")}),
-        ("{tool_calls: {match: strict, calls: [{name: look}]}}", {(0, "tool_calls")}),
-        ("{tool_calls: {match: contains, calls: [{name: book}]}}", set()),
-        ("{limits: {tool_calls: 3}}", set()),
-    ):
-        project.scenarios(f"id: a\nturns: [{{user: Hi, expect: {expect}}}]\n{tools}\n")
-        assert project.run().code == 1
-        assert failed_checks(project.sample()) == {(None, "no_error"), *failed}, expect
-
-
-def test_a_journal_scored_again_says_the_same_of_the_broken_turn(project: Project) -> None:
-    project.agent(
-        f"TOLD = {told('refund')!r}\n" + "\n".join(line[8:] for line in PYTHON["generator"].splitlines())
-    )
-    project.config()
-    project.scenarios(SUITE)
-    judged(project, "refund")
-    (journal,) = (project.root / ".agenteval" / "runs").glob("*/events.jsonl*")
-    done = project.call("score", str(journal), "--no-judge", "--report", "json=results.json")
-    assert done.code == 1, done.all
-    assert failed_checks(project.sample()) == {(None, "no_error"), (1, "tool_calls")}
+    entries = [
+        f"- {{id: s{number}, turns: [{{user: Hi, expect: {expect}}}]}}"
+        for number, (expect, _) in enumerate(EXPECTED)
+    ]
+    defaults = "defaults: {tools: {look: {returns: done}, book: {returns: done}}}"
+    project.scenarios("\n".join([defaults, "scenarios:", *entries]) + "\n")
+    assert project.run().code == 1
+    for number, (expect, failed) in enumerate(EXPECTED):
+        assert failed_checks(project.sample(f"s{number}")) == {(None, "no_error"), *failed}, expect

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,7 @@ SUITE = """
 """
 
 
-@pytest.fixture
-def suite(project: Project) -> Project:
+def make_suite(project: Project) -> Project:
     project.agent("def agent(m): return 'x'\n")
     compared = "compare: [{name: other bot, target: 'agent.py:agent'}]"
     project.config(f"{compared}\nprofiles: {{nightly: {{epochs: 2}}}}\n")
@@ -35,28 +36,25 @@ def suite(project: Project) -> Project:
     return project
 
 
-def program(project: Project) -> Path:
-    """As a shell starts it: by the name that it is installed under."""
-    lines = (f"#!{sys.executable}", "import sys", "sys.argv[0] = 'agenteval'")
-    path = project.write(
-        "bin/agenteval", "\n".join((*lines, "from agenteval.cli.main import main", "main()\n"))
-    )
-    path.chmod(0o755)
-    return path
+@pytest.fixture
+def suite(project: Project) -> Project:
+    return make_suite(project)
 
 
-def proposed(project: Project, line: str) -> list[str]:
+def answer(project: Project, line: str) -> str:
+    """What the program answers to fish, whose protocol the script for bash uses as well."""
     asked = {
         "_AGENTEVAL_COMPLETE": "complete_fish",
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
         "_TYPER_COMPLETE_ARGS": f"agenteval {line}",
     }
-    command = [sys.executable, str(program(project))]
-    done = subprocess.run(
-        command, cwd=project.root, env=environment(asked), capture_output=True, text=True, encoding="utf-8"
-    )
-    assert done.stderr == ""
-    return [each.partition("\t")[0] for each in done.stdout.splitlines() if each]
+    done = project.call(env=asked)
+    assert done.err == ""
+    return done.out
+
+
+def proposed(project: Project, line: str) -> list[str]:
+    return [each.partition("\t")[0] for each in answer(project, line).splitlines() if each]
 
 
 @pytest.mark.parametrize(
@@ -85,81 +83,142 @@ def test_names_are_proposed(suite: Project, line: str, expected: list[str]) -> N
     assert not (suite.root / ".agenteval").exists()  # TAB makes no folder
 
 
+def test_ids_and_runs_are_proposed_to_click_s_own_protocol(project: Project) -> None:
+    project.agent("def agent(m): return 'x'\n")
+    project.config()
+    project.scenarios("""
+        defaults: {checks: none}
+        scenarios: [{id: other, turns: [a]}, {id: odd, turns: [a]}]
+    """)
+    assert project.call("run").code == 0
+
+    def words(line: str) -> list[str]:
+        asked = {"COMP_WORDS": f"agenteval {line}", "COMP_CWORD": str(len(line.split()))}
+        done = project.call(env={**asked, "_AGENTEVAL_COMPLETE": "complete_bash"})
+        assert done.err == ""
+        return done.out.split()
+
+    file = "scenarios/suite.yaml::o"
+    assert words("run -s o") == ["other", "odd"]
+    assert words(f"list -s {file}") == [f"{file}ther", f"{file}dd"]
+    assert words("show od") == ["odd"]
+    assert words("show la") == words("run --resume la") == ["latest"]
+    assert words("diff latest pre") == ["previous"]
+    project.write("agenteval.yaml", "no: [")
+    assert words("run -s o") == []
+
+
 def test_a_broken_file_leaves_what_the_others_hold(suite: Project) -> None:
     suite.scenarios("scenarios: [{id: broken, turns: 1", "scenarios/broken.yaml")
     assert proposed(suite, "run -s b") == ["book-morning"]
 
 
-def test_what_is_kept_is_no_older_than_the_files(suite: Project) -> None:
+def test_the_cache_is_no_older_than_the_files(suite: Project) -> None:
     (suite.root / ".agenteval").mkdir()
     kept = suite.root / ".agenteval" / "completion.json"
     assert proposed(suite, "run -s b") == ["book-morning"]
     first = json.loads(kept.read_text(encoding="utf-8"))
-    first["suite"]["scenarios"][1][1] = "b-of-what-is-kept"
+    first["suite"]["scenarios"][1][1] = "b-of-the-cache"
     kept.write_text(json.dumps(first), encoding="utf-8")
-    assert proposed(suite, "run -s b") == ["b-of-what-is-kept"]
-    suite.scenarios("scenarios: [{id: brand-new, turns: [a], checks: none}]", "scenarios/new.yaml")
+    assert proposed(suite, "run -s b") == ["b-of-the-cache"]
+    new = "scenarios/new.yaml"
+    suite.scenarios("scenarios: [{id: brand-new, turns: [a], checks: none}]", new)
     assert proposed(suite, "run -s b") == ["brand-new", "book-morning"]
     suite.write("data/rows.csv", "id\nbread\n")
-    suite.scenarios(
-        "{id: '${row.id}', rows: ../data/rows.csv, turns: [a], checks: none}", "scenarios/new.yaml"
-    )
+    suite.scenarios("{id: '${row.id}', rows: ../data/rows.csv, turns: [a], checks: none}", new)
     assert proposed(suite, "run -s br") == ["bread"]
     suite.write("data/rows.csv", "id\nbrie\nbroth\n")
     assert proposed(suite, "run -s br") == ["brie", "broth"]
-    (suite.root / "scenarios" / "new.yaml").unlink()
+    (suite.root / new).unlink()
     assert proposed(suite, "run -s b") == ["book-morning"]
-    for damaged in ("", "[]", "{", '{"read_at": "x"}', json.dumps({**first, "patterns": None})):
-        kept.write_text(damaged, encoding="utf-8")
+    damaged = ("", "[]", "{", '{"read_at": "x"}', *map(json.dumps, ({**first, "patterns": None},)))
+    for text in (*damaged, json.dumps({**first, "read_at": 0})):
+        kept.write_text(text, encoding="utf-8")
         assert proposed(suite, "run -s b") == ["book-morning"]
-    kept.write_text(json.dumps({**first, "read_at": 0}), encoding="utf-8")
-    assert proposed(suite, "run -s b") == ["book-morning"]
 
 
-@pytest.mark.skipif(BASH is None, reason="there is no bash")
-@pytest.mark.parametrize(
-    ("line", "replies"),
-    {
-        "run -s boo": ["book-morning"],
-        "run -s two": [r"two\ words"],
-        r"run -s two\ w": [r"two\ words"],
-        "run -s 'two w": ["two words"],
-        'run -s "cash': [r"cash \$5 (a&b)"],
-        "run -s cash": [r"cash\ \$5\ \(a\&b\)"],
-        "run -s 'it": [r"it'\''s"],
-        "run -s it": [r"it\'s"],
-        # Readline replaces what stands behind the last colon or "=" alone.
-        "run -s ns:o": ["one:x"],
-        "run -s ns:one:": ["x"],
-        "run suite.yaml::b": ["book-morning"],
-        r"run scenarios/my\ orders.yaml::": ["late"],
-        "run --agent=ot": [r"other\ bot"],
-        "run --profile ": ["nightly"],
-        "run scen": [],
-    }.items(),
-)
-def test_bash_is_told_what_it_is_to_put_in(suite: Project, line: str, replies: list[str]) -> None:
-    script = suite.call("--show-completion", "bash").out
-    suite.write("completion.bash", script)
+# ── bash ─────────────────────────────────────────────────────────────────────────────────────────
+
+PUT_IN = {  # what is written, and what bash puts in
+    "run -s boo": ["book-morning"],
+    "run -s two": [r"two\ words"],
+    r"run -s two\ w": [r"two\ words"],
+    "run -s 'two w": ["two words"],
+    'run -s "cash': [r"cash \$5 (a&b)"],
+    "run -s cash": [r"cash\ \$5\ \(a\&b\)"],
+    "run -s 'it": [r"it'\''s"],
+    "run -s it": [r"it\'s"],
+    # Readline replaces what stands behind the last colon or "=" alone.
+    "run -s ns:o": ["one:x"],
+    "run -s ns:one:": ["x"],
+    "run suite.yaml::b": ["book-morning"],
+    r"run scenarios/my\ orders.yaml::": ["late"],
+    "run --agent=ot": [r"other\ bot"],
+    "run --profile ": ["nightly"],
+    "run scen": [],
+}
+
+
+def bash_replies(project: Project, program: Path, lines: Iterable[str]) -> dict[str, list[str]]:
+    """What the script puts in for each line, in one shell that completes with this program."""
+    project.write("completion.bash", project.call("--show-completion", "bash").out)
     asked = """
         . ./completion.bash
-        COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:' COMP_LINE=$1 COMP_POINT=${#1}
-        _agenteval_completion "$2"
-        if ((${#COMPREPLY[@]})); then printf '%s\\n' "${COMPREPLY[@]}"; fi
+        program=$1
+        for line in "${@:2}"; do
+            COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:' COMP_LINE=$line COMP_POINT=${#line}
+            _agenteval_completion "$program"
+            printf '> %s\\n' "$line" "${COMPREPLY[@]}"
+            echo end
+        done
     """
     done = subprocess.run(
-        [str(BASH), "--norc", "-c", asked, "bash", f"agenteval {line}", str(program(suite))],
-        cwd=suite.root,
+        [str(BASH), "--norc", "-c", asked, "bash", str(program), *(f"agenteval {line}" for line in lines)],
+        cwd=project.root,
         env=environment({"LC_ALL": "C.UTF-8"}),
         capture_output=True,
         text=True,
         encoding="utf-8",
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == replies
+    *blocks, rest = done.stdout.split("end\n")
+    assert rest == ""
+    found = [[text.removeprefix("> ") for text in block.splitlines()] for block in blocks]
+    return {line.removeprefix("agenteval "): replies for line, *replies in found}
 
 
-def test_a_shell_is_named_or_the_message_says_so(project: Project) -> None:
+@pytest.fixture(scope="module")
+def in_bash(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The program is asked beforehand: the shell gets its answers from a file."""
+    project = make_suite(Project(tmp_path_factory.mktemp("bash")))
+    cases = [
+        f"{shlex.quote(f'agenteval {line}')}) printf %s {shlex.quote(answer(project, line))};;"
+        for line in PUT_IN
+    ]
+    lines = ["#!/bin/sh", 'case "$_TYPER_COMPLETE_ARGS" in', *cases, "esac"]
+    program = project.write("answers", "\n".join(lines) + "\n")
+    program.chmod(0o755)
+    return bash_replies(project, program, PUT_IN)
+
+
+@pytest.mark.skipif(BASH is None, reason="there is no bash")
+@pytest.mark.parametrize("line", PUT_IN)
+def test_bash_puts_in_what_it_would_take_back(in_bash: dict[str, list[str]], line: str) -> None:
+    assert in_bash[line] == PUT_IN[line]
+
+
+@pytest.mark.skipif(BASH is None, reason="there is no bash")
+def test_bash_asks_the_program_that_is_installed(suite: Project) -> None:
+    lines = (f"#!{sys.executable}", "import sys", "sys.argv[0] = 'agenteval'")
+    program = suite.write("agenteval", "\n".join((*lines, "from agenteval.cli.main import main", "main()\n")))
+    program.chmod(0o755)
+    assert bash_replies(suite, program, ["run -s two"]) == {"run -s two": [r"two\ words"]}
+
+
+# ── installation ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_script_is_installed_for_each_shell(project: Project) -> None:
     home = project.root / "home"
     (home).mkdir()
     env = {"HOME": str(home), "ZDOTDIR": "", "XDG_CONFIG_HOME": ""}
@@ -177,14 +236,14 @@ def test_a_shell_is_named_or_the_message_says_so(project: Project) -> None:
     assert (home / ".zshrc").read_text(encoding="utf-8").count("compinit") == 2
 
     wrong = project.call("--install-completion", "fihs", env=env)
-    assert (wrong.code, wrong.out) == (2, "")
-    assert "did you mean 'fish'?" in wrong.err
-    by_hand = project.call("--install-completion", "pwsh", env=env)
-    assert by_hand.code == 2
-    assert "agenteval --show-completion pwsh >> $PROFILE" in by_hand.err
+    wrong.refuses("agenteval", "'fihs'", "'fish'")
+    assert wrong.out == ""
+    project.call("--install-completion", "pwsh", env=env).refuses(
+        "agenteval", "agenteval --show-completion pwsh >> $PROFILE"
+    )
     (home / ".zfunc" / "_agenteval").unlink()
     (home / ".zfunc").rmdir()
     (home / ".zfunc").write_text("a file in the way", encoding="utf-8")
-    stopped = project.call("--install-completion", "zsh", env=env)
-    assert stopped.code == 2
-    assert "agenteval --show-completion zsh prints the script" in stopped.err
+    project.call("--install-completion", "zsh", env=env).refuses(
+        "agenteval", "agenteval --show-completion zsh"
+    )

@@ -14,10 +14,10 @@ VALUE = "s3cr3t-of-the-shop-77"
 AGENT = f"""
 import os
 def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "raise":
+    text = messages[-1]["content"]
+    if text == "raise":
         raise ValueError("no access with {VALUE}")
-    if said == "call":
+    if text == "call":
         ctx.call_tool_sync("pay", {{"with": "{VALUE}"}})
     return "The password is " + os.environ.get("OWN_PASSWORD", "{VALUE}") + "; shown as {VALUE}."
 """
@@ -49,7 +49,6 @@ def shop(project: Project) -> Project:
 
 def fingerprints(project: Project) -> dict[str, list[Any]]:
     """By scenario, whatever a report prints to be accepted."""
-    told = project.results()["scenarios"]
 
     def walk(value: Any) -> list[Any]:
         if isinstance(value, dict):
@@ -57,39 +56,42 @@ def fingerprints(project: Project) -> dict[str, list[Any]]:
             return here + [found for each in value.values() for found in walk(each)]
         return [found for each in value for found in walk(each)] if isinstance(value, list) else []
 
-    return {scenario["id"]: walk(scenario) for scenario in told}
+    return {scenario["id"]: walk(scenario) for scenario in project.results()["scenarios"]}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_reaches_nothing_that_is_written(shop: Project, name: str) -> None:
-    env = {name: VALUE}
+def test_a_secret_reaches_nothing_that_is_written(shop: Project, name: str) -> None:
     reports = [word for kind in ("junit=j.xml", "markdown=m.md") for word in ("--report", kind)]
-    done = shop.run("-v", *reports, env=env)
+    done = shop.run("-v", *reports, env={name: VALUE})
     assert done.code == 1
     assert VALUE not in done.all
     assert "***" in done.out
     assert [file for file, text in files(shop).items() if VALUE in text] == []
-    # The journal does not know it: not even where the variable is not set.
+
+
+def test_the_journal_does_not_know_a_secret(shop: Project) -> None:
+    """Not even where the variable is not set."""
+    shop.run(env={NAMES[0]: VALUE})
     for words in ("show says", "show raises", "show calls --json", "report latest -v", "diff latest latest"):
         assert VALUE not in shop.call(*words.split()).all
     assert VALUE in shop.run("-v").out
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("SHOP_PASSWORD", "short-1"),
-        ("SHOP_PASSWORD", "onlyletterswithoutdigits"),
-        ("SHOP_PASSWORD", "123456789012345"),
-        ("SHOP_PASSWORDS", VALUE),
-        ("KEYBOARD", VALUE),
-    ],
-)
-def test_what_is_not_named_or_does_not_look_like_one_stays(project: Project, name: str, value: str) -> None:
+ORDINARY = [  # names that name no secret, and values that do not look like one
+    ("SHOP_PASSWORD", "short-1"),
+    ("MY_PASSWORD", "onlyletterswithoutdigits"),
+    ("OTHER_PASSWORD", "123456789012345"),
+    ("SHOP_PASSWORDS", VALUE),
+    ("KEYBOARD", "an0ther-value-of-the-shop"),
+]
+
+
+def test_a_value_that_is_not_named_or_does_not_look_like_a_secret_stays(project: Project) -> None:
     project.config()
-    project.agent(f"def agent(messages): return 'It is {value}.'")
+    project.agent(f"def agent(messages): return {' '.join(value for _, value in ORDINARY)!r}")
     project.scenarios("{id: a, turns: [hi], expect: {output: {contains: [never]}}}")
-    assert value in project.run(env={name: value}).out
+    out = project.run("-v", env=dict(ORDINARY)).out
+    assert [name for name, value in ORDINARY if value not in out] == []
 
 
 def test_what_stands_in_a_scenario_or_a_configuration_is_no_secret(project: Project) -> None:
@@ -183,16 +185,22 @@ def test_recorded_conversations_are_named_so_too(project: Project) -> None:
     assert all(found[0].values())
 
 
-@pytest.mark.parametrize("sign", ["\u200b", "\u00ad", "\ufeff", "\u202e", "\x1b[31m", "\x07", "\ufe0f"])
-def test_a_sign_that_nobody_sees_does_not_uncover_a_secret(project: Project, sign: str) -> None:
-    said = VALUE[:6] + sign + VALUE[6:]
-    project.agent(f"def agent(message: str): return {f'The key is {said} here.'!a}\n")
+SIGNS = ["\u200b", "\u00ad", "\ufeff", "\u202e", "\x1b[31m", "\x07", "\ufe0f"]
+
+
+def test_a_sign_that_nobody_sees_does_not_uncover_a_secret(project: Project) -> None:
+    answers = [f"The key is {VALUE[:6]}{sign}{VALUE[6:]} here." for sign in SIGNS]
+    project.agent(f"def agent(message: str): return {answers!a}[int(message)]\n")
     project.config("metrics: []")
-    project.scenarios("{id: a, turns: [hi], expect: {output: {contains: [never], not_contains: [key]}}}")
-    done = project.run("--report", "markdown=r.md", "--report", "junit=r.xml", env={"SHOP_PASSWORD": VALUE})
-    assert done.code == 1, done.all
+    expect = "expect: {output: {contains: [never], not_contains: [key]}}"
+    entries = [f"- {{id: s{number}, turns: ['{number}'], {expect}}}" for number in range(len(SIGNS))]
+    project.scenarios("scenarios:\n" + "\n".join(entries))
+    reports = ("--report", "markdown=r.md", "--report", "junit=r.xml")
+    done = project.run("-v", *reports, env={"SHOP_PASSWORD": VALUE})
+    assert (done.code, "The key is" in done.out) == (1, True), done.all
     for text in (done.all, *files(project).values()):
-        plain = "".join(
-            each for each in text.replace("\\u200b", "").replace("\ufffd", "") if each.isprintable()
-        )
-        assert VALUE not in plain.replace(sign, "")
+        shown = text.replace("\\u200b", "").replace("\ufffd", "")
+        plain = "".join(each for each in shown if each.isprintable())
+        assert VALUE not in plain
+        for sign in SIGNS:
+            assert VALUE not in plain.replace(sign, "")

@@ -53,16 +53,8 @@ def test_a_table_has_all_its_words_at_every_width(suite: Project, command: str, 
 
 
 TITLES = (
-    "tools called",
-    "tool accuracy",
-    "output ok",
-    "checks",
-    "steps",
-    "calls",
-    "tokens in",
-    "out",
-    "note",
-)
+    "tools called", "tool accuracy", "output ok", "checks", "steps", "calls", "tokens in", "out", "note",
+)  # fmt: skip
 OVERVIEW = ("Passed", "p50 ms", "p95 ms", "Avg steps", "Avg tokens", "Avg calls")
 
 
@@ -73,8 +65,8 @@ def test_what_a_table_has_no_room_for_is_named(suite: Project, width: int) -> No
     for text, titles in ((brief, OVERVIEW), (whole, TITLES)):
         assert not [title for title in titles if title not in " ".join(text.split())]
     head, _, rest = brief.partition("Agents compared")
-    assert "too narrow for: " in head
+    assert "narrow" in head
     for word in ("bot-of-next-week", "latency", "tokens", "success"):
         assert word in rest.split()
     roomy = suite.call("report", "latest", env={"COLUMNS": "140"}).out
-    assert "too narrow" not in roomy
+    assert "narrow" not in roomy

@@ -18,7 +18,7 @@ from tests.support.judged_projects import (
     scenario,
     usage_of,
 )
-from tests.support.kit import Done, Project
+from tests.support.kit import Project
 from tests.support.model_servers import Json, ModelServer
 
 TOOLS = {"look": {"returns": "on Tuesday"}}
@@ -76,14 +76,14 @@ def test_calls_of_a_scripted_suite_are_exact(project: Project, metrics: str, fla
         asked = counted(server)
     assert done.code in (0, 3), done.all
     assert sum(made["samples"].values()) == 2 * len(_samples(project))
-    told = calls(made)
+    counts = calls(made)
     again = project.results()["summary"]["second_opinions"]
     once = asked.get("judge", 0) - (again["usage"]["calls"] if again else 0)  # drawn by lot
-    assert told.get("judge", (0, 0)) == (once, once)
-    assert "user" not in told
-    assert told["agent"][0] == usage_of(project)["agent"]["calls"]
-    assert made["turns"] == {"least": told["agent"][0], "most": told["agent"][0]}
-    assert asked.get("dedup", 0) == 0 == told.get("dedup", (0, 0))[0]
+    assert counts.get("judge", (0, 0)) == (once, once)
+    assert "user" not in counts
+    assert counts["agent"][0] == usage_of(project)["agent"]["calls"]
+    assert made["turns"] == {"least": counts["agent"][0], "most": counts["agent"][0]}
+    assert asked.get("dedup", 0) == 0 == counts.get("dedup", (0, 0))[0]
 
 
 def _samples(project: Project) -> list[Json]:
@@ -110,7 +110,7 @@ def test_a_metric_that_is_asked_where_agents_use_tools_of_their_own(project: Pro
         own = counted(server)["judge"] - plain
     assert (least, most) == (plain, own)
     assert most == least + 2
-    assert any("tools no scenario declares" in note for note in plan(project)["notes"])
+    assert any("tools" in note for note in plan(project)["notes"])
 
 
 def test_agents_and_compare_multiply(project: Project) -> None:
@@ -134,13 +134,13 @@ def test_simulated_conversations_are_a_range_and_runs_are_within(project: Projec
         made = plan(project)
         project.run(env=KEY)
         asked = counted(server)
-    told = calls(made)
+    counts = calls(made)
     # Three epochs of each. sim: 1 to 4 turns. mixed: two written, and 1 to 3 and 1 to 2 simulated.
     assert made["turns"] == {"least": 3 * 1 + 3 * 4, "most": 3 * 4 + 3 * 7}
-    assert told["user"] == (3 * 1 + 3 * 2, 3 * 4 + 3 * 5)
-    assert told["judge"] == (15 + 6, 33 + 6 + 6), "each user may be reviewed"
+    assert counts["user"] == (3 * 1 + 3 * 2, 3 * 4 + 3 * 5)
+    assert counts["judge"] == (15 + 6, 33 + 6 + 6), "each user may be reviewed"
     for role in ("user", "judge"):
-        least, most = told[role]
+        least, most = counts[role]
         assert most is not None
         assert least <= asked[role] <= most
 
@@ -167,13 +167,13 @@ def test_what_is_asked_again_is_estimated_in_a_row_of_its_own(
 ) -> None:
     judged_project(project, SCRIPTED, f"models: {{default: openai/m}}\n{more}")
     made = plan(project)
-    told = rows(made)
-    note = [each for each in made["notes"] if each.startswith("judge again is an estimate: one in 10")]
+    by_role = rows(made)
+    note = [each for each in made["notes"] if each.startswith("judge again ")]
     assert calls(made).get("judge again") == again
     assert len(note) == (again is not None)
-    assert not told["judge"]["estimated"]
+    assert not by_role["judge"]["estimated"]
     if again:
-        row = told["judge again"]
+        row = by_role["judge again"]
         assert row["estimated"]
         assert row["input_tokens"]["least"] > 200 * again[0]
         assert f"judge again  openai/m     ≈{again[0]}" in project.call("plan").out
@@ -192,12 +192,12 @@ def test_the_estimate_is_about_what_a_run_of_many_asks(project: Project) -> None
     with ModelServer(contented()) as server:
         more = "metrics: [agent_behavior_failure, goal_completion]\nfail_on_severity: none\n"
         setup(project, server, suite, f"{more}thresholds: {{goal_completion: 0.5}}\n")
-        told = rows(plan(project))
+        by_role = rows(plan(project))
         project.run(env=KEY)
         asked = counted(server)["judge"]
-    least = told["judge"]["calls"]["least"]
+    least = by_role["judge"]["calls"]["least"]
     assert least == 36
-    assert 1 <= asked - least <= 2 * told["judge again"]["calls"]["most"]
+    assert 1 <= asked - least <= 2 * by_role["judge again"]["calls"]["most"]
 
 
 # ── tokens and money ─────────────────────────────────────────────────────────────────────────────
@@ -220,8 +220,8 @@ def test_the_price_is_from_the_table_or_unknown(project: Project) -> None:
         setup(project, server, SCRIPTED, "metrics: [helpfulness]\n")
         unknown = plan(project)
         assert {row["cost"] for row in unknown["rows"]} == {None}
-        shown = project.call("plan")
-        assert f"cost: unknown, without bot, {MODEL}: set prices: for them" in shown.out
+        shown = " ".join(project.call("plan").out.split())
+        assert all(fact in shown for fact in ("cost: unknown", f"bot, {MODEL}", "prices:"))
         prices = f"prices: {{{MODEL}: {{input: 2, output: 10}}, bot: {{input: 0, output: 0}}}}\n"
         setup(project, server, SCRIPTED, f"metrics: [helpfulness]\n{prices}")
         known = plan(project)
@@ -232,11 +232,11 @@ def test_the_price_is_from_the_table_or_unknown(project: Project) -> None:
         assert row["cost"]["least"] == pytest.approx(expected)
 
 
-def test_a_budget_that_cannot_be_kept_is_told(project: Project) -> None:
+def test_a_budget_that_cannot_be_kept_is_noted(project: Project) -> None:
     with ModelServer(contented()) as server:
         setup(project, server, SCRIPTED, "metrics: [helpfulness]\nbudget: {max_calls: 5}\n")
-        (told,) = (note for note in plan(project)["notes"] if "budget" in note)
-    assert told == "budget.max_calls is 5, and this run takes 19 or more: it would be stopped"
+        (note,) = (note for note in plan(project)["notes"] if "budget" in note)
+    assert all(fact in note for fact in ("budget.max_calls", "5", "19"))
 
 
 # ── the command ──────────────────────────────────────────────────────────────────────────────────
@@ -254,26 +254,26 @@ def test_the_table_marks_estimates_and_ranges(project: Project) -> None:
     judged_project(project, [scenario("sim", goal="A lamp.")], "models: {default: openai/m}\nmax_turns: 4\n")
     done = project.call("plan")
     head, *_ = done.out.splitlines()
-    assert head == "3 samples of 1 scenario, 3–12 turns"
+    assert all(fact in head for fact in ("3 samples", "1 scenario", "3–12 turns"))
     cells = {line.split()[0]: line for line in done.out.splitlines() if line.strip()}
     assert cells["agent"].split()[2] == "3–12"
     assert cells["user"].split()[2] == "3–12"
     assert cells["judge"].split()[3].startswith("≈")
-    assert "How often the gates are wrong" in done.out
+    assert "gates" in done.out  # how often they are wrong
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("flags", "facts", "code"),
     [
-        (("--report", "junit"), "a plan can only be shown, or written as json"),
-        (("-s", "nothing"), "selects none of 3 scenarios"),
+        (("--report", "junit"), ("junit", "json"), 2),
+        (("-s", "nothing"), ("nothing", "3 scenarios"), 5),
     ],
 )
-def test_what_cannot_be_planned_is_told(project: Project, flags: tuple[str, ...], message: str) -> None:
+def test_a_plan_that_cannot_be_made_is_refused(
+    project: Project, flags: tuple[str, ...], facts: tuple[str, ...], code: int
+) -> None:
     judged_project(project, SCRIPTED, "metrics: []\n")
-    done: Done = project.call("plan", *flags)
-    assert done.code in (2, 5)
-    assert message in done.err
+    project.call("plan", *flags).refuses("agenteval", *facts, code=code)
 
 
 def test_ranges_add_up_and_an_open_end_stays_open() -> None:

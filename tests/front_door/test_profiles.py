@@ -40,16 +40,15 @@ def test_a_profile_is_over_the_file_and_below_the_command_line(two: Project) -> 
     assert played(two) == {"quick": 2, "slow": 2}
     done = two.run("--profile", "pr", "--report", "markdown=report.md")
     assert played(two) == {"quick": 3}
-    assert "profile pr" in done.err
-    assert "profile pr" in done.out
-    assert "Profile pr." in (two.root / "report.md").read_text(encoding="utf-8")
+    report = (two.root / "report.md").read_text(encoding="utf-8")
+    assert all("profile pr" in text.lower() for text in (done.err, done.out, report))
     assert two.results()["run"]["config"]["profile"] == "pr"
     two.run("--profile", "pr", "--epochs", "1")
     assert played(two) == {"quick": 1}
     two.run("--profile", "nightly")
     assert played(two) == {"quick": 2, "slow": 2}
-    assert two.call("validate", "--profile", "pr").out.startswith("valid: 1 scenario")
-    assert "slow" not in two.call("list", "--profile", "pr").out
+    assert two.call("list", "--profile", "pr").out == "scenarios/suite.yaml::quick\n"
+    assert "1 scenario" in two.call("validate", "--profile", "pr").out
 
 
 NULLS = """
@@ -118,50 +117,44 @@ def test_a_failed_run_of_a_profile_is_repeated_with_it(two: Project) -> None:
     assert "--profile pr" in done.out
 
 
-@pytest.mark.parametrize(
-    ("config", "arguments", "said"),
-    [
-        ("profiles: {pr: {}}", ("--profile", "rp"), "no profile is named 'rp' — known: pr"),
-        ("epochs: 1", ("--profile", "pr"), "no profile is named 'pr' — add profiles:"),
-        (
-            "profiles: {pr: {epoch: 3}}",
-            (),
-            "agenteval.yaml:3:17: unknown key 'epoch' — did you mean 'epochs'?",
-        ),
-        ("profiles: {pr: {tags: {a: 1}}}", (), "agenteval.yaml:3:"),
-        ("profiles: {pr: 3}", (), "agenteval.yaml:3:12: expected a mapping, got 3"),
-        ("profiles: [pr]", (), "expected a mapping"),
-        ("profiles: {pr: {profiles: {}}}", (), "a profile cannot contain profiles"),
-        ("profiles: {pr: {gates: {latency_ms: {}}}}", (), "no bound is set"),
-        ("profiles: {pr: {selection: {}}}", (), "unknown key 'selection'"),
-        ("profiles: {pr: {no_judge: maybe}}", (), "agenteval.yaml:3:"),
-        ("profiles: {pr: {gate: null}}", (), "unknown key 'gate' — did you mean 'gates'?"),
-        ("profiles: {pr: {concurrency: null}}", (), "concurrency: expected a whole number, got null"),
-        ("profiles: {pr: {agent: {target: null}}}", (), "agenteval.yaml:3:"),
-    ],
-)
-def test_a_mistake_in_any_profile_is_told_at_its_place(
-    two: Project, config: str, arguments: tuple[str, ...], said: str
-) -> None:
+MISTAKES = {  # a configuration, and what is named of it
+    "profiles: {pr: {epoch: 3}}": ("agenteval.yaml:3:17", "'epoch'", "'epochs'"),
+    "profiles: {pr: {tags: {a: 1}}}": ("agenteval.yaml:3", "tags"),
+    "profiles: {pr: 3}": ("agenteval.yaml:3:12", "got 3"),
+    "profiles: [pr]": ("agenteval.yaml:3:1", "list", "pr:"),
+    "profiles: {pr: {profiles: {}}}": ("agenteval.yaml:3", "profiles"),
+    "profiles: {pr: {gates: {latency_ms: {}}}}": ("agenteval.yaml:3", "latency_ms"),
+    "profiles: {pr: {selection: {}}}": ("agenteval.yaml:3", "'selection'"),
+    "profiles: {pr: {no_judge: maybe}}": ("agenteval.yaml:3", "no_judge"),
+    "profiles: {pr: {gate: null}}": ("agenteval.yaml:3", "'gate'", "'gates'"),
+    "profiles: {pr: {concurrency: null}}": ("agenteval.yaml:3", "concurrency", "null"),
+    "profiles: {pr: {agent: {target: null}}}": ("agenteval.yaml:3", "target"),
+}
+
+
+@pytest.mark.parametrize("config", MISTAKES)
+def test_a_mistake_in_any_profile_is_refused_at_its_place(two: Project, config: str) -> None:
     two.config(config + "\n")
-    done = two.call("validate", *arguments)
-    assert done.code == 2, done.all
-    assert said in done.err
+    place, *facts = MISTAKES[config]
+    two.call("validate").refuses("agenteval", place, *facts)
 
 
-def test_a_variable_of_a_profile_is_asked_for_when_it_is_taken(two: Project) -> None:
+def test_a_profile_that_is_none_is_refused_with_those_there_are(two: Project) -> None:
+    two.config("profiles: {pr: {}}\n")
+    two.call("validate", "--profile", "rp").refuses("agenteval", "'rp'", "pr")
+    two.config("epochs: 1\n")
+    two.call("validate", "--profile", "pr").refuses("agenteval", "'pr'", "profiles:")
+
+
+def test_a_variable_of_a_profile_is_needed_when_it_is_taken(two: Project) -> None:
     two.config("profiles: {night: {now: '${DAY_OF_THE_NIGHT}'}}\n")
     assert two.run().code == 0
-    done = two.run("--profile", "night")
-    assert done.code == 2
-    assert "DAY_OF_THE_NIGHT" in done.err
+    two.run("--profile", "night").refuses("agenteval.yaml:3", "DAY_OF_THE_NIGHT")
 
 
 def test_a_resumed_run_keeps_its_profile(two: Project) -> None:
     assert two.run("--profile", "pr").code == 0
-    done = two.call("run", "--resume", "latest", "--profile", "pr")
-    assert done.code == 2
-    assert "so --profile cannot be set" in done.err
+    two.call("run", "--resume", "latest", "--profile", "pr").refuses("agenteval", "--profile")
     assert two.call("run", "--resume", "latest").code == 0
 
 
@@ -176,7 +169,7 @@ def agent(messages, ctx):
 """
 
 
-def test_an_undecided_run_ends_with_three_or_neutrally_and_says_so(two: Project) -> None:
+def test_an_undecided_run_ends_with_three_or_neutrally(two: Project) -> None:
     two.agent(LOSING)
     assert two.run().code == 3
     two.config("on_undecided: neutral\n")
@@ -184,7 +177,7 @@ def test_an_undecided_run_ends_with_three_or_neutrally_and_says_so(two: Project)
     assert done.code == 0
     last = done.out.splitlines()[-1]
     assert last.startswith("INCONCLUSIVE: ")
-    assert "exit 0, since on_undecided is neutral" in last
+    assert all(fact in last for fact in ("exit 0", "on_undecided"))
     assert two.results()["summary"]["verdict"] == "inconclusive"
     assert two.call("report", "latest").code == 0
 
@@ -198,10 +191,10 @@ def test_neutral_is_no_excuse_for_a_failure(two: Project) -> None:
 @pytest.mark.parametrize(
     ("gates", "epochs", "line"),
     [
-        ("pass_rate: {at_least: 0.9, reject_below: 0.7}", 3, "epochs: 9 (pass_rate)"),
-        ("pass_hat_k: {k: 3, at_least: 0.5}", 1, "epochs: 3 (pass_hat_k)"),
-        ("no_regression: {margin: 0.05}", 1, "agenteval run --baseline RUN (no_regression)"),
-        ("cost: {mean: 1}", 1, "add prices: {bot:"),
+        ("pass_rate: {at_least: 0.9, reject_below: 0.7}", 3, "epochs: 9"),
+        ("pass_hat_k: {k: 3, at_least: 0.5}", 1, "epochs: 3"),
+        ("no_regression: {margin: 0.05}", 1, "agenteval run --baseline RUN"),
+        ("cost: {mean: 1}", 1, "prices: {bot:"),
     ],
 )
 def test_an_undecided_end_names_the_line_that_would_end_it(
@@ -215,11 +208,11 @@ def test_an_undecided_end_names_the_line_that_would_end_it(
     two.config(f"epochs: {epochs}\ngates: {{{gates}}}\n")
     done = two.run("--report", "markdown=report.md")
     assert done.code == 3
-    assert line in done.out
-    assert "**To decide**:" in (two.root / "report.md").read_text(encoding="utf-8")
+    for text in (done.out, (two.root / "report.md").read_text(encoding="utf-8")):
+        assert any(line in each and gates.partition(":")[0] in each for each in text.splitlines()), text
 
 
 def test_lost_samples_are_played_again_by_the_line_that_is_named(two: Project) -> None:
     two.agent(LOSING)
     done = two.run()
-    assert "agenteval run --last-failed (fault_tolerance)" in done.out
+    assert "agenteval run --last-failed" in done.out

@@ -43,6 +43,10 @@ ORDERS = "id,status,qty\n" + "".join(
 )
 
 
+def has_line(lines: list[str], *facts: str) -> bool:
+    return any(all(fact in line for fact in facts) for line in lines)
+
+
 @pytest.fixture
 def rows(project: Project) -> Project:
     project.config()
@@ -96,27 +100,22 @@ def test_single_rows_are_selected(rows: Project) -> None:
 def test_reports_fold_the_rows_of_a_scenario(rows: Project) -> None:
     done = rows.call("run")
     assert len(re.findall(r"^── ", done.out, re.MULTILINE)) == 1
-    assert re.search(
-        r"── status-A-4 · 10 of 40 rows ─+ scenarios/suite.yaml:2 · scenarios/orders.csv:5", done.out
-    )
-    assert (
-        "further rows: status-A-8, status-A-12, status-A-16, status-A-20, status-A-24 and 4 more" in done.out
-    )
-    (line,) = (line for line in done.out.splitlines() if line.startswith("FAILED suite.yaml"))
-    assert line.startswith('FAILED suite.yaml::status-A-4  10 of 40 rows; turn 1: missing "lost", "4"')
-    assert "FAILED: 10 of 41 scenarios failed, 31 passed" in done.out
+    lines = done.out.splitlines()
+    head = ("── status-A-4 · ", "10 of 40", " scenarios/suite.yaml:2 ", " scenarios/orders.csv:5")
+    assert has_line(lines, *head)
+    assert has_line(lines, "status-A-8, status-A-12, status-A-16, status-A-20, status-A-24", "4 more")
+    (line,) = (line for line in lines if line.startswith("FAILED suite.yaml"))
+    assert has_line([line], "FAILED suite.yaml::status-A-4", "10 of 40", "turn 1", '"lost", "4"')
+    assert has_line([lines[-1]], "FAILED: 10 of 41", "31 passed")
     wide = rows.call("report", "latest", "-v").out
     assert re.search(r"✗ +status-\* \(40 rows\) +30/40 ", wide)
-    markdown = rows.call("report", "latest", "--report", "markdown=out.md")
-    assert markdown.code in (0, 1)
+    rows.call("report", "latest", "--report", "markdown=out.md", "--report", "junit=out.xml")
     text = (rows.root / "out.md").read_text("utf-8")
     (row,) = (line for line in text.splitlines() if "(40 rows)" in line)
     assert "30/40" in row
     github = rows.call("report", "latest", "--report", "github").out
     (error,) = (line for line in github.splitlines() if line.startswith("::error"))
-    assert "in 10 rows (first scenarios/orders.csv:5): status-A-4, status-A-8" in error
-    junit = rows.call("report", "latest", "--report", "junit=out.xml")
-    assert junit.code in (0, 1)
+    assert has_line([error], "10 rows", "scenarios/orders.csv:5", "status-A-4, status-A-8")
     assert (rows.root / "out.xml").read_text("utf-8").count("<testcase") >= 41
 
 
@@ -126,16 +125,15 @@ def test_a_comment_on_a_change_folds_them_too(rows: Project) -> None:
     rows.agent(f"BROKEN = ('lost',)\n{AGENT}")
     assert rows.run("--baseline", "latest", "--report", "comment=c.md").code == 1
     text = (rows.root / "c.md").read_text("utf-8")
-    assert "**❌ Newly failing** (10)" in text
+    assert has_line(text.splitlines(), "❌", "(10)")
     (line,) = (line for line in text.splitlines() if "status-A-4" in line)
-    assert "and 9 more rows" in line
+    assert "9 more rows" in line
 
 
 def test_a_changed_row_is_a_changed_scenario(rows: Project) -> None:
     assert rows.call("run").code == 1
     rows.write("scenarios/orders.csv", ORDERS.replace("A-1,shipped,1\n", "A-1,shipped,7\n"))
-    done = rows.run("--baseline", "latest")
-    assert done.code == 1
+    assert rows.run("--baseline", "latest").code == 1
     differs = rows.call("diff", "previous", "latest").out
     assert re.search(r"status-A-1 .*", differs)
     assert "status-A-2 " not in differs.partition("Not compared")[2]
@@ -143,9 +141,7 @@ def test_a_changed_row_is_a_changed_scenario(rows: Project) -> None:
 
 def test_a_suite_is_not_green_for_want_of_rows(rows: Project) -> None:
     rows.write("scenarios/orders.csv", "id,status,qty\n")
-    done = rows.call("run")
-    assert done.code == 2
-    assert "scenarios/orders.csv: the file contains no rows" in done.err
+    rows.call("run").refuses("scenarios/orders.csv", "rows")
 
 
 def test_cases_in_a_csv_file(project: Project) -> None:

@@ -61,44 +61,51 @@ def mistakes(kind: SchemaKind, text: str) -> list[str]:
 # ── the command ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_it_writes_both_and_says_how_files_begin(project: Project) -> None:
+FIRST_LINE = "# yaml-language-server: $schema="
+
+
+def first_lines(project: Project, *arguments: str) -> dict[str, str]:
+    """By the pattern of files, the schema that ``agenteval schema`` names for their first line."""
+    done = project.call("schema", *arguments)
+    assert (done.code, done.err) == (0, "")
+    found = [line.partition(FIRST_LINE) for line in done.out.splitlines() if FIRST_LINE in line]
+    return {files.strip(): schema for files, _, schema in found}
+
+
+def test_it_writes_both_and_names_the_first_line_of_files(project: Project) -> None:
     project.config()
     project.scenarios(SCENARIO)
     done = project.call("schema")
-    assert done.code == 0, done.err
-    assert done.out.splitlines() == [
-        "wrote .agenteval/scenario.schema.json",
-        "wrote .agenteval/config.schema.json",
-        "With this first line, an editor completes and checks a file:",
-        "  scenarios/*.yaml  # yaml-language-server: $schema=../.agenteval/scenario.schema.json",
-        "  agenteval.yaml    # yaml-language-server: $schema=.agenteval/config.schema.json",
-    ]
-    for kind in SCHEMA_KINDS:
-        written = json.loads((project.root / f".agenteval/{kind}.schema.json").read_text(encoding="utf-8"))
-        assert written == build_editor_schema(kind)
+    paths = {kind: f".agenteval/{kind}.schema.json" for kind in SCHEMA_KINDS}
+    for kind, path in paths.items():
+        assert path in done.out
+        assert json.loads((project.root / path).read_text(encoding="utf-8")) == build_editor_schema(kind)
     assert (project.root / ".agenteval/.gitignore").read_text(encoding="utf-8") == "*\n!*.schema.json\n"
-    assert project.call("schema").code == 0, "it overwrites its own"
+    # It overwrites its own.
+    assert first_lines(project) == {
+        "scenarios/*.yaml": f"../{paths['scenario']}", "agenteval.yaml": paths["config"]
+    }  # fmt: skip
 
 
-def test_the_line_starts_at_the_first_folder_of_include(project: Project) -> None:
-    project.config("include: ['tests/eval/**/*.yaml']")
-    done = project.call("schema", "scenario")
-    assert "  tests/eval/*.yaml  # yaml-language-server: $schema=../../.agenteval/scenario.schema" in done.out
-    project.config("include: [suite.yaml]")
-    done = project.call("schema", "scenario")
-    assert "  suite.yaml  # yaml-language-server: $schema=.agenteval/scenario.schema.json" in done.out
+@pytest.mark.parametrize(
+    ("include", "files", "up"),
+    [("tests/eval/**/*.yaml", "tests/eval/*.yaml", "../../"), ("suite.yaml", "suite.yaml", "")],
+)
+def test_the_line_starts_at_the_first_folder_of_include(
+    project: Project, include: str, files: str, up: str
+) -> None:
+    project.config(f"include: ['{include}']")
+    assert first_lines(project, "scenario") == {files: f"{up}.agenteval/scenario.schema.json"}
 
 
 @pytest.mark.parametrize("broken", [None, "agnet: {", "agnet: {}\n"])
 def test_no_configuration_and_a_broken_one_are_no_obstacle(project: Project, broken: str | None) -> None:
     if broken is not None:
         project.write("agenteval.yaml", broken)
-    done = project.call("schema")
-    assert (done.code, done.err) == (0, "")
-    assert "agenteval.yaml    # yaml-language-server" in done.out
+    assert "agenteval.yaml" in first_lines(project)
 
 
-def test_it_is_written_beside_the_configuration(project: Project) -> None:
+def test_it_is_written_to_the_folder_of_the_configuration(project: Project) -> None:
     project.write("pyproject.toml", "[tool.agenteval]\nmetrics = []\n")
     below = project.root / "below"
     below.mkdir()
@@ -109,36 +116,24 @@ def test_it_is_written_beside_the_configuration(project: Project) -> None:
 
 
 def test_out_names_another_place_or_prints(project: Project) -> None:
-    done = project.call("schema", "config", "--out", "schemas/agenteval.json")
-    assert (done.code, (project.root / ".agenteval").exists()) == (0, False)
-    assert "agenteval.yaml  # yaml-language-server: $schema=schemas/agenteval.json" in done.out
+    path = "schemas/agenteval.json"
+    assert first_lines(project, "config", "--out", path) == {"agenteval.yaml": path}
+    assert not (project.root / ".agenteval").exists()
     printed = project.call("schema", "scenario", "--out", "-")
     assert json.loads(printed.out) == build_editor_schema("scenario")
-    both = project.call("schema", "--out", "schemas")
-    assert (both.code, both.err) == (
-        2,
-        "agenteval: --out takes one schema, but there are two — write agenteval schema scenario --out schemas"
-        " or agenteval schema config --out schemas\n",
-    )
+    one = [f"agenteval schema {kind} --out schemas" for kind in SCHEMA_KINDS]
+    project.call("schema", "--out", "schemas").refuses("agenteval", "--out", *one)
 
 
 @pytest.mark.parametrize("there", ["mine\n", '{"type": "object"}', "[]"])
 def test_it_overwrites_nothing_else(project: Project, there: str) -> None:
     path = project.write("schema.json", there)
-    done = project.call("schema", "config", "--out", "schema.json")
-    assert (done.code, path.read_text(encoding="utf-8")) == (2, there)
-    assert done.err == (
-        "agenteval: schema.json exists and is not a schema written by agenteval — remove it, or choose"
-        " another place with --out\n"
-    )
+    project.call("schema", "config", "--out", "schema.json").refuses("agenteval", "schema.json", "--out")
+    assert path.read_text(encoding="utf-8") == there
 
 
-def test_a_kind_that_is_none(project: Project) -> None:
-    done = project.call("schema", "scenarios")
-    assert (done.code, done.err) == (
-        2,
-        "agenteval: there is no schema for 'scenarios' — did you mean 'scenario'?\n",
-    )
+def test_a_kind_that_is_none_is_refused(project: Project) -> None:
+    project.call("schema", "scenarios").refuses("agenteval", "'scenarios'", "'scenario'")
 
 
 # ── what is shipped ──────────────────────────────────────────────────────────────────────────────
@@ -277,10 +272,8 @@ def test_a_mistake_is_found_at_its_place_by_both(project: Project, wrong: Wrong)
     else:
         project.config()
         project.scenarios(wrong.text)
-    done = project.call("validate")
     file = "agenteval.yaml" if wrong.kind == "config" else "scenarios/suite.yaml"
-    assert done.code == 2
-    assert f"{file}:{wrong.line}" in done.err, done.err
+    project.call("validate").refuses(f"{file}:{wrong.line}")
 
 
 # ── forms ────────────────────────────────────────────────────────────────────────────────────────
@@ -452,13 +445,16 @@ _DEFINED = build_editor_schema("scenario")["definitions"]
 _PLACES = [(around, key) for around, model in _MODELS.items() for key in _DEFINED[model]["properties"]]
 
 
-@given(st.sampled_from(_PLACES), _VALUES)
-@settings(
+many = settings(
     max_examples=400,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
+
+
+@given(st.sampled_from(_PLACES), _VALUES)
+@many
 def test_the_schema_takes_whatever_the_loader_takes(
     tmp_path: Path, place: tuple[str, str], value: Any
 ) -> None:
@@ -497,12 +493,7 @@ _CONFIG_PLACES = [(around, key) for around, model in _OPTIONS.items() for key in
 
 
 @given(st.sampled_from(_CONFIG_PLACES), _VALUES)
-@settings(
-    max_examples=400,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@many
 def test_the_schema_takes_whatever_configuration_is_taken(
     tmp_path: Path, place: tuple[str, str], value: Any
 ) -> None:

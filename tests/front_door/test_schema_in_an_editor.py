@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agenteval.cli.commands.schema import write_schema
-from agenteval.cli.editor_schemas import SCHEMA_KINDS
+from agenteval.cli.editor_schemas import SCHEMA_KINDS, build_editor_schema
 from tests.front_door.test_schema import CONFIGURATIONS, MISTAKES, SCENARIOS, Wrong
 from tests.support.kit import Project
 from tests.support.language_server import LanguageServer
@@ -44,7 +44,7 @@ def test_the_line_that_the_command_prints_is_all_it_takes(project: Project) -> N
             each.partition("  ")[2].strip() for each in map(str.strip, printed) if each.startswith(name)
         ]
         server = LanguageServer(COMMAND, None, folder)
-        assert server.mistakes(f"{line}\nepochs: many\n")[0] == (2, "Expected a whole number.")
+        assert server.mistakes(f"{line}\nepochs: many\n")[0][0] == 2
         server.close()
 
 
@@ -112,11 +112,11 @@ def test_an_agent_at_an_address_is_offered_no_key_of_another(servers: dict[str, 
 
 
 def test_each_key_has_its_line(servers: dict[str, LanguageServer]) -> None:
-    assert servers["scenario"].completions("¦")["goal"] == (
-        "Goal of the simulated user; a judge decides whether it was reached."
-    )
-    shown = servers["config"].hover("on_unde¦cided: fail\n")
-    assert "Exit code of an undecided run: fail is 3, neutral is 0." in shown
-    assert "Names of the tools that must be called" in servers["scenario"].hover(
-        "cases:\n- {id: x, input: Hi, expected_to¦ols: [a]}\n"
-    )
+    scenario, config = (build_editor_schema(kind) for kind in ("scenario", "config"))
+    keys = scenario["definitions"]["Scenario"]["properties"]
+    assert servers["scenario"].completions("¦")["goal"] == keys["goal"]["description"]
+    line = config["properties"]["on_undecided"]["description"]
+    assert line.partition(" Default")[0] in servers["config"].hover("on_unde¦cided: fail\n")
+    case = scenario["definitions"]["Case"]["properties"]["expected_tools"]["description"]
+    hovered = servers["scenario"].hover("cases:\n- {id: x, input: Hi, expected_to¦ols: [a]}\n")
+    assert case.partition(";")[0] in hovered

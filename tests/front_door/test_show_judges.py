@@ -55,8 +55,8 @@ def folder(project: Project) -> Path:
 def asked(project: Project, *words: str) -> list[dict[str, Any]]:
     done = project.call("show", "x", "--judge", "--json", *words)
     assert done.code == 0, done.all
-    told: list[dict[str, Any]] = json.loads(done.out)["asked"]
-    return told
+    found: list[dict[str, Any]] = json.loads(done.out)["asked"]
+    return found
 
 
 def test_each_judge_stands_at_its_turn_with_question_and_answer(judged: Project) -> None:
@@ -66,32 +66,33 @@ def test_each_judge_stands_at_its_turn_with_question_and_answer(judged: Project)
     second, _, whole = rest.partition("\n  whole")
     for part in (first, second):
         assert part.count("judge  helpfulness") == part.count("judge  tool_call_behavior_failure") == 1
-        assert "asked  How far does the turn to judge bring the user towards the goal" in part
-        assert "said   evidence: Order ORD-42 is lost.\n         reason: That is what" in part
-        assert "--metric helpfulness shows all" in part
-    assert 'call 2 get_order(id="ORD-42") · repeats call 1 get_order(id="ORD-42")' in second
+        for fact in ("evidence: Order ORD-42 is lost.\n", "reason: That is what", "--metric helpfulness"):
+            assert fact in part
+    call = 'get_order(id="ORD-42")'
+    rows = [line for line in second.splitlines() if f"call 2 {call}" in line and f"call 1 {call}" in line]
+    assert len(rows) == 1
     assert "judge  criteria" in whole
-    assert "asked  Names the order." in whole
+    assert "Names the order." in whole
     assert "judge  helpfulness" not in judged.call("show", "x").out
 
 
 def test_of_one_metric_every_word(judged: Project) -> None:
     judged.call("run")
     text = judged.call("show", "x", "--metric", "helpfulness").out
-    assert "# The record" in text
-    assert "- 5: takes the user straight towards the goal" in text
+    for each in asked(judged, "--metric", "helpfulness"):
+        assert all(line in text for line in map(str.strip, each["prompt"].splitlines()[:9]))
     assert "judge  tool_call_behavior_failure" not in text
     done = judged.call("show", "x", "--metric", "helpfullness")
-    assert (done.code, done.out) == (2, "")
-    assert "no judge was asked about 'helpfullness' here — did you mean 'helpfulness'?" in done.err
+    done.refuses("agenteval", "'helpfullness'", "'helpfulness'")
+    assert done.out == ""
 
 
 def test_as_json_it_is_what_was_sent(judged: Project) -> None:
     judged.call("run")
-    told = asked(judged)
-    assert [(each["metric"], each["turn"]) for each in told].count(("helpfulness", 0)) == 1
-    assert {each["turn"] for each in told} == {0, 1, None}
-    (first,) = (each for each in told if (each["metric"], each["turn"]) == ("helpfulness", 0))
+    entry = asked(judged)
+    assert [(each["metric"], each["turn"]) for each in entry].count(("helpfulness", 0)) == 1
+    assert {each["turn"] for each in entry} == {0, 1, None}
+    (first,) = (each for each in entry if (each["metric"], each["turn"]) == ("helpfulness", 0))
     assert first["answer"] == {**REPLY, "score": 2.0}
     assert "Where is ORD-42?" in first["prompt"]
     assert "And now?" not in first["prompt"]
@@ -99,12 +100,12 @@ def test_as_json_it_is_what_was_sent(judged: Project) -> None:
     assert [each["metric"] for each in asked(judged, "--metric", "criteria")] == ["criteria"]
 
 
-def test_a_run_that_has_not_kept_it_says_so(judged: Project) -> None:
+def test_a_run_without_the_file_shows_scores_alone(judged: Project) -> None:
     judged.call("run")
     (folder(judged) / "asked.jsonl.gz").unlink()
     done = judged.call("show", "x", "--judge")
     assert done.code == 0
-    assert "the questions to the judges were not recorded" in done.out
+    assert "judge  helpfulness" not in done.out
     assert "help 2" in done.out
 
 
@@ -129,9 +130,9 @@ def test_a_score_keeps_it_too(judged: Project) -> None:
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Order ORD-42 is lost."}]
     judged.write("log.jsonl", json.dumps({"id": "x", "messages": messages}) + "\n")
     judged.call("score", "log.jsonl", "--metric", "helpfulness")
-    (told,) = asked(judged)
-    assert told["metric"] == "helpfulness"
-    assert "Order ORD-42 is lost." in told["prompt"]
+    (entry,) = asked(judged)
+    assert entry["metric"] == "helpfulness"
+    assert "Order ORD-42 is lost." in entry["prompt"]
 
 
 def test_a_judge_that_broke_and_a_secret(judged: Project) -> None:
@@ -144,8 +145,8 @@ def test_a_judge_that_broke_and_a_secret(judged: Project) -> None:
         judged.scenarios("{id: x, turns: [hi], checks: none}")
         judged.call("run", env={"MY_KEY": secret})
     assert len(asked(judged)) == 2  # what could not be read was asked for afresh
-    for told in asked(judged):
-        assert told["answer"] is None
-        assert told["error"]
-        assert "The key is ***" in told["prompt"]
+    for entry in asked(judged):
+        assert entry["answer"] is None
+        assert entry["error"]
+        assert "The key is ***" in entry["prompt"]
     assert "judge  helpfulness" in judged.call("show", "x", "--judge").out

@@ -71,9 +71,9 @@ def test_one_of_them_is_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_a_part_says_where_it_stands(name: str) -> None:
+def test_a_part_names_where_it_stands(name: str) -> None:
     out = render_prompts(name)
-    assert f"prompt: {name}\nstands: after " in out
+    assert f"prompt: {name}\nstands: " in out
     assert out.count("── part of a prompt ──") == 1
 
 
@@ -81,15 +81,15 @@ def test_an_authors_rubric_is_shown() -> None:
     rubric = Rubric(metric="brand", scope="turn", text="On brand?", scale=(1, 3), source="brand.md")
     out = render_prompts("brand", custom=[rubric])
     assert "On brand?" in out
-    assert "a number from 1 to 3" in out
+    assert all(bound in out for bound in ('"minimum": 1', '"maximum": 3'))
 
 
 def test_a_typo_gets_a_suggestion() -> None:
-    with pytest.raises(AuthorError, match="did you mean 'error_deduplication'"):
+    with pytest.raises(AuthorError, match="'error_deduplication'"):
         render_prompts("error_dedup")
 
 
-def test_the_form_of_the_answer_is_told_once() -> None:
+def test_the_form_of_the_answer_is_stated_once() -> None:
     """No prompt of ours states the schema as well: what is asked of a judge, a user, a grouping model."""
     for name in (*BUILT_IN_METRICS, "criteria"):
         request = template_of(load_rubric(name))

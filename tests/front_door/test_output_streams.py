@@ -17,7 +17,7 @@ from tests.support.patience import HANG_S
 
 CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]"
 OBEYED = re.compile(rf"{CONTROLS}|^[ \t]*::[a-z-]+.*?::", re.M)
-HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\x08\n::error file=a::owned\nend"
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\x08\n::error file=a::owned\n\x1b[31m[red]end"
 WORD = HOSTILE.replace("\n", " ")
 
 GOOD = "scenarios: [{id: good, turns: [hi], expect: {output: {contains: [hello]}}}]"
@@ -47,38 +47,18 @@ def hostile(project: Project) -> Project:
     return project
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["run"],
-        ["run", "-v"],
-        ["run", "key.yaml"],
-        ["validate", "key.yaml"],
-        ["run", "-c", "config.yaml"],
-        ["run", f"file{WORD}.yaml"],
-        ["run", f"--no{WORD}"],
-        ["run", "--metric", WORD],
-        ["run", "--report", WORD],
-        ["run", "--epochs", WORD],
-        [f"no{WORD}"],
-        ["list"],
-        ["list", "--json"],
-        ["score", "log.jsonl"],
-        ["score", "log.jsonl", "--report", "json=-"],
-        ["score", "log.jsonl", "--report", "markdown=-"],
-        ["score", "log.jsonl", "--scenario-from", WORD],
-        ["score", "broken.jsonl"],
-        ["score", WORD],
-        ["show", WORD],
-        ["diff", WORD, WORD],
-        ["report", WORD],
-        ["show-prompts", "--metric", WORD],
-        ["comment", f"file{WORD}.yaml"],
-    ],
-    ids=lambda words: re.sub(r"[^\w.=-]+", " ", " ".join(words))[:40],
-)
-def test_nothing_that_a_terminal_or_a_ci_log_obeys_leaves(hostile: Project, arguments: list[str]) -> None:
-    done = hostile.call(*arguments)
+COMMANDS = [  # W: a word with all that a terminal obeys
+    "run", "run -v", "run key.yaml", "validate key.yaml", "run -c config.yaml", "run fileW.yaml", "run --noW",
+    "run --metric W", "run --report W", "run --epochs W", "noW", "list", "list --json", "score log.jsonl",
+    "score log.jsonl --report json=-", "score log.jsonl --report markdown=-",
+    "score log.jsonl --scenario-from W", "score broken.jsonl", "score W", "show W", "diff W W", "report W",
+    "show-prompts --metric W", "comment fileW.yaml",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_that_a_terminal_or_a_ci_log_obeys_leaves(hostile: Project, command: str) -> None:
+    done = hostile.call(*(word.replace("W", WORD) for word in command.split()))
     assert done.all.strip()
     assert OBEYED.findall(done.out) == []
     assert OBEYED.findall(done.err) == []
@@ -91,14 +71,20 @@ def test_the_same_of_a_run_that_is_looked_at_later(hostile: Project) -> None:
         done = hostile.call(*words.split())
         assert done.out
         assert OBEYED.findall(done.all) == []
-    told = json.loads(hostile.call("show", "--json").out)
-    assert HOSTILE in [turn["agent"] for sample in told["scenario"]["samples"] for turn in sample["turns"]]
+    samples = json.loads(hostile.call("show", "--json").out)["scenario"]["samples"]
+    assert HOSTILE in [turn["agent"] for sample in samples for turn in sample["turns"]]
 
 
 def test_colors_stay_and_nothing_else_of_what_moves_a_terminal(hostile: Project) -> None:
-    done = hostile.run("-v", env={"FORCE_COLOR": "1"})
-    assert "\x1b[" in done.out
-    assert OBEYED.findall(re.sub(r"\x1b\[[0-9;]*m", "", done.out)) == []
+    for words in ("run -v", "show a"):
+        out = hostile.call(*words.split(), env={"FORCE_COLOR": "1"}).out
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", out)
+        assert plain != out
+        assert "[red]end" in plain  # which is no markup
+        assert "\x1b[31m[red]" not in out
+        assert re.findall(CONTROLS, plain) == []
+        starts = plain if words == "run -v" else out  # nothing is obeyed that stands behind a color
+        assert not re.search(r"^[ \t]*::", starts, re.MULTILINE)
 
 
 REPORTER = """
@@ -147,13 +133,21 @@ def both(project: Project) -> Project:
     return project
 
 
+FULL, LEFT, CLOSED = "2>/dev/full", "2> >(exec true); exit $?", "2>&-"
+RUNS = [("run good.yaml", 0), ("run bad.yaml", 1), ("run none.yaml", 2), ("run --none", 2)]
+
+
 @pytest.mark.parametrize(
-    ("command", "code"), [("run good.yaml", 0), ("run bad.yaml", 1), ("run none.yaml", 2), ("run --none", 2)]
+    ("command", "stream", "code"),
+    [
+        *((command, FULL, code) for command, code in RUNS),
+        *((command, stream, code) for command, code in (RUNS[1], RUNS[3]) for stream in (LEFT, CLOSED)),
+    ],
 )
-def test_a_stderr_that_takes_nothing_changes_no_exit_code(both: Project, command: str, code: int) -> None:
-    assert shell(both, f"$AGENTEVAL {command} 2>/dev/full").code == code
-    assert shell(both, f"$AGENTEVAL {command} 2> >(exec true); exit $?").code == code
-    assert shell(both, f"$AGENTEVAL {command} 2>&-").code == code
+def test_a_stderr_that_takes_nothing_changes_no_exit_code(
+    both: Project, command: str, stream: str, code: int
+) -> None:
+    assert shell(both, f"$AGENTEVAL {command} {stream}").code == code
 
 
 @pytest.mark.parametrize(
@@ -166,12 +160,18 @@ def test_a_stderr_that_takes_nothing_changes_no_exit_code(both: Project, command
         ("--help", 0),
     ],
 )
-def test_results_on_a_full_device_are_no_success_and_a_reader_may_leave(
-    both: Project, command: str, code: int
-) -> None:
+def test_results_on_a_full_device_are_no_success(both: Project, command: str, code: int) -> None:
     done = shell(both, f"$AGENTEVAL {command} >/dev/full")
     assert done.code == (code or 3)
-    assert "No space left on device" in done.err
+    assert "No space left on device" in done.err  # as the system calls it
     assert "defect" not in done.err
+
+
+@pytest.mark.parametrize(("command", "code"), RUNS[:2])
+def test_where_both_streams_take_nothing_the_exit_code_stays(both: Project, command: str, code: int) -> None:
     assert shell(both, f"$AGENTEVAL {command} >/dev/full 2>&1").code == (code or 3)
+
+
+@pytest.mark.parametrize(("command", "code"), [("run bad.yaml", 1), ("list good.yaml", 0), ("--help", 0)])
+def test_a_reader_may_leave(both: Project, command: str, code: int) -> None:
     assert shell(both, f"$AGENTEVAL {command} | true; exit ${{PIPESTATUS[0]}}").code == code

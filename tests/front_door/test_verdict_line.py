@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,12 +12,12 @@ from tests.support.kit import Done, Project
 
 AGENT = """
 def agent(messages, ctx):
-    said = messages[-1]["content"]
-    if said == "lose" and ctx.epoch == 0:
+    text = messages[-1]["content"]
+    if text == "lose" and ctx.epoch == 0:
         raise ConnectionRefusedError("refused")
-    if said == "once":
+    if text == "once":
         return "WRONG it is" if ctx.epoch else "right"
-    return said
+    return text
 
 
 def fine(messages, ctx):
@@ -71,88 +72,98 @@ def scenarios(project: Project, *turns: str, **more: Any) -> None:
     project.scenarios(json.dumps({"scenarios": entries}))
 
 
-def last(done: Done) -> str:
-    return done.out.splitlines()[-1]
+def ends(done: Done, verdict: str, *facts: str, code: int) -> None:
+    """Assert the verdict, its exit code and facts of the last line, and that it names no other number."""
+    last = done.out.splitlines()[-1]
+    assert done.code == code
+    assert last.startswith(f"{verdict}: "), last
+    assert [fact for fact in (f"exit {code}", *facts) if fact not in last] == [], last
+    others = re.sub(
+        "|".join(map(re.escape, sorted((f"exit {code}", *facts), key=len, reverse=True))), "", last
+    )
+    assert re.findall(r"\d+", others) == [], last
 
 
-def asides(project: Project) -> dict[str, int]:
-    return {aside["kind"]: aside["count"] for aside in project.results()["summary"]["caveats"]}
+def caveats(project: Project) -> dict[str, int]:
+    return {each["kind"]: each["count"] for each in project.results()["summary"]["caveats"]}
 
 
 def test_findings_and_goals_below_the_gate_are_named_once_each(judging: Project) -> None:
     scenarios(judging, "wrong", "wrong", "wrong", "once")
     done = judging.run("--report", "markdown=report.md", "--report", "junit=junit.xml", "--report", "github")
-    assert done.code == 0, done.all
-    beside = "3 findings of high severity and 1 goal missed below the gate"
-    line = f"PASSED: all 4 scenarios passed (exit 0) — with {beside}"
-    assert last(done) == line
-    assert asides(judging) == {"findings_high": 3, "goals_missed": 1}
-    assert f"**With**: {beside}." in (judging.root / "report.md").read_text(encoding="utf-8")
-    assert f'<property name="with" value="{beside}"' in (judging.root / "junit.xml").read_text("utf-8")
-    assert f"::notice title=passed%2C with::{beside}" in done.out
-    assert last(judging.call("report", "latest")) == line
+    named = ("3 findings", "high", "1 goal")
+    ends(done, "PASSED", "4 scenarios", *named, code=0)
+    assert caveats(judging) == {"findings_high": 3, "goals_missed": 1}
+    junit, markdown = (judging.root / name for name in ("junit.xml", "report.md"))
+    for text, mark in (
+        (markdown.read_text("utf-8"), "**With**: "),
+        (junit.read_text("utf-8"), '<property name="with" '),
+        (done.out, "::notice "),
+    ):
+        assert any(all(fact in line for fact in (mark, *named)) for line in text.splitlines()), text
+    ends(judging.call("report", "latest"), "PASSED", "4 scenarios", *named, code=0)
 
 
-@pytest.mark.parametrize("flags", [(), ("--agent", "fine")], ids=["the gate", "nothing found"])
-def test_what_gates_and_what_is_not_there_is_no_aside(judging: Project, flags: tuple[str, ...]) -> None:
+def test_what_gates_and_what_was_not_found_is_no_caveat(judging: Project) -> None:
     configure(judging, "fail_on_severity: high\n")
     scenarios(judging, "wrong", "once")
-    told = "PASSED: all 2 scenarios passed (exit 0)" if flags else "FAILED: 2 of 2 scenarios failed (exit 1)"
-    assert last(judging.run(*flags)) == told
-    assert asides(judging) == {}
+    ends(judging.run(), "FAILED", "2 of 2", code=1)
+    assert caveats(judging) == {}
+    ends(judging.run("--agent", "fine"), "PASSED", "2 scenarios", code=0)
+    assert caveats(judging) == {}
 
 
 def test_where_no_severity_fails_a_critical_finding_is_named(judging: Project) -> None:
     configure(judging, "fail_on_severity: none\n")
     scenarios(judging, "harm", "wrong", expect={"output": {"matches": "\\w"}})
-    beside = "1 finding of critical severity and 1 finding of high severity below the gate"
-    assert last(judging.run()) == f"PASSED: all 2 scenarios passed (exit 0) — with {beside}"
+    ends(judging.run(), "PASSED", "2 scenarios", "1 finding of critical", "1 finding of high", code=0)
 
 
 def test_a_failed_run_names_what_did_not_gate_too(judging: Project) -> None:
     scenarios(judging, "harm", "wrong")
-    beside = "1 finding of high severity below the gate"
-    assert last(judging.run()) == f"FAILED: 1 of 2 scenarios failed, 1 passed (exit 1) — with {beside}"
+    ends(judging.run(), "FAILED", "1 of 2", "1 passed", "1 finding of high", code=1)
 
 
 def test_samples_that_were_lost_are_named_where_they_are_tolerated(judging: Project) -> None:
     scenarios(judging, "right", "right", "right", "lose")
-    assert last(judging.run()) == "INCONCLUSIVE: 1 of 4 scenarios inconclusive, 3 passed (exit 3)"
+    ends(judging.run(), "INCONCLUSIVE", "1 of 4", "3 passed", code=3)
     configure(judging, "fault_tolerance: 0.25\n")
-    done = judging.run()
-    ends = "PASSED: all 4 scenarios passed (exit 0)"
-    assert last(done) == f"{ends} — with 1 sample errored within fault_tolerance"
-    assert asides(judging) == {"samples_errored": 1}
+    ends(judging.run(), "PASSED", "4 scenarios", "1 sample", "fault_tolerance", code=0)
+    assert caveats(judging) == {"samples_errored": 1}
 
 
 def test_judges_that_were_not_asked_are_named_where_some_would_have_been(judging: Project) -> None:
     scenarios(judging, "right", expect={"output": {"contains": ["right"]}})
-    line = "PASSED: 1 scenario passed (exit 0)"
-    assert last(judging.run("--no-judge")) == f"{line} — with judges not asked"
-    assert asides(judging) == {"not_judged": 1}
+    ends(judging.run("--no-judge"), "PASSED", "1 scenario", "judges", code=0)
+    assert caveats(judging) == {"not_judged": 1}
     run = str(next((judging.root / ".agenteval/runs").iterdir()))
-    assert last(judging.call("score", run, "--no-judge")) == f"{line} — with judges not asked"
-    # Nobody asked for a judgement: that nothing was judged is told above.
-    assert last(judging.call("score", run)) == line
-    judging.config("metrics: []\n")
-    assert last(judging.run("--no-judge")) == line
+    ends(judging.call("score", run, "--no-judge"), "PASSED", "1 scenario", "judges", code=0)
+    # Nobody asked for a judgement.
+    for done in (judging.call("score", run), unjudged(judging)):
+        ends(done, "PASSED", "1 scenario", code=0)
+        assert "judges" not in done.out.splitlines()[-1]
+
+
+def unjudged(project: Project) -> Done:
+    project.config("metrics: []\n")
+    return project.run("--no-judge")
 
 
 def test_a_replay_is_named(judging: Project) -> None:
     scenarios(judging, "right")
-    line = "PASSED: 1 scenario passed (exit 0)"
-    assert last(judging.run("--record", "tape.jsonl")) == line
-    assert last(judging.run("--replay", "tape.jsonl")) == f"{line} — with a replay of tape.jsonl"
+    done = judging.run("--record", "tape.jsonl")
+    ends(done, "PASSED", "1 scenario", code=0)
+    assert "tape.jsonl" not in done.out.splitlines()[-1]
+    ends(judging.run("--replay", "tape.jsonl"), "PASSED", "1 scenario", "tape.jsonl", code=0)
 
 
 def test_all_kinds_stand_in_one_order(judging: Project) -> None:
     configure(judging, "fault_tolerance: 0.3\n")
     scenarios(judging, "wrong", "once", "lose", "right")
     judging.run("--record", "tape.jsonl")
-    beside = "1 finding of high severity and 1 goal missed below the gate"
-    lost = "1 sample errored within fault_tolerance"
-    told = f" — with {beside}; {lost}; a replay of tape.jsonl"
-    assert last(judging.run("--replay", "tape.jsonl")).endswith(told)
+    last = judging.run("--replay", "tape.jsonl").out.splitlines()[-1]
+    order = ["1 finding of high", "1 goal", "1 sample", "fault_tolerance", "tape.jsonl"]
+    assert sorted(order, key=last.index) == order
 
 
 # ── gates over repeated runs ─────────────────────────────────────────────────────────────────────
@@ -174,21 +185,20 @@ def lucky(project: Project, ids: int, **fails: Any) -> None:
     project.scenarios(json.dumps({"scenarios": entries}))
 
 
-def test_a_run_that_tolerates_failures_never_says_that_all_passed(project: Project) -> None:
+def test_a_run_that_tolerates_failures_never_reports_that_all_passed(project: Project) -> None:
     lucky(project, 3, s1=[7])
     project.config("epochs: 20\ngates: {pass_rate: {at_least: 0.9, reject_below: 0.7}}\n")
-    told = "1 of 3 scenarios did not pass every conversation, 2 passed"
-    assert last(project.run()) == f"PASSED: {told} (exit 0)"
+    ends(project.run(), "PASSED", "1 of 3", "2 passed", code=0)
     lucky(project, 3, s0=range(20), s1=[7])
-    told = "1 of 3 scenarios failed, 1 did not pass every conversation, 1 passed"
-    assert last(project.run()) == f"FAILED: {told} (exit 1)"
+    ends(project.run(), "FAILED", "1 of 3", ", 1 ", "1 passed", code=1)
 
 
-def test_everything_fails_as_the_baseline_did(project: Project) -> None:
+def test_a_run_in_which_everything_fails_as_in_the_baseline_reports_that_none_passed(
+    project: Project,
+) -> None:
     lucky(project, 20, **{f"s{n}": [0] for n in range(20)})
     project.config("gates: {no_regression: {margin: 0.2}}\n")
     project.run()
     done = project.run("--baseline", "latest", "--report", "markdown=report.md")
-    told = "20 of 20 scenarios passed no conversation"
-    assert last(done).endswith(f"{told} (exit {done.code})"), last(done)
-    assert told in (project.root / "report.md").read_text(encoding="utf-8")
+    ends(done, done.out.splitlines()[-1].partition(":")[0], "20 of 20", code=done.code)
+    assert "20 of 20" in (project.root / "report.md").read_text(encoding="utf-8")
