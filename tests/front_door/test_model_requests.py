@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,15 +120,17 @@ async def through(ctx, name, arguments):
 """
 )
 RETURNS_CALLS = AGENTS["class"].replace("return reply.content", "return list(self.messages)")
-CALLS_INTERCEPTED = (
-    AGENTS["async"]
-    .replace("asyncio.to_thread(run, c.function.name", "asyncio.to_thread(by_name, c.function.name")
-    .replace("messages=messages", "messages=messages, tools=OFFERED")
+CALLS_ITS_FUNCTIONS = (
+    AGENTS["async"].replace("asyncio.to_thread(run,", "asyncio.to_thread(by_name,")
     + """
-OFFERED = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
-
 def by_name(name, arguments):
     return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
+"""
+)
+CALLS_INTERCEPTED = (
+    CALLS_ITS_FUNCTIONS.replace("messages=messages", "messages=messages, tools=OFFERED")
+    + """
+OFFERED = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
 """
 )
 SEES_NO_OBSERVED_CALLS = AGENTS["async"].replace(
@@ -143,6 +145,7 @@ real = client.chat.completions.create
 client.chat.completions.create = lambda **asked: real(**{**asked, "stream_options": None})
 """
 )
+INTERCEPTS_IT = {"intercept": {"get_order": "HERE/agent.py:get_order"}}
 GET_ORDER = {"get_order": {"returns": {"id": "${args.id}"}}}
 WORLD = {**GET_ORDER, "refund": {"returns": {"refunded": "${args.id}"}}}
 
@@ -166,7 +169,7 @@ ANSWERED = {
     "returned": Shop(TOOLS + RETURNS_CALLS, "Agent.chat"),
     "intercepted": Shop(
         TOOLS + CALLS_INTERCEPTED,
-        more={"intercept": {"get_order": "HERE/agent.py:get_order"}},
+        more=INTERCEPTS_IT,
         tools=GET_ORDER,
     ),
 }
@@ -200,11 +203,11 @@ def test_a_bug_is_red_at_its_turn_and_each_call_counts_once(shops: Project, name
     assert (green["verdict"], failed_checks(green)) == ("passed", set())
     for sample, last in ((red, ["get_order", "refund"]), (green, ["get_order"])):
         assert [[c["name"] for c in turn["tool_calls"]] for turn in sample["turns"]] == [["get_order"], last]
+    if name in OBSERVED:
+        assert_observed(shops, name, [red, green])
 
 
-@pytest.mark.parametrize("name", OBSERVED)
-def test_observed_calls_steps_and_tokens_are_the_agents_own(shops: Project, name: str) -> None:
-    samples = [shops.sample(f"{name} {color}") for color in ("red", "green")]
+def assert_observed(shops: Project, name: str, samples: list[Json]) -> None:
     assert same_calls([call for sample in samples for call in calls_of(sample)], made(shops, name))
     for turn in (turn for sample in samples for turn in sample["turns"]):
         assert turn["steps"] == 2
@@ -292,13 +295,6 @@ def agent(messages):
     return "Hello."
 """
 BREAKS = AGENTS["async"].replace("            return reply.content\n", "            raise ValueError('no')\n")
-CALLS_A_MOCKED_TOOL = (
-    AGENTS["async"].replace("asyncio.to_thread(run,", "asyncio.to_thread(by_name,")
-    + """
-def by_name(name, arguments):
-    return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
-"""
-)
 IN_A_POOL = """
 import concurrent.futures
 
@@ -344,6 +340,14 @@ MOCKED = {"get_order": {"returns": {"id": "${args.id}", "status": "mocked"}}}
 CHAT = '"messages": [{"role": "user", "content": "Hi"}]'
 
 
+def posts(path: str) -> str:
+    return POSTS.replace("PATH", path)
+
+
+def sends(wait: str) -> str:
+    return HAS_A_REQUEST_UNDER_WAY.replace("WAIT", wait)
+
+
 def application(path: str, body: str) -> str:
     return HAS_AN_APPLICATION.replace("PATH", path).replace("BODY", body)
 
@@ -356,64 +360,59 @@ class Row:
     turn: Json
     verdict: str
     named: tuple[str, ...] = ()
-    failed: frozenset[tuple[int | None, str]] = frozenset()
+    failed: Set[tuple[int | None, str]] = frozenset()
     more: Json = field(default_factory=dict)
     tools: Json = field(default_factory=dict)
 
 
-CALL_FAILED = frozenset({(0, "tool_calls")})
+CALL_FAILED = {(0, "tool_calls")}
+BROKE: set[tuple[int | None, str]] = {(None, "no_error")}
+SWALLOWS = AGENTS["swallows"]
 ROWS = {
     "no model was asked": Row(ASKS_NO_MODEL, HI, "inconclusive"),
     "offered and answered": Row(OFFERED.replace("ASK", "ask(client)"), HI, "passed"),
     "offered and failed": Row(OFFERED.replace("ASK", f"ask({NOBODY})"), HI, "inconclusive"),
-    "stream that was not read": Row(
-        OFFERED.replace("ASK", "ask(client, stream=True).close()"), HI, "inconclusive"
-    ),
-    "request that is not known": Row(
-        POSTS.replace("PATH", "/threads/runs"), ORDERED, "inconclusive", ("/threads/runs",)
-    ),
-    "request that makes no calls": Row(POSTS.replace("PATH", "/embeddings"), ORDERED, "passed"),
-    "pending request": Row(
-        HANGS + HAS_A_REQUEST_UNDER_WAY.replace("WAIT", "pass"), HI, "inconclusive", ("pending",)
-    ),
-    "awaited request": Row(HAS_A_REQUEST_UNDER_WAY.replace("WAIT", "await asked"), HI, "passed"),
+    "unread stream": Row(OFFERED.replace("ASK", "ask(client, stream=True).close()"), HI, "inconclusive"),
+    "unknown request": Row(posts("/threads/runs"), ORDERED, "inconclusive", ("/threads/runs",)),
+    "request without calls": Row(posts("/embeddings"), ORDERED, "passed"),
+    "pending request": Row(HANGS + sends("pass"), HI, "inconclusive", ("pending",)),
+    "awaited request": Row(sends("await asked"), HI, "passed"),
     "forced form of an answer": Row(FORCES_ITS_FORM.replace("FORCED", "True"), NO_CALL, "passed"),
     "call that was not forced": Row(
-        FORCES_ITS_FORM.replace("FORCED", "False"), NO_CALL, "failed", failed=frozenset({(0, "limits.tool_calls")})
+        FORCES_ITS_FORM.replace("FORCED", "False"), NO_CALL, "failed", failed={(0, "limits.tool_calls")}
     ),
     "mails": Row(application("/messages", f"{{{CHAT}}}"), FEW_TOKENS, "passed"),
     "mails with tools": Row(
-        application("/messages", '{"messages": ["a mail"], "max_tokens": 1, "tools": []}'), FEW_TOKENS, "passed"
+        application("/messages", '{"messages": ["a mail"], "max_tokens": 1, "tools": []}'),
+        FEW_TOKENS,
+        "passed",
     ),
     "survey": Row(application("/responses", '{"input": "Hi"}'), FEW_TOKENS, "passed"),
     "chat of people": Row(application("/chat", f'{{{CHAT}, "tools": []}}'), FEW_TOKENS, "passed"),
     "chat that offers a tool": Row(
         application("/v2/chat", f'{{{CHAT}, "tools": [{{"name": "refund"}}]}}'),
-        FEW_TOKENS, "inconclusive", ("/v2/chat",),
-    ),  # fmt: skip
-    "agent that broke after a bug": Row(
-        BREAKS, second("ORD-2"), "failed", failed=CALL_FAILED | {(None, "no_error")}
+        FEW_TOKENS,
+        "inconclusive",
+        ("/v2/chat",),
     ),
-    "agent that broke": Row(BREAKS, second("ORD-3"), "failed", failed=frozenset({(None, "no_error")})),
+    "agent that broke after a bug": Row(BREAKS, second("ORD-2"), "failed", failed=CALL_FAILED | BROKE),
+    "agent that broke": Row(BREAKS, second("ORD-3"), "failed", failed=BROKE),
     "mocked tool that ran": Row(
-        CALLS_A_MOCKED_TOOL, WHERE, "inconclusive", ("'get_order'", "intercept: {get_order: "), tools=MOCKED
+        CALLS_ITS_FUNCTIONS, WHERE, "inconclusive", ("'get_order'", "intercept: {get_order: "), tools=MOCKED
     ),
-    "mocked tool that is intercepted": Row(
-        CALLS_A_MOCKED_TOOL, WHERE, "passed",
-        more={"intercept": {"get_order": "HERE/agent.py:get_order"}}, tools=MOCKED,
-    ),  # fmt: skip
-    "pool of the turn": Row(AGENTS["swallows"] + IN_A_POOL, REFUNDED, "failed", failed=CALL_FAILED),
-    "pool of the turn, interpreter": Row(
-        AGENTS["swallows"] + IN_A_POOL, REFUNDED, "failed", failed=CALL_FAILED, more=INTERPRETER
-    ),
-    "thread of all turns": Row(
-        AGENTS["swallows"] + IN_A_THREAD_OF_ALL, REFUNDED, "inconclusive", ("thread",)
-    ),
-    "thread of all turns, interpreter": Row(
-        AGENTS["swallows"] + IN_A_THREAD_OF_ALL, REFUNDED, "inconclusive", ("thread",), more=INTERPRETER
-    ),
+    "intercepted tool": Row(CALLS_ITS_FUNCTIONS, WHERE, "passed", more=INTERCEPTS_IT, tools=MOCKED),
     "correct": Row(AGENTS["async"], WHERE, "passed"),
-}  # fmt: skip
+    **{
+        f"{name}, {where}": row
+        for where, more in (("here", HERE), ("interpreter", INTERPRETER))
+        for name, row in {
+            "pool of the turn": Row(SWALLOWS + IN_A_POOL, REFUNDED, "failed", (), CALL_FAILED, more),
+            "thread of all": Row(
+                SWALLOWS + IN_A_THREAD_OF_ALL, REFUNDED, "inconclusive", ("thread",), more=more
+            ),
+        }.items()
+    },
+}
 if hasattr(os, "fork"):
     ROWS["fork"] = Row(AGENTS["streamed"] + IN_A_FORK, WHERE, "inconclusive", ("fork",))
 
@@ -472,7 +471,7 @@ def test_a_mocked_tool_that_a_plain_loop_ran_is_observed_and_an_intercepted_one_
     limits_of_observation: tuple[Project, Done],
 ) -> None:
     project, _ = limits_of_observation
-    for name, is_observed in (("mocked tool that ran", True), ("mocked tool that is intercepted", False)):
+    for name, is_observed in (("mocked tool that ran", True), ("intercepted tool", False)):
         (call,) = project.sample(name)["turns"][0]["tool_calls"]
         assert call["observed"] is is_observed
 
