@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import time
 from collections import Counter
@@ -20,7 +19,17 @@ from agenteval.files import runs
 from agenteval.files.journal import Journal, event_to_json, read_journal
 from agenteval.verdict.report import build_report
 from agenteval.verdict.resumption import events_to_keep, finished_samples, run_ending
-from tests.support.cut_runs import SAMPLES, asked, events, finished, folder, journal, results_of, set_up
+from tests.support.cut_runs import (
+    SAMPLES,
+    asked,
+    copy_to,
+    events,
+    finished,
+    folder,
+    journal,
+    results_of,
+    set_up,
+)
 from tests.support.kit import Project
 from tests.support.patience import eventually
 
@@ -105,15 +114,9 @@ def test_a_journal_that_ends_anywhere_is_gone_on_with(
         assert list(read_journal(path)) == [*before, more], length
 
 
-def copy_of(undisturbed: Project, project: Project) -> bytes:
-    """The undisturbed run in the test's own folder; its journal."""
-    shutil.copytree(undisturbed.root, project.root, dirs_exist_ok=True)
-    return journal(project).read_bytes()
-
-
 @pytest.mark.parametrize("missing", [1, 60, 400])
 def test_a_torn_end_is_made_good(project: Project, undisturbed: Project, missing: int) -> None:
-    data = copy_of(undisturbed, project)
+    data = copy_to(project, undisturbed)
     journal(project).write_bytes(data[:-missing])
     assert project.call("run", "--resume", "latest").code == 1
     assert results_of(project) == results_of(undisturbed)
@@ -125,7 +128,7 @@ def test_a_torn_end_is_made_good(project: Project, undisturbed: Project, missing
 def test_of_a_run_that_was_killed_at_its_very_beginning_nothing_is_left(
     project: Project, undisturbed: Project, left: int
 ) -> None:
-    data = copy_of(undisturbed, project)
+    data = copy_to(project, undisturbed)
     journal(project).write_bytes(data[:left])
     done = project.call("run", "--resume", folder(project).name)
     assert done.code == 2
