@@ -397,9 +397,7 @@ ROWS = {
     ),
     "agent that broke after a bug": Row(BREAKS, second("ORD-2"), "failed", failed=CALL_FAILED | BROKE),
     "agent that broke": Row(BREAKS, second("ORD-3"), "failed", failed=BROKE),
-    "mocked tool that ran": Row(
-        CALLS_ITS_FUNCTIONS, WHERE, "inconclusive", ("'get_order'", "intercept: {get_order: "), tools=MOCKED
-    ),
+    "mocked tool that ran": Row(CALLS_ITS_FUNCTIONS, WHERE, "inconclusive", ("'get_order'",), tools=MOCKED),
     "intercepted tool": Row(CALLS_ITS_FUNCTIONS, WHERE, "passed", more=INTERCEPTS_IT, tools=MOCKED),
     "correct": Row(AGENTS["async"], WHERE, "passed"),
     **{
@@ -441,12 +439,11 @@ def limits_of_observation(tmp_path_factory: pytest.TempPathFactory) -> tuple[Pro
 def test_what_requests_show_decides_and_no_more(
     limits_of_observation: tuple[Project, Done], name: str
 ) -> None:
-    project, done = limits_of_observation
+    project, _ = limits_of_observation
     row = ROWS[name]
     sample = project.sample(name)
     assert (sample["verdict"], failed_checks(sample)) == (row.verdict, row.failed), sample["reason"]
-    reason = " ".join([sample["reason"], *done.out.split()])
-    assert all(fact in reason for fact in row.named), reason
+    assert all(fact in sample["reason"] for fact in row.named), sample["reason"]
     if not row.tools and made(project, folder(name)):
         assert row.verdict == "inconclusive" or same_calls(calls_of(sample), made(project, folder(name)))
 
@@ -470,7 +467,8 @@ def test_a_replayed_run_knows_as_much_of_the_calls_as_the_recorded_one(
 def test_a_mocked_tool_that_a_plain_loop_ran_is_observed_and_an_intercepted_one_is_answered(
     limits_of_observation: tuple[Project, Done],
 ) -> None:
-    project, _ = limits_of_observation
+    project, done = limits_of_observation
+    assert "intercept: {get_order: " in " ".join(done.all.split())
     for name, is_observed in (("mocked tool that ran", True), ("intercepted tool", False)):
         (call,) = project.sample(name)["turns"][0]["tool_calls"]
         assert call["observed"] is is_observed
