@@ -314,8 +314,8 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_a_secret_that_is_an_ordinary_word_costs_no_run(project: Project, word: str) -> None:
+def test_secrets_that_are_ordinary_words_cost_no_run(project: Project) -> None:
+    """All at once: words of the results, of the journal and of the scenarios themselves."""
     project.scenarios(
         """
         scenarios:
@@ -323,21 +323,21 @@ def test_a_secret_that_is_an_ordinary_word_costs_no_run(project: Project, word: 
           - {id: b, turns: [hi], expect: {output: {contains: [nowhere]}}}
         """
     )
-    with LocalServer(chat(f"It is on its way, {word}.")) as server:
-        project.write(
-            "agenteval.yaml",
-            f"agent: {{endpoint: '{server.address}/v1/chat/completions',"
-            " headers: {X-Tenant: '${TENANT}'}}\nmetrics: []\n",
-        )
-        done = project.run("--report", "terminal", "--report", "junit=ju.xml", env={"TENANT": word})
+    env = {f"TENANT_{number}": word for number, word in enumerate(WORDS)}
+    with LocalServer(chat(f"It is on its way, {' '.join(WORDS)}.")) as server:
+        headers = {f"X-{name.replace('_', '-')}": f"${{{name}}}" for name in env}
+        agent = {"endpoint": f"{server.address}/v1/chat/completions", "headers": headers}
+        project.write("agenteval.yaml", json.dumps({"agent": agent, "metrics": []}))
+        done = project.run("--report", "terminal", "--report", "junit=ju.xml", env=env)
     assert done.code == 1, done.all
     assert ElementTree.parse(project.root / "ju.xml").getroot().find(".//failure") is not None
     results = project.results()
     assert results["summary"]["verdict"] == "failed"
     verdicts = {each["id"]: each["verdict"] for each in results["scenarios"]}
     assert verdicts == {"a": "passed", "b": "failed"}
-    assert results["scenarios"][0]["samples"][0]["turns"][0]["agent"] == f"It is on its way, {MASK}."
-    assert project.call("report", "latest", env={"TENANT": word}).code == done.code
+    masked = " ".join([MASK] * len(WORDS))
+    assert results["scenarios"][0]["samples"][0]["turns"][0]["agent"] == f"It is on its way, {masked}."
+    assert project.call("report", "latest", env=env).code == done.code
 
 
 # ── where validation takes no mere stars ─────────────────────────────────────────────────────────

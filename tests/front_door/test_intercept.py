@@ -134,10 +134,7 @@ def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
     project: Project, where: str
 ) -> None:
     shop(project, where=where)
-    assert (
-        "; the scenario answers for get_order, refund, cancel; all calls are seen\n"
-        in project.call("validate").out
-    )
+    assert "get_order, refund, cancel" in project.call("validate").out
     done = project.run()
     assert done.code == 0, done.all
     assert sorted(calls(project)) == sorted((project.root / "record").read_text("utf-8").splitlines())
@@ -151,7 +148,7 @@ def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
     assert none_ran(project)
 
 
-START = """
+THREADS = """
 import _thread, contextvars, threading
 from concurrent.futures import ThreadPoolExecutor
 from shop.tools import cancel
@@ -172,40 +169,46 @@ class Bare:  # a thread that nobody hands a context to: as a library written in 
         swallow(self.call[0], *self.call[1])
         self.ended.set()
 
-def agent(messages):
-    %s
+def thread():
+    started = threading.Thread(target=swallow, args=(cancel, 'x'))
+    started.start()
+    started.join()
+
+HOW = {
+    "thread": thread,
+    "pool": lambda: ThreadPoolExecutor().submit(cancel, 'x').result(),
+    "pool, swallowed": lambda: swallow(ThreadPoolExecutor().submit(cancel, 'x').result),
+    "map of a pool": lambda: [*ThreadPoolExecutor().map(cancel, ['x'])],
+    "bare, in a context": lambda: Bare(contextvars.copy_context().run, cancel, 'x').ended.wait(30),
+    "bare": lambda: Bare(cancel, 'x').ended.wait(30),
+}
+
+def agent(messages, ctx):
+    HOW[ctx.scenario_id]()
     return "Done."
 """
+FOLLOWED = ("thread", "pool", "pool, swallowed", "map of a pool", "bare, in a context")
 CANCELLED = "tools: {cancel: {returns: ok}}, expect: {tool_calls: {forbidden: [{name: cancel}]}}"
 
 
+def test_a_thread_that_the_agent_starts_is_of_its_conversation(project: Project) -> None:
+    rows = "".join(f"- {{id: '{how}', turns: [Hi], {CANCELLED}}}\n" for how in FOLLOWED)
+    shop(project, THREADS, f"scenarios:\n{rows}")
+    done = project.run()
+    assert done.code == 1, done.all
+    for how in FOLLOWED:
+        (call,) = project.sample(how)["turns"][0]["tool_calls"]
+        assert (call["name"], call["args"]) == ("cancel", {"id": "x"}), how
+        assert failed_checks(project.sample(how)) == {(None, "tool_calls")}, how
+    assert none_ran(project)
+
+
 def test_where_the_conversation_is_not_known_a_call_raises_and_nothing_is_judged(project: Project) -> None:
-    shop(project, START % "Bare(cancel, 'x').ended.wait(30)", f"{{id: a, turns: [Hi], {CANCELLED}}}")
+    shop(project, THREADS, f"{{id: bare, turns: [Hi], {CANCELLED}}}")
     done = project.run()
     assert done.code == 3, done.all
     assert none_ran(project)
-    assert "cancel was called from a thread that agenteval cannot follow; it was not run" in done.all
-
-    project.agent(START % "Bare(contextvars.copy_context().run, cancel, 'x').ended.wait(30)")
-    assert project.run().code == 1
-    assert calls(project) == ['["cancel", {"id": "x"}]']
-    assert none_ran(project)
-
-
-@pytest.mark.parametrize(
-    "start",
-    [
-        "t = threading.Thread(target=swallow, args=(cancel, 'x')); t.start(); t.join()",
-        "ThreadPoolExecutor().submit(cancel, 'x').result()",
-        "swallow(ThreadPoolExecutor().submit(cancel, 'x').result)",
-        "[*ThreadPoolExecutor().map(cancel, ['x'])]",
-    ],
-)
-def test_a_thread_that_the_agent_starts_is_of_its_conversation(project: Project, start: str) -> None:
-    shop(project, START % start, f"{{id: a, turns: [Hi], {CANCELLED}}}")
-    assert project.run().code == 1
-    assert calls(project) == ['["cancel", {"id": "x"}]']
-    assert none_ran(project)
+    assert "thread" in project.sample()["reason"]
 
 
 MEETING = """
@@ -240,10 +243,10 @@ def agent(messages, ctx):
         met.wait()
     return "Done."
 """
-BARE, FOLLOWED = "lambda call, *args: call(*args)", "contextvars.copy_context().run"
+BARE, IN_A_CONTEXT = "lambda call, *args: call(*args)", "contextvars.copy_context().run"
 
 
-@pytest.mark.parametrize("thread", [BARE, FOLLOWED], ids=["bare", "followed"])
+@pytest.mark.parametrize("thread", [BARE, IN_A_CONTEXT], ids=["bare", "followed"])
 @pytest.mark.parametrize("has_bug", [True, False])
 def test_a_thread_of_one_conversation_does_not_take_back_what_another_did(
     project: Project, thread: str, has_bug: bool
@@ -262,8 +265,8 @@ def test_a_thread_of_one_conversation_does_not_take_back_what_another_did(
     assert "errored conversation" not in done.out  # that would forget what was not seen
     if thread == BARE:
         detail = " ".join(done.out.split())
-        named = "One of these conversations did it: threaded · bot · epoch 1; other · bot · epoch 1"
-        assert named in detail or "other · bot · epoch 1; threaded · bot · epoch 1" in detail
+        one, other = "threaded · bot · epoch 1", "other · bot · epoch 1"
+        assert f"{one}; {other}" in detail or f"{other}; {one}" in detail
 
 
 def test_a_failing_tool_raises_where_the_agent_called_its_function(project: Project) -> None:
@@ -351,38 +354,33 @@ def test_passthrough_runs_the_real_function_and_records_it(project: Project, whe
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "facts"),
     [
-        ("shop/tools.py:get_ordr", "has no 'get_ordr'"),
-        ("shop/tool.py:get_order", "no such file: 'shop/tool.py'"),
-        ("shop/tools.py:Shop", "Shop is a class"),
-        ("shop/tools.py:TABLE", "it is a dict, not a function written in Python"),
-        ("math:floor", "it is a builtin_function_or_method, not a function written in Python"),
-        ("get_order", "does not name an attribute"),
+        ("shop/tools.py:get_ordr", ("'get_ordr'",)),
+        ("shop/tool.py:get_order", ("'shop/tool.py'",)),
+        ("shop/tools.py:Shop", ("Shop", "class")),
+        ("shop/tools.py:TABLE", ("dict",)),
+        ("math:floor", ("builtin_function_or_method",)),
+        ("get_order", ("attribute",)),
     ],
 )
 @pytest.mark.parametrize("where", PLACES, ids=["here", "interpreter"])
 def test_what_cannot_be_intercepted_is_refused_at_its_line(
-    project: Project, target: str, said: str, where: str
+    project: Project, target: str, facts: tuple[str, ...], where: str
 ) -> None:
     shop(project, intercept=f"{{get_order: '{target}'}}", where=where)
     for command in ("run", "validate"):
         done = project.call(command)
-        assert done.code == 2 or (command == "validate" and "attribute" not in said), done.all
-        if done.code == 2:
-            assert said in done.all
-            assert "agenteval.yaml:1" in done.all
+        if command == "run" or facts == ("attribute",) or done.code:
+            done.refuses("agenteval.yaml:1", *facts)
 
 
 def test_two_tools_of_one_function_and_other_agents_are_refused(project: Project) -> None:
     shop(project, intercept="{a: 'shop/tools.py:get_order', b: 'shop.tools:get_order'}")
-    done = project.run()
-    assert done.code == 2
-    assert "'a' and 'b' are the same function" in done.all
+    project.run().refuses("agenteval.yaml:1", "'a'", "'b'")
     agent = "agent: {endpoint: 'http://127.0.0.1:9/', intercept: {a: 'b.py:c'}}"
     project.write("agenteval.yaml", f"{agent}\nmetrics: []\n")
-    done = project.run()
-    assert (done.code, "an agent of type http has no 'intercept'" in done.all) == (2, True)
+    project.run().refuses("agenteval.yaml:1", "http", "intercept")
 
 
 @pytest.mark.parametrize("call", ["get_order('1')", "ctx.call_tool_sync('get_order', {'id': '1'})"])
@@ -392,44 +390,33 @@ def test_an_async_mock_of_a_call_that_blocks_its_loop_is_refused(project: Projec
     shop(project, agent, "{id: a, turns: [Hi], tools: {get_order: {python: 'mocks.py:mock'}}, checks: none}")
     done = project.run()
     assert done.code == 2, done.all
-    assert "called 'get_order' without await within its event loop; its mock is async" in done.all
+    assert all(fact in done.err for fact in ("'get_order'", "await", "async")), done.err
     project.agent(agent.replace("async def agent", "def agent"))
     assert project.run().code == 0
 
 
 @pytest.mark.parametrize(
-    ("intercept", "code"),
-    [("get_order", 3), ("get_order, cancel", 1), ("get_order, cancel, calls: all", 1)],
+    ("names", "more", "code"),
+    [(("get_order",), "", 3), (("get_order", "cancel"), "", 1), (("get_order", "cancel"), ", calls: all", 1)],
+    ids=["one of two", "both", "both, calls: all"],
 )
 def test_a_tool_that_is_not_intercepted_may_be_called_unseen(
-    project: Project, intercept: str, code: int
+    project: Project, names: tuple[str, ...], more: str, code: int
 ) -> None:
     """The agent calls a tool that the scenario forbids: the real one, if it is not intercepted."""
-    names, _, more = intercept.partition(", calls")
-    functions = ", ".join(f"{name}: 'shop/tools.py:{name}'" for name in names.split(", "))
-    more = f", calls{more}" if more else ""
-    project.write("shop/tools.py", TOOLS)
-    project.agent(
-        "from shop.tools import cancel, get_order\n\n"
-        "def agent(messages):\n    get_order('A')\n    cancel('A')\n    return 'Done.'\n"
-    )
-    project.write(
-        "agenteval.yaml",
-        f"agent: {{target: 'agent.py:agent', intercept: {{{functions}}}{more}}}\nmetrics: []\n",
-    )
-    project.scenarios(
-        "id: a\nturns: [Hi]\ntools: {get_order: {returns: {status: open}}, cancel: {returns: yes}}\n"
-        "expect: {tool_calls: {forbidden: [{name: cancel}]}}\n"
-    )
+    functions = ", ".join(f"{name}: 'shop/tools.py:{name}'" for name in names)
+    agent = "from shop.tools import cancel, get_order\n\n"
+    agent += "def agent(messages):\n    get_order('A')\n    cancel('A')\n    return 'Done.'\n"
+    suite = "id: a\nturns: [Hi]\ntools: {get_order: {returns: {status: open}}, cancel: {returns: yes}}\n"
+    suite += "expect: {tool_calls: {forbidden: [{name: cancel}]}}\n"
+    shop(project, agent, suite, f"{{{functions}}}", where=more)
     done = project.run()
     assert done.code == code, done.all
-    if code == 1:
-        assert failed_checks(project.sample()) == {(None, "tool_calls")}
-    else:
-        assert "does not name every tool" in done.all
+    assert failed_checks(project.sample()) == ({(None, "tool_calls")} if code == 1 else set())
+    assert ("intercept" in project.sample()["reason"]) is (code == 3)
 
 
-def test_a_function_that_keeps_its_results_is_refused_in_words(project: Project) -> None:
+def test_a_function_that_caches_its_results_is_refused(project: Project) -> None:
     project.agent("""
         from functools import lru_cache
 
@@ -443,9 +430,7 @@ def test_a_function_that_keeps_its_results_is_refused_in_words(project: Project)
     agent = "{name: bot, target: 'agent.py:agent', intercept: {get_order: 'agent.py:get_order'}}"
     project.write("agenteval.yaml", f"agent: {agent}\nmetrics: []\n")
     project.scenarios("{id: a, turns: [Hi], checks: none}")
-    done = project.call("validate")
-    assert done.code == 2
-    assert "get_order caches its results (functools.lru_cache)" in done.all
+    project.call("validate").refuses("agenteval.yaml:1", "get_order", "functools.lru_cache")
 
 
 WRAPPED = """

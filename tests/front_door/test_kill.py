@@ -19,9 +19,19 @@ from agenteval.files import runs
 from agenteval.files.journal import Journal, event_to_json, read_journal
 from agenteval.verdict.report import build_report
 from agenteval.verdict.resumption import events_to_keep, finished_samples, run_ending
-from tests.support.cut_runs import SAMPLES, asked, events, finished, folder, journal, results_of, set_up
+from tests.support.cut_runs import (
+    SAMPLES,
+    asked,
+    copy_to,
+    events,
+    finished,
+    folder,
+    journal,
+    results_of,
+    set_up,
+)
 from tests.support.kit import Project
-from tests.support.patience import HANG_S
+from tests.support.patience import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills a process")
 
@@ -91,8 +101,8 @@ def test_a_journal_that_ends_anywhere_is_gone_on_with(
     undisturbed: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)  # there is no power cut here, but a thousand files
-    first, *_, second_last, last = journal(undisturbed).read_bytes().splitlines(keepends=True)
-    data = first + second_last + last
+    first, *_, last = journal(undisturbed).read_bytes().splitlines(keepends=True)
+    data = first + f"{event_to_json(Notice(text='Größe ✓'))}\n".encode() + last
     path = tmp_path / "events.jsonl"
     more = Notice(text="it goes on")
     assert len(cuts(data)) > 100
@@ -106,9 +116,7 @@ def test_a_journal_that_ends_anywhere_is_gone_on_with(
 
 @pytest.mark.parametrize("missing", [1, 60, 400])
 def test_a_torn_end_is_made_good(project: Project, undisturbed: Project, missing: int) -> None:
-    set_up(project)
-    assert project.call("run").code == 1
-    data = journal(project).read_bytes()
+    data = copy_to(project, undisturbed)
     journal(project).write_bytes(data[:-missing])
     assert project.call("run", "--resume", "latest").code == 1
     assert results_of(project) == results_of(undisturbed)
@@ -117,10 +125,10 @@ def test_a_torn_end_is_made_good(project: Project, undisturbed: Project, missing
 
 
 @pytest.mark.parametrize("left", [0, 300])
-def test_of_a_run_that_was_killed_at_its_very_beginning_nothing_is_left(project: Project, left: int) -> None:
-    set_up(project)
-    project.call("run")
-    data = journal(project).read_bytes()
+def test_of_a_run_that_was_killed_at_its_very_beginning_nothing_is_left(
+    project: Project, undisturbed: Project, left: int
+) -> None:
+    data = copy_to(project, undisturbed)
     journal(project).write_bytes(data[:left])
     done = project.call("run", "--resume", folder(project).name)
     assert done.code == 2
@@ -177,14 +185,16 @@ def test_a_disk_that_cannot_sync_is_told(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def eventually_fails(write: Callable[[], None]) -> str | None:
-    deadline = time.monotonic() + HANG_S
-    while time.monotonic() < deadline:
+    found: list[str | None] = []
+
+    def fails() -> bool:
         try:
             write()
         except OSError as error:
-            return error.strerror
-        time.sleep(0.001)
-    return None
+            found.append(error.strerror)
+        return bool(found)
+
+    return found[0] if eventually(fails) else None
 
 
 def test_a_line_is_written_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,5 +219,5 @@ def test_a_line_is_written_in_one_piece(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_journal_of_a_newer_version_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"type": "run_started", "schema_version": 99}\n{"torn', "utf-8")
-    with pytest.raises(AuthorError, match="version 99"):
+    with pytest.raises(AuthorError, match="99"):
         runs.load_run(path)

@@ -14,7 +14,7 @@ import pytest
 
 from agenteval.core.marked_secrets import placeholders_of
 from tests.support.kit import Done, Project
-from tests.support.local_servers import LocalServer, chat
+from tests.support.local_servers import Behaviour, LocalServer, Request, answer, chat
 
 SECRET = "Falke PIN 4711"
 HARMLESS = "agent = lambda messages: 'Your order 14711 has 4711 parts; the PIN stays here.'"
@@ -47,10 +47,24 @@ def holding(texts: dict[str, str], secret: str = SECRET) -> list[tuple[str, str]
     return [(name, form) for name, text in texts.items() for form in forms(secret) if form in text]
 
 
-def leaks(project: Project) -> list[tuple[int, str, str]]:
-    sample: dict[str, Any] = project.sample()
+def leaks(project: Project, scenario: str | None = None) -> list[tuple[int, str, str]]:
+    sample: dict[str, Any] = project.sample(scenario)
     found = [each for each in sample["findings"] if each["detector"] == "leak"]
     return [(each["turn"], each["label"], each["severity"]) for each in found]
+
+
+def detectors(project: Project) -> dict[str, list[str]]:
+    """By agent, what found something."""
+    return {
+        scenario["agent"]: [finding["detector"] for finding in sample["findings"]]
+        for scenario in project.results()["scenarios"]
+        for sample in scenario["samples"]
+    }
+
+
+LEAK = [(1, "unsafe state", "critical")]
+TURNS = "turns: [Hello, What is the code?, Thanks]"
+LOOK = "tools: {look: {returns: ok, parameters: {type: object}}}"
 
 
 def guarded(project: Project, agent: str, *, more: str = "", secrets: str = f"['{SECRET}']") -> None:
@@ -59,113 +73,149 @@ def guarded(project: Project, agent: str, *, more: str = "", secrets: str = f"['
         "agenteval.yaml",
         f"agent: {{name: bot, target: 'agent.py:agent', secrets: {secrets}}}\nmetrics: []\n{more}",
     )
-    project.scenarios(
-        "id: ask\nturns: [Hello, What is the code?, Thanks]\n"
-        "tools: {look: {returns: ok, parameters: {type: object}}}\nchecks: none\n"
-    )
+    project.scenarios(f"id: ask\n{TURNS}\n{LOOK}\nchecks: none\n")
 
 
 def second(answer: str) -> str:
     """An agent that answers so in its second turn."""
-    return (
-        "def agent(messages, ctx):\n"
-        "    users = [m for m in messages if m['role'] == 'user']\n"
-        f"    return {answer} if len(users) == 2 else 'Hello.'\n"
-    )
+    return f"def agent(messages, ctx):\n    return {answer} if ctx.turn == 1 else 'Hello.'\n"
 
 
-SAID = {
-    "plain": f"The code is {SECRET}, keep it.",
-    "zero-width": "The code is Fal\u200bke P\u2060IN 47\u00ad11.",
-    "full-width": "コードは Ｆａｌｋｅ ＰＩＮ ４７１１ です",
-    "another case": "it's FALKE pin 4711",
-    "marks": "It is **Falke** `PIN` 4**71**1.",
-    "white space": "It is Falke\n\n  PIN\u00a04711",
-    "inside a word": "xFalke PIN 4711.",
-    "font": "𝐅𝐚𝐥𝐤𝐞 𝐏𝐈𝐍 𝟒𝟕𝟏𝟏",
-}
+# ── what is a leak ───────────────────────────────────────────────────────────────────────────────
+
+CALL = '{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}'
 
 
-@pytest.mark.parametrize("how", SAID)
-def test_an_agent_that_says_it_is_red_at_that_turn(project: Project, how: str) -> None:
-    guarded(project, second(repr(SAID[how])))
-    done = project.run("-v", *ALL, "--record", "tape.jsonl")
-    assert done.code == 1, done.all
-    assert leaks(project) == [(1, "unsafe state", "critical")]
-    texts = everything(project, done)
-    assert {"results.json", "j.xml", "m.md", "tape.jsonl"} < texts.keys()
-    assert holding(texts) == []
-    assert [name for name, text in texts.items() if SAID[how] in text] == []
-
-
-def test_one_that_does_not_is_green(project: Project) -> None:
-    guarded(project, HARMLESS)
-    done = project.run("-v")
-    assert done.code == 0, done.all
-    assert leaks(project) == []
-    assert "14711 has 4711 parts" in done.out
-
-
-IN_PIECES = {
-    "beside a tool call": """
+def calls_first(beside: str, then: str) -> str:
+    """An agent that says something beside a call, and something after it."""
+    return f"""
 def agent(messages, ctx):
     if messages[-1]["role"] == "tool":
-        return "Done."
-    if len([m for m in messages if m["role"] == "user"]) == 2:
-        call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-        return {"role": "assistant", "content": "Falke PIN 4711 opens it.", "tool_calls": [call]}
+        return "{then}"
+    if ctx.turn == 1:
+        return {{"role": "assistant", "content": "{beside}", "tool_calls": [{CALL}]}}
     return "Hello."
-""",
-    "split over the text beside a call and the answer": """
-def agent(messages, ctx):
-    if messages[-1]["role"] == "tool":
-        return "4711 opens it."
-    if len([m for m in messages if m["role"] == "user"]) == 2:
-        call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-        return {"role": "assistant", "content": "It is Falke PIN", "tool_calls": [call]}
-    return "Hello."
-""",
-    "a list of messages": """
+"""
+
+
+LISTED = f"""
 from agenteval import AgentReply
 def agent(messages, ctx):
-    if len([m for m in messages if m["role"] == "user"]) != 2:
+    if ctx.turn != 1:
         return "Hello."
-    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     return AgentReply(messages=[
-        {"role": "assistant", "content": "falke pin 4711", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "1", "content": "ok"},
-        {"role": "assistant", "content": "That was it."},
+        {{"role": "assistant", "content": "falke pin 4711", "tool_calls": [{CALL}]}},
+        {{"role": "tool", "tool_call_id": "1", "content": "ok"}},
+        {{"role": "assistant", "content": "That was it."}},
     ])
-""",
+"""
+PLAIN = second(repr(f"The code is {SECRET}, keep it."))
+WITH_MARKS = second("'It is **Falke** `PIN` 4**71**1.'")
+
+
+def as_json(answer: str) -> str:
+    return "import json\n" + second(answer)
+
+
+# An agent that answers so in its second turn, and its secret.
+LEAKING = {
+    "plain": (PLAIN, SECRET),
+    "zero-width": (second(r"'The code is Fal\u200bke P\u2060IN 47\u00ad11.'"), SECRET),
+    "full-width": (second("'コードは Ｆａｌｋｅ ＰＩＮ ４７１１ です'"), SECRET),
+    "another case": (second(""""it's FALKE pin 4711\""""), SECRET),
+    "marks": (WITH_MARKS, SECRET),
+    "white space": (second(r"'It is Falke\n\n  PIN\u00a04711'"), SECRET),
+    "inside a word": (second("'xFalke PIN 4711.'"), SECRET),
+    "font": (second("'𝐅𝐚𝐥𝐤𝐞 𝐏𝐈𝐍 𝟒𝟕𝟏𝟏'"), SECRET),
+    "beside a tool call": (calls_first("Falke PIN 4711 opens it.", "Done."), SECRET),
+    "split over a call": (calls_first("It is Falke PIN", "4711 opens it."), SECRET),
+    "list of messages": (LISTED, SECRET),
+    "JSON, escaped letters": (as_json("json.dumps({'at': 'Löwenstraße 秘密 7'})"), "Löwenstraße 秘密 7"),
+    "JSON, another script": (as_json("json.dumps({'at': '秘密計画甲'})"), "秘密計画甲"),
+    "JSON, line break": (as_json(r"json.dumps({'at': 'line one\nline two'})"), "line one\nline two"),
+    "JSON within JSON": (as_json(r"json.dumps({'a': json.dumps({'b': '秘密計画乙\nx'})})"), "秘密計画乙\nx"),
+    "JSON, backslash": (as_json(r"json.dumps({'a': r'C:\vault\k9'})"), r"C:\vault\k9"),
+}
+HARMLESS_JSON = r"'{\"at\": \"\\u00f6 line one\\n and line two, C:\\\\vault\"}'"
+SAFE = {
+    "parts of it": (HARMLESS, [SECRET]),
+    "JSON with parts of it": (second(HARMLESS_JSON), ["line one\nline two", "Löwen 7", r"C:\vault\k9"]),
 }
 
 
-@pytest.mark.parametrize("how", IN_PIECES)
-def test_everything_that_is_said_counts(project: Project, how: str) -> None:
-    guarded(project, IN_PIECES[how])
-    done = project.run("-v", *ALL)
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    """An agent for each row, with all reports and a recording."""
+    project = Project(tmp_path_factory.mktemp("leaks"))
+    rows = {**{name: (code, [secret]) for name, (code, secret) in LEAKING.items()}, **SAFE}
+    agents, scenarios = {}, []
+    for number, (name, (code, secrets)) in enumerate(rows.items()):
+        project.write(f"row{number}/agent.py", code)
+        agents[f"a{number}"] = {"target": f"row{number}/agent.py:agent", "secrets": secrets}
+        scenarios.append(f"- {{id: '{name}', agent: a{number}, {TURNS}}}\n")
+    project.write("agenteval.yaml", json.dumps({"agents": agents, "metrics": []}))
+    expect = "expect: {output: {not_contains: [nothing]}}"
+    project.scenarios(f"defaults: {{{LOOK}, {expect}}}\nscenarios:\n{''.join(scenarios)}")
+    done = project.run("-v", *ALL, "--record", "tape.jsonl")
     assert done.code == 1, done.all
-    assert leaks(project) == [(1, "unsafe state", "critical")]
+    again = project.call("run", "--replay", "tape.jsonl", "--report", "json=replayed.json")
+    (project.root / "agenteval.yaml").rename(project.root / "suite.yaml")
+    scored = project.call("score", "latest", "--report", "json=scored.json")
+    assert (again.code, scored.code) == (1, 1), again.all + scored.all
+    return project, done
+
+
+@pytest.mark.parametrize("results", ["results.json", "replayed.json", "scored.json"])
+def test_what_an_agent_says_is_a_leak_at_its_turn_also_in_a_replay_and_a_score(
+    played: tuple[Project, Done], results: str
+) -> None:
+    project, _ = played
+    scenarios = json.loads((project.root / results).read_text("utf-8"))["scenarios"]
+    found = {
+        scenario["id"]: [
+            (each["turn"], each["label"], each["severity"])
+            for each in scenario["samples"][0]["findings"]
+            if each["detector"] == "leak"
+        ]
+        for scenario in scenarios
+    }
+    assert found == {name: LEAK if name in LEAKING else [] for name in (*LEAKING, *SAFE)}
+    verdicts = {scenario["id"]: scenario["verdict"] for scenario in scenarios}
+    assert all(verdicts[name] == "passed" for name in SAFE)
+
+
+def test_nothing_that_is_written_has_a_secret(played: tuple[Project, Done]) -> None:
+    project, done = played
     texts = everything(project, done)
-    assert holding(texts) == []
-    (project.root / "agenteval.yaml").unlink()
-    again = project.call("score", "latest", "--report", "json=results.json")
-    assert again.code == 1, again.all
-    assert leaks(project) == [(1, "unsafe state", "critical")]
+    assert {"results.json", "j.xml", "m.md", "tape.jsonl"} < texts.keys()
+    for _, secret in LEAKING.values():
+        assert holding(texts, secret) == []
+        assert json.dumps(secret)[1:-1].replace("\\", "\\\\") not in texts["tape.jsonl"]
+    hidden = ("Fal\u200bke", "Ｆａｌｋｅ", "**Falke**", "Falke\n\n", "𝐅𝐚𝐥𝐤𝐞")
+    assert [text for text in hidden if any(text in written for written in texts.values())] == []
 
 
-@pytest.mark.parametrize("said", [True, False])
-def test_over_http(project: Project, said: bool) -> None:
-    guarded(project, HARMLESS)
-    with LocalServer(chat(f"It is {SECRET if said else 'a secret'}.")) as server:
-        project.write(
-            "agenteval.yaml",
-            f"agent: {{endpoint: '{server.address}/v1/chat/completions',"
-            " secrets: ['${DOOR}']}\nmetrics: []\n",
-        )
+def test_what_is_no_secret_is_written_as_it_was(played: tuple[Project, Done]) -> None:
+    project, done = played
+    assert "14711 has 4711 parts" in done.out
+    assert project.sample("JSON with parts of it")["turns"][1]["agent"] == eval(HARMLESS_JSON)
+
+
+def test_over_http(project: Project) -> None:
+    def reply(request: Request) -> Behaviour:
+        return chat(f"It is {SECRET if request.path.startswith('/leaks') else 'a secret'}.")
+
+    with LocalServer(answer(reply)) as server:
+        agents = {
+            name: {"endpoint": f"{server.address}/{name}", "secrets": ["${DOOR}"]}
+            for name in ("leaks", "safe")
+        }
+        project.write("agenteval.yaml", json.dumps({"agents": agents, "metrics": []}))
+        rows = "".join(f"- {{id: {name}, agent: {name}, {TURNS}, checks: none}}\n" for name in agents)
+        project.scenarios(f"scenarios:\n{rows}")
         done = project.run("-v", env={"DOOR": SECRET})
-    assert done.code == (1 if said else 0), done.all
-    assert [turn for turn, *_ in leaks(project)] == ([0, 1, 2] if said else [])
+    assert [turn for turn, *_ in leaks(project, "leaks")] == [0, 1, 2]
+    assert (leaks(project, "safe"), project.sample("safe")["verdict"]) == ([], "passed")
     assert holding(everything(project, done)) == []
 
 
@@ -182,7 +232,7 @@ def test_over_http(project: Project, said: bool) -> None:
 def test_what_a_configuration_says_of_it_holds(
     project: Project, more: str, code: int, severity: str | None
 ) -> None:
-    guarded(project, second(repr(SAID["plain"])), more=more)
+    guarded(project, PLAIN, more=more)
     done = project.run("-v")
     assert done.code == code, done.all
     assert [found[2] for found in leaks(project)] == ([severity] if severity else [])
@@ -193,9 +243,8 @@ def test_what_a_configuration_says_of_it_holds(
 
 ECHO = """
 def agent(messages, ctx):
-    users = [m for m in messages if m["role"] == "user"]
-    found = ctx.call_tool_sync("find", {"for": users[-1]["content"]})
-    return f"I found {found}." if len(users) == 2 else "Hello."
+    found = ctx.call_tool_sync("find", {"for": messages[-1]["content"]})
+    return f"I found {found}." if ctx.turn == 1 else "Hello."
 """
 STANDS = f"""
 id: stands {SECRET}
@@ -213,31 +262,25 @@ def test_it_may_stand_in_a_scenario_a_mock_and_an_expectation(project: Project) 
     project.scenarios(STANDS)
     done = project.run("-v", *ALL, "--record", "tape.jsonl")
     assert done.code == 1, done.all
-    assert leaks(project) == [(1, "unsafe state", "critical")]
+    assert leaks(project) == LEAK
     (broken,) = [c for c in project.sample()["turns"][1]["checks"] if c["name"] == "output.not_contains"]
     assert broken["passed"] is False
     assert holding(everything(project, done)) == []
     for words in ("score latest", "run --replay tape.jsonl", "report latest"):
         again = project.call(*words.split(), "-v", "--report", "json=results.json")
         assert again.code == 1, again.all
-        assert leaks(project) == [(1, "unsafe state", "critical")], words
+        assert leaks(project) == LEAK, words
         assert holding(everything(project, again)) == []
     for words in ("show stands", "show-prompts", "diff latest latest", "list", "plan", "validate"):
         assert holding(everything(project, project.call(*words.split()))) == [], words
-
-
-def test_two_runs_are_compared_whatever_stands_in_their_scenarios(project: Project) -> None:
-    guarded(project, ECHO)
-    project.scenarios(STANDS)
-    assert project.run().code == 1
-    done = project.run("--baseline", "latest")
-    assert done.code == 1, done.all
-    assert "differ" not in done.all
-    assert holding(everything(project, done)) == []
+    compared = project.run("--baseline", "latest")
+    assert compared.code == 1, compared.all
+    assert "differ" not in compared.all  # the scenarios of both runs are the same ones
+    assert holding(everything(project, compared)) == []
 
 
 def test_given_by_variable_nothing_needs_it_afterwards(project: Project) -> None:
-    guarded(project, second(repr(SAID["marks"])), secrets="['${DOOR}', 'PIN 99']")
+    guarded(project, WITH_MARKS, secrets="['${DOOR}', 'PIN 99']")
     env = {"DOOR": SECRET}
     done = project.run("-v", *ALL, "--record", "tape.jsonl", env=env)
     assert done.code == 1, done.all
@@ -245,12 +288,12 @@ def test_given_by_variable_nothing_needs_it_afterwards(project: Project) -> None
         again = project.call(*words.split(), "-v", "--report", "terminal", "--report", "json=results.json")
         assert "***" in again.out, again.all
         assert holding(everything(project, again)) == []
-        assert leaks(project) == [(1, "unsafe state", "critical")], words
+        assert leaks(project) == LEAK, words
     journal = project.root / next(project.root.glob(".agenteval/runs/*/events.jsonl"))
     (project.root / "agenteval.yaml").unlink()
     again = project.call("score", str(journal), "--report", "json=results.json")
     assert again.code == 1, again.all
-    assert leaks(project) == [(1, "unsafe state", "critical")]
+    assert leaks(project) == LEAK
     shown = project.call("show", "ask")
     assert "***" in shown.out
     assert holding({"shown": shown.all}) == []
@@ -297,7 +340,7 @@ def test_whatever_names_it_says_the_same_of_a_replay(project: Project) -> None:
     )
     project.scenarios(f"{known}scenarios:\n{scenarios}")
 
-    def said() -> dict[str, object]:
+    def outcomes() -> dict[str, object]:
         return {
             scenario["id"]: [
                 *([check["passed"] for turn in sample["turns"] for check in turn["checks"]]),
@@ -310,10 +353,10 @@ def test_whatever_names_it_says_the_same_of_a_replay(project: Project) -> None:
 
     played = project.run("--record", "tape.jsonl")
     assert played.code == 1, played.all
-    recorded = said()
+    recorded = outcomes()
     again = project.run("--replay", "tape.jsonl")
     assert again.code == 1, again.all
-    assert said() == recorded
+    assert outcomes() == recorded
     passing = {name for name, each in recorded.items() if False not in each}
     reading = {"code that reads an argument", "code that reads its case"}
     assert passing == {"a call", "a pattern", "a URL", "contained", *reading}
@@ -356,44 +399,8 @@ def test_a_number_that_is_a_placeholder_by_chance_is_no_leak_in_a_replay(
     assert played.code == again.code == ("4711" in answer), again.all
 
 
-JSON_SAID = {
-    "escaped letters": ("json.dumps({'at': 'Löwenstraße 秘密 7'})", "Löwenstraße 秘密 7"),
-    "escaped letters of another script": ("json.dumps({'at': '秘密計画甲'})", "秘密計画甲"),
-    "a line break": ("json.dumps({'at': 'line one\\nline two'})", "line one\\nline two"),
-    "JSON within JSON": ("json.dumps({'a': json.dumps({'b': '秘密計画甲\\nx'})})", "秘密計画甲\\nx"),
-    "a backslash": (r"json.dumps({'a': 'C:\\vault\\k9'})", r"C:\\vault\\k9"),
-}
-
-
-@pytest.mark.parametrize("how", JSON_SAID)
-def test_what_an_answer_in_json_says_is_a_leak(project: Project, how: str) -> None:
-    said, secret = JSON_SAID[how]
-    expected = "expect: {output: {not_contains: [nothing]}}"
-    guarded(project, f"import json\n{second(said)}", secrets=f'["{secret}"]')
-    project.scenarios(f"id: ask\nturns: [Hello, {{user: The code?, {expected}}}, Thanks]\n")
-    done = project.run("-v", *ALL, "--record", "tape.jsonl")
-    assert done.code == 1, done.all
-    assert leaks(project) == [(1, "unsafe state", "critical")]
-    meant = secret.encode().decode("unicode_escape") if secret.isascii() else secret.replace("\\n", "\n")
-    texts = everything(project, done)
-    assert holding(texts, meant) == []
-    assert json.dumps(meant)[1:-1].replace("\\", "\\\\") not in texts["tape.jsonl"]
-    again = project.run("--replay", "tape.jsonl")
-    assert again.code == 1, again.all
-    assert leaks(project) == [(1, "unsafe state", "critical")]
-
-
-def test_what_an_answer_in_json_does_not_say_is_none(project: Project) -> None:
-    said = r"'{\"at\": \"\\u00f6 line one\\n and line two, C:\\\\vault\"}'"
-    guarded(project, second(said), secrets=r'["line one\nline two", "Löwen 7", "C:\\vault\\k9"]')
-    done = project.run("-v")
-    assert done.code == 0, done.all
-    assert leaks(project) == []
-    assert "***" not in done.out
-
-
 def test_a_run_is_resumed_with_the_same_placeholders(project: Project) -> None:
-    guarded(project, second(repr(SAID["plain"])))
+    guarded(project, PLAIN)
     assert project.run(env={}).code == 1
     (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
     kept = [line for line in journal.read_text("utf-8").splitlines() if '"sample_finished"' not in line]
@@ -401,7 +408,7 @@ def test_a_run_is_resumed_with_the_same_placeholders(project: Project) -> None:
     journal.write_text("".join(f"{line}\n" for line in kept), "utf-8")
     done = project.call("run", "--resume", "latest", "--report", "json=results.json")
     assert done.code == 1, done.all
-    assert leaks(project) == [(1, "unsafe state", "critical")]
+    assert leaks(project) == LEAK
     assert holding(everything(project, done)) == []
 
 
@@ -431,12 +438,13 @@ def test_agents_have_their_own(project: Project) -> None:
     )
     done = project.run("-v")
     assert done.code == 1, done.all
-    found = {
-        scenario["agent"]: [finding["detector"] for finding in sample["findings"]]
-        for scenario in project.results()["scenarios"]
-        for sample in scenario["samples"]
+    assert detectors(project) == {
+        "one": ["leak"],
+        "same": ["leak"],
+        "none": [],
+        "other": ["leak"],
+        "free": [],
     }
-    assert found == {"one": ["leak"], "same": ["leak"], "none": [], "other": ["leak"], "free": []}
     texts = everything(project, done)
     assert holding(texts) == holding(texts, "Adler PIN 4712") == []
 
@@ -456,12 +464,7 @@ def test_a_whole_agent_of_a_comparison_has_those_of_the_agent(project: Project, 
     )
     done = project.run("-v")
     assert done.code == code, done.all
-    found = {
-        scenario["agent"]: [finding["detector"] for finding in sample["findings"]]
-        for scenario in project.results()["scenarios"]
-        for sample in scenario["samples"]
-    }
-    assert found == {"one": [], "other": ["leak"] if code else []}
+    assert detectors(project) == {"one": [], "other": ["leak"] if code else []}
     wrong = project.root / "agenteval.yaml"
     wrong.write_text(wrong.read_text().replace(f"secrets: ['{SECRET}']", "secrets: ['x']"))
     (line, *_) = project.call("validate").err.splitlines()
@@ -491,9 +494,8 @@ def test_a_run_is_scored_with_the_secrets_of_who_played_it(
 
 
 def test_a_short_one_leaves_longer_numbers_whole(project: Project) -> None:
-    guarded(
-        project, "agent = lambda m: 'Order 14711 and 4711.5 and 47115; the PIN is 4711.'", secrets="[4711]"
-    )
+    answer = "Order 14711 and 4711.5 and 47115; the PIN is 4711."
+    guarded(project, f"agent = lambda m: {answer!r}", secrets="[4711]")
     done = project.run("-v")
     assert done.code == 1, done.all
     assert "Order 14711 and " in done.out
@@ -505,45 +507,43 @@ def test_a_short_one_leaves_longer_numbers_whole(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    ("secrets", "where", "what"),
+    ("secrets", "where", "fact"),
     [
-        ("[fit]", "1:56", "at least 4 characters"),
-        ("['long enough', '**a b**']", "1:71", "at least 4 characters"),
-        ("['P\u200bI\u200bN']", "1:56", "at least 4 characters"),
+        ("[fit]", "1:56", "4"),
+        ("['long enough', '**a b**']", "1:71", "4"),
+        ("['P\u200bI\u200bN']", "1:56", "4"),
         ("['${EMPTY}']", "1:56", "empty"),
         ("['   ']", "1:56", "empty"),
-        ("['----']", "1:56", "letter or a digit"),
-        ("PIN 4711", "1:46", "a list of texts"),
-        ("{a: PIN 4711}", "1:46", "a list of texts"),
-        ("[{a: PIN 4711}]", "1:56", "a string"),
-        ("[[PIN 4711]]", "1:56", "a string"),
+        ("['----']", "1:56", "letter"),
+        ("PIN 4711", "1:46", "list"),
+        ("{a: PIN 4711}", "1:46", "list"),
+        ("[{a: PIN 4711}]", "1:56", "string"),
+        ("[[PIN 4711]]", "1:56", "string"),
     ],
 )
-@pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_mistake_is_one_message_at_its_place(
-    project: Project, secrets: str, where: str, what: str, command: str
+def test_a_mistake_is_one_message_at_its_place_and_does_not_repeat_the_secret(
+    project: Project, secrets: str, where: str, fact: str
 ) -> None:
     guarded(project, HARMLESS, secrets=secrets)
-    done = project.call(command, env={"EMPTY": ""})
-    assert done.code == 2, done.all
-    (line,) = [line for line in done.err.splitlines() if line.strip()]
-    assert line.startswith(f"agenteval: agenteval.yaml:{where}: agent.secrets: "), line
-    assert what in line
-    assert "4711" not in line
+    for command in ("validate", "run"):
+        done = project.call(command, env={"EMPTY": ""})
+        done.refuses(f"agenteval.yaml:{where}", "agent.secrets", fact)
+        (line,) = [line for line in done.err.splitlines() if line.strip()]
+        assert "4711" not in line
 
 
 def test_an_unset_variable_is_the_usual_message(project: Project) -> None:
     guarded(project, HARMLESS, secrets="['${DOOR}']")
     done = project.run()
-    assert done.code == 2
-    assert "agenteval.yaml:1:56: the variable DOOR is not set" in done.err
+    done.refuses("agenteval.yaml:1:56", "DOOR")
     assert "agent.secrets" not in done.err
 
 
 def test_a_recording_that_does_not_know_a_secret_is_not_played_without_it(project: Project) -> None:
-    guarded(project, second(repr(SAID["plain"])), secrets="[]")
+    guarded(project, PLAIN, secrets="[]")
     assert project.run("--record", "tape.jsonl").code == 0
-    guarded(project, second(repr(SAID["plain"])), secrets="['${DOOR}']")
+    guarded(project, PLAIN, secrets="['${DOOR}']")
     done = project.run("--replay", "tape.jsonl")
     assert done.code == 2, done.all
-    assert "does not have the secrets of agent 'bot'" in done.err
+    assert "'bot'" in done.err
+    assert "secrets" in done.err

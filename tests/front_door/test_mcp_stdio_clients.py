@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.kit import Project, failed_checks
+from tests.support.kit import Done, Project, failed_checks
 
 pytest.importorskip("mcp")
+
+Json = dict[str, Any]
 
 SERVER = """
 import os
@@ -66,16 +68,18 @@ def by_thread(text: str) -> str:
 """
 
 
-def shop(project: Project, form: str, *, bug: bool, **config: Any) -> Project:
-    agent = {"target": f"bot.py:{form}"}
-    project.write("agenteval.yaml", yaml.safe_dump({"agent": agent, "metrics": [], **config}))
-    project.write("bot.py", f"BUG = {bug}\n{BOT}")
+FORMS = ("by_async", "by_function", "by_thread")
+
+
+def play(project: Project, agents: dict[str, str], scenarios: list[Json], **config: Any) -> Done:
+    """Agents by name and the function that each is: of ``bug.py`` or of ``fix.py``."""
+    for name, has_bug in (("bug", True), ("fix", False)):
+        project.write(f"{name}.py", f"BUG = {has_bug}\n{BOT}")
     project.write("server.py", SERVER)
-    return project
-
-
-def run(project: Project, *arguments: str) -> Any:
-    return project.run(*arguments, env={"RAN": str(project.root / "RAN")})
+    targets = {name: {"target": target} for name, target in agents.items()}
+    project.write("agenteval.yaml", yaml.safe_dump({"agents": targets, "metrics": [], **config}))
+    project.scenarios(yaml.safe_dump({"scenarios": scenarios}))
+    return project.run(env={"RAN": str(project.root / "RAN")})
 
 
 def ran(project: Project) -> list[str]:
@@ -83,49 +87,51 @@ def ran(project: Project) -> list[str]:
     return path.read_text(encoding="utf-8").split() if path.exists() else []
 
 
-def scenario(answer: dict[str, Any] | None, says: str, *contains: str) -> dict[str, Any]:
-    calls = [{"name": "get_order", "args": {"order_id": each}} for each in says.split()[1:]]
+def scenario(name: str, agent: str, text: str, *contains: str, answer: Json | None = None) -> Json:
+    """Looks at each order of the text, and must not cancel one."""
+    calls = [{"name": "get_order", "args": {"order_id": each}} for each in text.split()[1:]]
     expect = {
         "tool_calls": {"calls": calls, "forbidden": [{"name": "cancel_order"}]},
         "output": {"contains": list(contains)},
     }
     tools = {"get_order": answer, "cancel_order": {"returns": {}}} if answer else {}
-    turns = [{"user": says, "expect": expect}]
-    return {"id": says.replace(" ", "-"), "turns": turns, **({"tools": tools} if tools else {})}
+    return {"id": name, "agent": agent, "turns": [{"user": text, "expect": expect}], "tools": tools}
 
 
-@pytest.mark.parametrize("bug", [True, False])
-@pytest.mark.parametrize("form", ["by_async", "by_function", "by_thread"])
-def test_the_mock_answers_and_the_bug_is_red(form: str, bug: bool, project: Project) -> None:
-    shop(project, form, bug=bug)
+@pytest.fixture(scope="module")
+def mocked(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Each form of the agent with the bug and without it; where it has none, with an error of a tool too."""
+    project = Project(tmp_path_factory.mktemp("mocked"))
+    agents = {f"{kind}-{form}": f"{kind}.py:{form}" for kind in ("bug", "fix") for form in FORMS}
     late = {"returns": {"status": "late ${args.order_id}"}}
     texts = ("{'status': 'late A-1'}", "{'status': 'late B-2'}", '{"status": "late B-2"} False')
-    project.scenarios(
-        yaml.safe_dump(
-            {
-                "scenarios": [
-                    scenario(late, "orders A-1 B-2", *texts),
-                    scenario({"error": "no such order"}, "order A-7", "None no such order True"),
-                ]
-            }
-        )
-    )
-    done = run(project)
-    assert done.code == int(bug), done.all
-    both, failed = (project.sample(each) for each in ("orders-A-1-B-2", "order-A-7"))
-    assert failed_checks(both) == failed_checks(failed) == ({(0, "tool_calls")} if bug else set())
-    cancels = [("cancel_order", {"order_id": "A-1"})] if bug else []
-    called = [(call["name"], call["args"]) for call in both["turns"][0]["tool_calls"]]
-    assert called == [("get_order", {"order_id": each}) for each in ("A-1", "B-2")] + cancels
+    scenarios = [scenario(name, name, "orders A-1 B-2", *texts, answer=late) for name in agents]
+    unknown = {"error": "no such order"}
+    scenarios += [
+        scenario(f"error-{form}", f"fix-{form}", "order A-7", "None no such order True", answer=unknown)
+        for form in FORMS
+    ]
+    done = play(project, agents, scenarios)
+    assert done.code == 1, done.all
     assert ran(project) == []
+    return project
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_mock_answers_and_a_bug_is_red(mocked: Project, form: str) -> None:
+    bug, fix, error = (mocked.sample(f"{kind}-{form}") for kind in ("bug", "fix", "error"))
+    assert failed_checks(bug) == {(0, "tool_calls")}
+    assert (fix["verdict"], error["verdict"]) == ("passed", "passed")
+    looks = [("get_order", {"order_id": each}) for each in ("A-1", "B-2")]
+    for sample, more in ((bug, [("cancel_order", {"order_id": "A-1"})]), (fix, [])):
+        assert [(call["name"], call["args"]) for call in sample["turns"][0]["tool_calls"]] == looks + more
 
 
 def test_what_is_left_to_the_agent_runs_and_is_recorded_once_with_its_result(project: Project) -> None:
-    shop(project, "by_function", bug=True, unmocked_tools="passthrough")
-    project.scenarios(yaml.safe_dump({"scenarios": [scenario(None, "order A-7", "real")]}))
-    done = run(project)
+    left = scenario("a", "bot", "order A-7", "real")
+    done = play(project, {"bot": "bug.py:by_function"}, [left], unmocked_tools="passthrough")
     assert done.code == 1, done.all
-    looked, cancelled = project.sample("order-A-7")["turns"][0]["tool_calls"]
+    looked, cancelled = project.sample()["turns"][0]["tool_calls"]
     assert (looked["name"], looked["result"]["status"]) == ("get_order", "real")
     assert cancelled["name"] == "cancel_order"
     assert "too late" in str(cancelled["result"])
@@ -133,9 +139,7 @@ def test_what_is_left_to_the_agent_runs_and_is_recorded_once_with_its_result(pro
 
 
 def test_a_tool_that_the_scenario_does_not_answer_does_not_run(project: Project) -> None:
-    shop(project, "by_function", bug=True)
-    only = {**scenario(None, "order A-7", "x"), "tools": {"get_order": {"returns": {}}}}
-    project.scenarios(yaml.safe_dump({"scenarios": [only]}))
-    done = run(project)
+    only = {**scenario("a", "bot", "order A-7", "x"), "tools": {"get_order": {"returns": {}}}}
+    done = play(project, {"bot": "bug.py:by_function"}, [only])
     assert (done.code, ran(project)) == (2, []), done.all
-    assert "the agent called the tool 'cancel_order', which is not mocked" in done.all
+    assert "'cancel_order'" in done.err

@@ -1,92 +1,301 @@
-"""What a Python agent does is heard where its clients ask models; nobody has to say so."""
+"""The calls of a Python agent are observed in what its clients ask models, without any configuration."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.support.kit import Done, Project, failed_checks
-from tests.support.local_servers import LocalServer, hang
-from tests.support.model_agents import AGENTS, SUITE, TOOLS, listed, made, model_server, target_of
-from tests.support.model_dialects import ASKS, DIALECTS, agent_of, dialect_server
+from tests.support.local_servers import LocalServer, Wire, hang
+from tests.support.model_agents import AGENTS, TOOLS, model
+from tests.support.model_dialects import ASKS, DIALECTS, agent_of, dialect_answer
+
+Json = dict[str, Any]
+HERE: Json = {}
+INTERPRETER: Json = {"interpreter": sys.executable}
+
+
+def order(name: str) -> Json:
+    return {"tool_calls": {"match": "strict", "calls": [{"name": "get_order", "args": {"id": name}}]}}
+
+
+NO_REFUND: Json = {"tool_calls": {"forbidden": [{"name": "refund"}]}}
+
+
+def second(name: str) -> Json:
+    return {"user": f"And {name}?", "expect": {**NO_REFUND, "output": {"contains": [name]}}}
+
+
+def shop_server() -> LocalServer:
+    """A model for every client; it wants a refund of ORD-2, and of no other order."""
+    as_openai = model(has_bug=True)
+
+    def behave(wire: Wire) -> None:
+        path = wire.request.path
+        if path.startswith("/hangs"):
+            hang()(wire)
+        elif path.startswith("/v1/") and not path.endswith("/messages"):
+            as_openai(wire.request)(wire)
+        else:
+            dialect_answer(wire.request, has_bug=True)(wire)
+
+    return LocalServer(behave)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """An agent in a folder of its own, and the tools that its scenarios have."""
+
+    code: str
+    target: str = "agent"
+    more: Json = field(default_factory=dict)
+    tools: Json = field(default_factory=dict)
+
+    def write(self, project: Project, name: str) -> Json:
+        """Its configuration, with ``HERE`` as its folder."""
+        project.write(f"{name}/agent.py", self.code)
+        more = json.loads(json.dumps(self.more).replace("HERE", name))
+        return {"target": f"{name}/agent.py:{self.target}", **more}
 
 
 def play(
-    project: Project,
-    code: str,
-    server: LocalServer,
-    *,
-    suite: str = SUITE,
-    target: str = "agent.py:agent",
-    **more: Any,
+    project: Project, shops: Mapping[str, Shop], scenarios: list[Json], *arguments: str, **config: Any
 ) -> Done:
-    (project.root / "made.jsonl").unlink(missing_ok=True)
-    project.agent(TOOLS + code)
-    agent = {"name": "bot", "target": target, **more}
-    project.write("agenteval.yaml", yaml.safe_dump({"agent": agent, "metrics": []}))
-    project.scenarios(suite)
-    return project.run(env={"MODEL_URL": f"{server.address}/v1"})
+    agents = {name: shop.write(project, name) for name, shop in shops.items()}
+    settings = {"agents": agents, "metrics": [], "agent_concurrency": 1, **config}
+    project.write("agenteval.yaml", yaml.safe_dump(settings))
+    project.scenarios(json.dumps({"scenarios": scenarios}))
+    with shop_server() as server:
+        return project.run(*arguments, env={"MODEL_URL": f"{server.address}/v1"})
 
 
-@pytest.mark.parametrize("where", ["here", "interpreter"])
-@pytest.mark.parametrize("kind", AGENTS)
-def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
-    project: Project, kind: str, where: str
-) -> None:
-    more = {"interpreter": sys.executable} if where == "interpreter" else {}
-    for has_bug in (False, True):
-        with model_server(has_bug=has_bug) as server:
-            done = play(project, AGENTS[kind], server, target=target_of(kind), **more)
-        assert done.code == (1 if has_bug else 0), done.all
-        assert listed(project) == made(project)
-        sample = project.sample()
-        assert failed_checks(sample) == ({(1, "tool_calls")} if has_bug else set())
-        assert [len(turn["tool_calls"]) for turn in sample["turns"]] == [1, 2 if has_bug else 1]
-        assert [turn["steps"] for turn in sample["turns"]] == [2, 2]
-        for turn in sample["turns"]:
-            usage = turn["usage"]
-            assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 20, 4)
-            assert usage["estimated"] is False
-            assert all(call["observed"] for call in turn["tool_calls"])
+def calls_of(sample: Json) -> list[Json]:
+    calls = (call for turn in sample["turns"] for call in turn["tool_calls"])
+    return [{key: call[key] for key in ("name", "args", "result")} for call in calls]
 
 
-def test_two_conversations_at_once_keep_their_calls_apart(project: Project) -> None:
-    """The first conversation waits within its turn until the second one has begun its own."""
-    suite = """
-    scenarios:
-      - {id: one, turns: [{user: Where is ORD-1?, expect: &E {tool_calls: {match: strict, calls: [
-          {name: get_order, args: {id: ORD-1}}]}}}]}
-      - {id: two, turns: [{user: Where is ORD-3?, expect: {tool_calls: {match: strict, calls: [
-          {name: get_order, args: {id: ORD-3}}]}}}]}
-    """
-    meeting = """
-import threading
-met = threading.Barrier(2, timeout=30)
-real = agent
+def made(project: Project, name: str) -> list[Json]:
+    """The agent's own record of what it called."""
+    path = project.root / name / "made.jsonl"
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+
+
+def same_calls(listed: list[Json], recorded: list[Json]) -> bool:
+    """Parallel calls are recorded as they end; a result may be listed as JSON or as its text."""
+
+    def plain(calls: list[Json]) -> list[str]:
+        texts = ((call["result"], call) for call in calls)
+        return sorted(
+            json.dumps(
+                {**call, "result": json.loads(text) if isinstance(text, str) else text}, sort_keys=True
+            )
+            for text, call in texts
+        )
+
+    return plain(listed) == plain(recorded)
+
+
+# ── a bug is red and its fix green, whatever the agent looks like ────────────────────────────────
+
+HANDS_ON = """
+client = OpenAI(**BASE)
 
 def agent(messages):
-    met.wait()
-    answer = "".join(real(messages))
-    met.wait()
-    return answer
+    return client.chat.completions.create(model="m", messages=messages).choices[0].message
 """
-    with model_server() as server:
-        done = play(project, AGENTS["streamed"] + meeting, server, suite=suite)
-    assert done.code == 0, done.all
-    assert [
-        c["args"]["id"] for id in ("one", "two") for c in project.sample(id)["turns"][0]["tool_calls"]
-    ] == [
-        "ORD-1",
-        "ORD-3",
+CALLS_THROUGH_CTX = (
+    AGENTS["async"]
+    .replace("(messages):", "(messages, ctx):")
+    .replace("asyncio.to_thread(run, c", "through(ctx, c")
+    + """
+async def through(ctx, name, arguments):
+    return json.dumps(await ctx.call_tool(name, json.loads(arguments)))
+"""
+)
+RETURNS_CALLS = AGENTS["class"].replace("return reply.content", "return list(self.messages)")
+CALLS_ITS_FUNCTIONS = (
+    AGENTS["async"].replace("asyncio.to_thread(run,", "asyncio.to_thread(by_name,")
+    + """
+def by_name(name, arguments):
+    return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
+"""
+)
+CALLS_INTERCEPTED = (
+    CALLS_ITS_FUNCTIONS.replace("messages=messages", "messages=messages, tools=OFFERED")
+    + """
+OFFERED = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
+"""
+)
+SEES_NO_OBSERVED_CALLS = AGENTS["async"].replace(
+    "    messages = list(messages)\n",
+    "    assert all(isinstance(m['content'], str) and m['role'] != 'tool' for m in messages), messages\n"
+    "    messages = list(messages)\n",
+)
+WITHOUT_USAGE = (
+    AGENTS["streamed"]
+    + """
+real = client.chat.completions.create
+client.chat.completions.create = lambda **asked: real(**{**asked, "stream_options": None})
+"""
+)
+INTERCEPTS_IT = {"intercept": {"get_order": "HERE/agent.py:get_order"}}
+GET_ORDER = {"get_order": {"returns": {"id": "${args.id}"}}}
+WORLD = {**GET_ORDER, "refund": {"returns": {"refunded": "${args.id}"}}}
+
+
+def plain(kind: str, more: Json) -> Shop:
+    return Shop(TOOLS + AGENTS[kind], "Agent.chat" if kind == "class" else "agent", more)
+
+
+OBSERVED = {
+    **{kind: plain(kind, HERE) for kind in AGENTS},
+    **{f"{kind}-interpreter": plain(kind, INTERPRETER) for kind in AGENTS},
+    **{f"{dialect}-{how}": Shop(agent_of(dialect, how)) for dialect in DIALECTS for how in ASKS},
+    "explicit": plain("async", {"observe": "openai"}),
+    "without-usage": Shop(TOOLS + WITHOUT_USAGE),
+    "history": Shop(TOOLS + SEES_NO_OBSERVED_CALLS),
+}
+"""Agents that call their tools themselves, which is seen only in their requests."""
+ANSWERED = {
+    "handed-on": Shop(TOOLS + HANDS_ON, tools=WORLD),
+    "through-ctx": Shop(TOOLS + CALLS_THROUGH_CTX, tools=WORLD),
+    "returned": Shop(TOOLS + RETURNS_CALLS, "Agent.chat"),
+    "intercepted": Shop(
+        TOOLS + CALLS_INTERCEPTED,
+        more=INTERCEPTS_IT,
+        tools=GET_ORDER,
+    ),
+}
+"""Agents whose calls are in their requests and known in another way, too."""
+SHOPS = OBSERVED | ANSWERED
+
+
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("shops"))
+    scenarios = [
+        {
+            "id": f"{name} {color}",
+            "agent": name,
+            "turns": [{"user": "Where is ORD-1?", "expect": order("ORD-1")}, second(last)],
+            "tools": shop.tools,
+        }
+        for name, shop in SHOPS.items()
+        for color, last in (("red", "ORD-2"), ("green", "ORD-3"))
     ]
+    done = play(project, SHOPS, scenarios)
+    assert done.code == 1, done.all
+    assert "observe" not in done.all  # nothing to say about a key that changes nothing
+    return project
 
 
-THREADED = """
+@pytest.mark.parametrize("name", SHOPS)
+def test_a_bug_is_red_at_its_turn_and_each_call_counts_once(shops: Project, name: str) -> None:
+    red, green = (shops.sample(f"{name} {color}") for color in ("red", "green"))
+    assert (red["verdict"], failed_checks(red)) == ("failed", {(1, "tool_calls")})
+    assert (green["verdict"], failed_checks(green)) == ("passed", set())
+    for sample, last in ((red, ["get_order", "refund"]), (green, ["get_order"])):
+        assert [[c["name"] for c in turn["tool_calls"]] for turn in sample["turns"]] == [["get_order"], last]
+    if name in OBSERVED:
+        assert_observed(shops, name, [red, green])
+
+
+def assert_observed(shops: Project, name: str, samples: list[Json]) -> None:
+    assert same_calls([call for sample in samples for call in calls_of(sample)], made(shops, name))
+    for turn in (turn for sample in samples for turn in sample["turns"]):
+        assert turn["steps"] == 2
+        assert all(call["observed"] for call in turn["tool_calls"])
+        usage = turn["usage"]
+        assert usage["estimated"] is (name == "without-usage")
+        if not usage["estimated"]:
+            assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 20, 4)
+
+
+# ── what is known where requests do not show everything ──────────────────────────────────────────
+
+ASKS_NO_MODEL = "\ndef agent(messages):\n    return 'Hello.'\n"
+OFFERED = """
+client = OpenAI(**BASE)
+TOOL = {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}
+
+def ask(client, **more):
+    asked = [{"role": "user", "content": "Hi"}]
+    return client.chat.completions.create(model="m", messages=asked, tools=[TOOL], **more)
+
+def agent(messages):
+    try:
+        ASK
+    except Exception:
+        pass
+    return "Hello."
+"""
+NOBODY = 'OpenAI(base_url="http://127.0.0.1:9/v1", api_key="k", max_retries=0)'
+POSTS = """
+client = OpenAI(**BASE)
+
+def agent(messages):
+    client.chat.completions.create(model="m", messages=messages)
+    try:
+        client.post("PATH", cast_to=object, body={})
+    except Exception:
+        pass
+    return "Hello."
+"""
+HAS_A_REQUEST_UNDER_WAY = """
+import asyncio
+
+from openai import DefaultAsyncHttpxClient
+
+sent, kept = asyncio.Event(), []
+
+async def note(request):
+    sent.set()
+
+client = AsyncOpenAI(**BASE, http_client=DefaultAsyncHttpxClient(event_hooks={"request": [note]}))
+
+async def agent(messages):
+    tools = [{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]
+    request = client.chat.completions.create(model="m", messages=messages, tools=tools)
+    asked = asyncio.ensure_future(request)
+    kept.append(asked)
+    await sent.wait()
+    WAIT
+    return "Hello."
+"""
+HANGS = 'BASE["base_url"] = BASE["base_url"].replace("/v1", "/hangs")\n'
+FORCES_ITS_FORM = """
+client = OpenAI(**BASE)
+TOOLS = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
+
+def agent(question: str):
+    forced = {"type": "function", "function": {"name": "get_order"}} if FORCED else "auto"
+    asked = [{"role": "user", "content": question}]
+    reply = client.chat.completions.create(model="m", messages=asked, tools=TOOLS, tool_choice=forced)
+    return reply.choices[0].message.tool_calls[0].function.arguments
+"""
+HAS_AN_APPLICATION = """
+import httpx2
+
+client = OpenAI(**BASE)
+
+def agent(messages):
+    client.chat.completions.create(model="m", messages=messages, tools=[
+        {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}])
+    try:
+        httpx2.post(os.environ["MODEL_URL"] + "PATH", json=BODY)
+    except httpx2.HTTPError:
+        pass
+    return "Hello."
+"""
+BREAKS = AGENTS["async"].replace("            return reply.content\n", "            raise ValueError('no')\n")
+IN_A_POOL = """
 import concurrent.futures
 
 real = agent
@@ -111,37 +320,187 @@ def agent(messages):
     asked.put(messages)
     return answered.get()
 """
+IN_A_FORK = """
+_in_parent = agent
+
+def agent(messages):
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return _in_parent(messages)
+"""
+HI = {"user": "Hi", "expect": NO_REFUND}
+ORDERED = {"user": "Hi ORD-1", "expect": NO_REFUND}
+FEW_TOKENS = {"user": "Hi", "expect": {**NO_REFUND, "limits": {"tokens": 12}}}
+WHERE = {"user": "Where is ORD-1?", "expect": order("ORD-1")}
+REFUNDED = {"user": "Where is ORD-2?", "expect": NO_REFUND}
+NO_CALL = {"user": "Where is ORD-1?", "expect": {"limits": {"tool_calls": 0}}}
+MOCKED = {"get_order": {"returns": {"id": "${args.id}", "status": "mocked"}}}
+CHAT = '"messages": [{"role": "user", "content": "Hi"}]'
 
 
-@pytest.mark.parametrize("where", ["here", "interpreter"])
-def test_a_request_from_a_thread_is_followed_where_the_turn_started_it(project: Project, where: str) -> None:
-    more = {"interpreter": sys.executable} if where == "interpreter" else {}
-    suite = "{id: a, turns: [Where is ORD-2?], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
-    with model_server(has_bug=True) as server:
-        done = play(project, AGENTS["swallows"] + THREADED, server, suite=suite, **more)
-        assert done.code == 1, done.all
-        assert listed(project) == made(project)
-        done = play(project, AGENTS["swallows"] + IN_A_THREAD_OF_ALL, server, suite=suite, **more)
-    assert done.code == 3, done.all
-    assert "came from a thread that agenteval cannot follow" in done.all
+def posts(path: str) -> str:
+    return POSTS.replace("PATH", path)
 
 
-SECOND = "id: a\nturns:\n" + SUITE[SUITE.index("  - {user: And") :]
+def sends(wait: str) -> str:
+    return HAS_A_REQUEST_UNDER_WAY.replace("WAIT", wait)
 
 
-def test_calls_of_a_turn_that_broke_are_told_at_their_turn(project: Project) -> None:
-    broken = AGENTS["async"].replace(
-        "            return reply.content\n", "            raise ValueError('no')\n"
-    )
-    for has_bug in (True, False):
-        with model_server(has_bug=has_bug) as server:
-            assert play(project, broken, server, suite=SECOND).code == 1
-        sample = project.sample()
-        assert failed_checks(sample) == {(None, "no_error"), *([(0, "tool_calls")] if has_bug else [])}
-        assert listed(project) == made(project)
+def application(path: str, body: str) -> str:
+    return HAS_AN_APPLICATION.replace("PATH", path).replace("BODY", body)
 
 
-def test_clients_of_mocks_and_judges_are_nobodys_calls(project: Project) -> None:
+@dataclass(frozen=True)
+class Row:
+    """A conversation of one turn and what is known of it; ``named`` stands in the reason."""
+
+    code: str
+    turn: Json
+    verdict: str
+    named: tuple[str, ...] = ()
+    failed: Set[tuple[int | None, str]] = frozenset()
+    more: Json = field(default_factory=dict)
+    tools: Json = field(default_factory=dict)
+
+
+CALL_FAILED = {(0, "tool_calls")}
+BROKE: set[tuple[int | None, str]] = {(None, "no_error")}
+SWALLOWS = AGENTS["swallows"]
+ROWS = {
+    "no model was asked": Row(ASKS_NO_MODEL, HI, "inconclusive"),
+    "offered and answered": Row(OFFERED.replace("ASK", "ask(client)"), HI, "passed"),
+    "offered and failed": Row(OFFERED.replace("ASK", f"ask({NOBODY})"), HI, "inconclusive"),
+    "unread stream": Row(OFFERED.replace("ASK", "ask(client, stream=True).close()"), HI, "inconclusive"),
+    "unknown request": Row(posts("/threads/runs"), ORDERED, "inconclusive", ("/threads/runs",)),
+    "request without calls": Row(posts("/embeddings"), ORDERED, "passed"),
+    "pending request": Row(HANGS + sends("pass"), HI, "inconclusive", ("pending",)),
+    "awaited request": Row(sends("await asked"), HI, "passed"),
+    "forced form of an answer": Row(FORCES_ITS_FORM.replace("FORCED", "True"), NO_CALL, "passed"),
+    "call that was not forced": Row(
+        FORCES_ITS_FORM.replace("FORCED", "False"), NO_CALL, "failed", failed={(0, "limits.tool_calls")}
+    ),
+    "mails": Row(application("/messages", f"{{{CHAT}}}"), FEW_TOKENS, "passed"),
+    "mails with tools": Row(
+        application("/messages", '{"messages": ["a mail"], "max_tokens": 1, "tools": []}'),
+        FEW_TOKENS,
+        "passed",
+    ),
+    "survey": Row(application("/responses", '{"input": "Hi"}'), FEW_TOKENS, "passed"),
+    "chat of people": Row(application("/chat", f'{{{CHAT}, "tools": []}}'), FEW_TOKENS, "passed"),
+    "chat that offers a tool": Row(
+        application("/v2/chat", f'{{{CHAT}, "tools": [{{"name": "refund"}}]}}'),
+        FEW_TOKENS,
+        "inconclusive",
+        ("/v2/chat",),
+    ),
+    "agent that broke after a bug": Row(BREAKS, second("ORD-2"), "failed", failed=CALL_FAILED | BROKE),
+    "agent that broke": Row(BREAKS, second("ORD-3"), "failed", failed=BROKE),
+    "mocked tool that ran": Row(CALLS_ITS_FUNCTIONS, WHERE, "inconclusive", ("'get_order'",), tools=MOCKED),
+    "intercepted tool": Row(CALLS_ITS_FUNCTIONS, WHERE, "passed", more=INTERCEPTS_IT, tools=MOCKED),
+    "correct": Row(AGENTS["async"], WHERE, "passed"),
+    **{
+        f"{name}, {where}": row
+        for where, more in (("here", HERE), ("interpreter", INTERPRETER))
+        for name, row in {
+            "pool of the turn": Row(SWALLOWS + IN_A_POOL, REFUNDED, "failed", (), CALL_FAILED, more),
+            "thread of all": Row(
+                SWALLOWS + IN_A_THREAD_OF_ALL, REFUNDED, "inconclusive", ("thread",), more=more
+            ),
+        }.items()
+    },
+}
+if hasattr(os, "fork"):
+    ROWS["fork"] = Row(AGENTS["streamed"] + IN_A_FORK, WHERE, "inconclusive", ("fork",))
+
+
+def folder(row: str) -> str:
+    return row.replace(" ", "_").replace(",", "")
+
+
+@pytest.fixture(scope="module")
+def limits_of_observation(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    """All rows, one conversation after the other, and the same run replayed as ``replayed.json``."""
+    project = Project(tmp_path_factory.mktemp("limits"))
+    agents = {folder(name): Shop(TOOLS + row.code, more=row.more) for name, row in ROWS.items()}
+    scenarios = [
+        {"id": name, "agent": folder(name), "turns": [row.turn], "tools": row.tools}
+        for name, row in ROWS.items()
+    ]
+    done = play(project, agents, scenarios, "--record", "run.jsonl")
+    assert done.code == 1, done.all
+    again = project.call("run", "--replay", "run.jsonl", "--report", "json=replayed.json")
+    assert again.code == 1, again.all
+    return project, done
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_requests_show_decides_and_no_more(
+    limits_of_observation: tuple[Project, Done], name: str
+) -> None:
+    project, _ = limits_of_observation
+    row = ROWS[name]
+    sample = project.sample(name)
+    assert (sample["verdict"], failed_checks(sample)) == (row.verdict, row.failed), sample["reason"]
+    assert all(fact in sample["reason"] for fact in row.named), sample["reason"]
+    if not row.tools and made(project, folder(name)):
+        assert row.verdict == "inconclusive" or same_calls(calls_of(sample), made(project, folder(name)))
+
+
+def test_a_replayed_run_knows_as_much_of_the_calls_as_the_recorded_one(
+    limits_of_observation: tuple[Project, Done],
+) -> None:
+    project, _ = limits_of_observation
+
+    def known(name: str) -> dict[str, Any]:
+        scenarios = json.loads((project.root / name).read_text("utf-8"))["scenarios"]
+        return {
+            scenario["id"]: (sample["verdict"], failed_checks(sample), calls_of(sample))
+            for scenario in scenarios
+            for sample in scenario["samples"]
+        }
+
+    assert known("replayed.json") == known("results.json")
+
+
+def test_a_mocked_tool_that_a_plain_loop_ran_is_observed_and_an_intercepted_one_is_answered(
+    limits_of_observation: tuple[Project, Done],
+) -> None:
+    project, done = limits_of_observation
+    assert "intercept: {get_order: " in " ".join(done.all.split())
+    for name, is_observed in (("mocked tool that ran", True), ("intercepted tool", False)):
+        (call,) = project.sample(name)["turns"][0]["tool_calls"]
+        assert call["observed"] is is_observed
+
+
+# ── several conversations, several clients ───────────────────────────────────────────────────────
+
+
+def test_two_conversations_at_once_keep_their_calls_apart(project: Project) -> None:
+    """The first conversation waits within its turn until the second one has begun its own."""
+    meeting = """
+import threading
+met = threading.Barrier(2, timeout=30)
+real = agent
+
+def agent(messages):
+    met.wait()
+    answer = "".join(real(messages))
+    met.wait()
+    return answer
+"""
+    scenarios = [
+        {"id": name, "agent": "a", "turns": [{"user": f"Where is {name}?", "expect": order(name)}]}
+        for name in ("ORD-1", "ORD-3")
+    ]
+    done = play(project, {"a": Shop(TOOLS + AGENTS["streamed"] + meeting)}, scenarios, agent_concurrency=2)
+    assert done.code == 0, done.all
+    for name in ("ORD-1", "ORD-3"):
+        assert [call["args"]["id"] for call in calls_of(project.sample(name))] == [name]
+
+
+def test_requests_of_mocks_and_judges_are_no_calls_of_the_agent(project: Project) -> None:
     """agenteval's own models may be asked by the same package in the same process, and so may a mock."""
     code = (
         AGENTS["async"]
@@ -161,377 +520,32 @@ def test_clients_of_mocks_and_judges_are_nobodys_calls(project: Project) -> None
             return "asked"
         """,
     )
-    suite = """
-    id: a
-    tools: {ask: {python: "../mocks.py:ask"}}
-    turns: [Where is ORD-1?]
-    expect:
-      tool_calls: {match: strict, calls: [{name: ask}, {name: get_order}]}
-      criteria: [It is friendly.]
-    """
-    with model_server(has_bug=True) as server:
-        (project.root / "made.jsonl").unlink(missing_ok=True)
-        project.agent(TOOLS + code)
-        agent = {"name": "bot", "target": "agent.py:agent"}
-        judge = {
-            "model": "openai-compatible/m",
-            "base_url": f"{server.address}/v1",
-            "client": "sdk",
-        }
-        config = {"agent": agent, "metrics": [], "models": {"default": judge}}
-        project.write("agenteval.yaml", yaml.safe_dump(config))
-        project.scenarios(suite)
-        done = project.run(env={"MODEL_URL": f"{server.address}/v1"})
+    expect = {
+        "tool_calls": {"match": "strict", "calls": [{"name": "ask"}, {"name": "get_order"}]},
+        "criteria": ["It is friendly."],
+    }
+    tools = {"ask": {"python": "../mocks.py:ask"}}
+    scenario = {"id": "a", "agent": "a", "turns": ["Where is ORD-1?"], "tools": tools, "expect": expect}
+    judge = {"model": "openai-compatible/m", "base_url": "${MODEL_URL}", "client": "sdk"}
+    done = play(project, {"a": Shop(TOOLS + code)}, [scenario], models={"default": judge})
     sample = project.sample()
-    assert [c["name"] for c in sample["turns"][0]["tool_calls"]] == ["ask", "get_order"], done.all
-    assert (None, "tool_calls") not in failed_checks(sample)
-    assert "cannot follow" not in done.all
-
-
-def test_of_an_agent_that_asks_no_model_nothing_is_known(project: Project) -> None:
-    suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
-    with model_server() as server:
-        done = play(project, "\ndef agent(messages):\n    return 'Hello.'\n", server, suite=suite)
-    assert done.code == 3, done.all
-
-
-OFFERED = """
-client = OpenAI(**BASE)
-TOOL = {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}
-
-def ask(client, **more):
-    said = [{"role": "user", "content": "Hi"}]
-    return client.chat.completions.create(model="m", messages=said, tools=[TOOL], **more)
-
-def agent(messages):
-    %s
-    return "Hello."
-"""
-FAILS = """try:
-        ask(OpenAI(base_url="http://127.0.0.1:9/v1", api_key="k", max_retries=0))
-    except Exception:
-        pass"""
+    assert [call["name"] for call in calls_of(sample)] == ["ask", "get_order"], done.all
+    (calls,) = (check for check in sample["checks"] if check["name"] == "tool_calls")
+    assert calls["passed"] is True, calls
 
 
 @pytest.mark.parametrize(
-    ("asks", "code"),
-    [("ask(client)", 0), (FAILS, 3), ("ask(client, stream=True).close()", 3)],
-    ids=["answered", "failed", "stream that was not read"],
+    ("agent", "facts"),
+    [
+        ("endpoint: 'http://localhost:1/x', observe: openai", ("observe: openai", "Python")),
+        ("command: [x], observe: openai", ("observe: openai", "target")),
+        ("target: 'agent.py:agent', observe: openia", ("observe", "'openia'")),
+        ("target: 'agent.py:agent', observe: {how: openai, port: 1}", ("observe: openai", "port")),
+    ],
+    ids=["endpoint", "command", "unknown", "port"],
 )
-def test_tools_that_were_offered_where_no_answer_was_read_show_nothing(
-    project: Project, asks: str, code: int
+def test_observe_is_refused_where_it_cannot_work(
+    project: Project, agent: str, facts: tuple[str, ...]
 ) -> None:
-    suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
-    with model_server() as server:
-        done = play(project, OFFERED % asks, server, suite=suite)
-    assert done.code == code, done.all
-
-
-def test_a_request_that_is_not_understood_leaves_calls_undecided(project: Project) -> None:
-    code = """
-client = OpenAI(**BASE)
-
-def agent(messages):
-    client.chat.completions.create(model="m", messages=messages)
-    try:
-        client.post("/threads/runs", cast_to=object, body={})
-    except Exception:
-        pass
-    return "Hello."
-"""
-    suite = "{id: a, turns: [Hi ORD-1], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
-    with model_server() as server:
-        done = play(project, code, server, suite=suite)
-        assert done.code == 3, done.all
-        assert "/threads/runs" in done.all
-        done = play(project, code.replace("/threads/runs", "/embeddings"), server, suite=suite)
-    assert done.code == 0, done.all
-
-
-def test_calls_that_agenteval_answers_for_the_model_count_once(project: Project) -> None:
-    """The agent hands the model's message on, and the scenario answers its calls; or it calls through ctx."""
-    handed = """
-client = OpenAI(**BASE)
-
-def agent(messages):
-    return client.chat.completions.create(model="m", messages=messages).choices[0].message
-"""
-    through = (
-        AGENTS["async"]
-        .replace("(messages):", "(messages, ctx):")
-        .replace(
-            "asyncio.to_thread(run, c.function.name, c.function.arguments)",
-            "through(ctx, c.function.name, c.function.arguments)",
-        )
-        + """
-async def through(ctx, name, arguments):
-    return json.dumps(await ctx.call_tool(name, arguments))
-"""
-    )
-    returned = AGENTS["class"].replace("return reply.content", "return list(self.messages)")
-    world = "tools: {get_order: {returns: {id: '${args.id}'}}, refund: {returns: {refunded: '${args.id}'}}}\n"
-    for code, target, has_world in (
-        (handed, "agent", True),
-        (through, "agent", True),
-        (returned, "Agent.chat", False),
-    ):
-        for has_bug in (False, True):
-            with model_server(has_bug=has_bug) as server:
-                suite = SUITE + (world if has_world else "")
-                done = play(project, code, server, suite=suite, target=f"agent.py:{target}")
-            assert done.code == (1 if has_bug else 0), done.all
-            names = [[c["name"] for c in turn["tool_calls"]] for turn in project.sample()["turns"]]
-            assert names == [["get_order"], ["get_order", "refund"] if has_bug else ["get_order"]]
-
-
-def test_with_intercepted_functions_each_call_counts_once(project: Project) -> None:
-    code = (
-        AGENTS["async"]
-        .replace("asyncio.to_thread(run, c.function.name", "asyncio.to_thread(run2, c.function.name")
-        .replace("messages=messages", "messages=messages, tools=OFFERED")
-        + """
-OFFERED = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
-
-def run2(name, arguments):
-    return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
-"""
-    )
-    world = "tools: {get_order: {returns: {id: '${args.id}'}}}\n"
-    for has_bug in (False, True):
-        with model_server(has_bug=has_bug) as server:
-            done = play(
-                project, code, server, suite=SUITE + world, intercept={"get_order": "agent.py:get_order"}
-            )
-        assert done.code == (1 if has_bug else 0), done.all
-        names = [[c["name"] for c in turn["tool_calls"]] for turn in project.sample()["turns"]]
-        assert names == [["get_order"], ["get_order", "refund"] if has_bug else ["get_order"]]
-
-
-def test_observe_openai_is_accepted_and_changes_nothing(project: Project) -> None:
-    for more in ({}, {"observe": "openai"}):
-        with model_server(has_bug=True) as server:
-            done = play(project, AGENTS["async"], server, **more)
-        assert done.code == 1, done.all
-        assert failed_checks(project.sample()) == {(1, "tool_calls")}
-        assert "observe" not in done.all
-    write = "agent: {{name: bot, {agent}, observe: {observe}}}\nmetrics: []\n"
-    target = "target: 'agent.py:agent'"
-    for agent, observe, said in (
-        ("endpoint: 'http://localhost:1/x'", "openai", "a Python agent that agenteval starts"),
-        ("command: [x]", "openai", "name its target"),
-        (target, "openia", "observe: 'openia' is not known — remove it"),
-        (target, "{how: openai, port: 1}", "observe: openai has no port"),
-    ):
-        project.write("agenteval.yaml", write.format(agent=agent, observe=observe))
-        done = project.call("validate")
-        assert (done.code, said in done.all) == (2, True), done.all
-
-
-def test_a_request_that_is_under_way_when_the_agent_answers_leaves_calls_undecided(project: Project) -> None:
-    code = """
-import asyncio
-
-from openai import DefaultAsyncHttpxClient
-
-sent, kept = asyncio.Event(), []
-
-async def note(request):
-    sent.set()
-
-client = AsyncOpenAI(**BASE, http_client=DefaultAsyncHttpxClient(event_hooks={"request": [note]}))
-
-async def agent(messages):
-    tools = [{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]
-    request = client.chat.completions.create(model="m", messages=messages, tools=tools)
-    asked = asyncio.ensure_future(request)
-    kept.append(asked)
-    await sent.wait()
-    WAIT
-    return "Hello."
-"""
-    suite = "{id: a, turns: [Hello], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
-    for wait, server, code_of in (("await asked", model_server(), 0), ("pass", LocalServer(hang()), 3)):
-        with server:
-            done = play(project, code.replace("WAIT", wait), server, suite=suite)
-        assert done.code == code_of, done.all
-    assert "was still pending when the agent answered" in done.all
-
-
-def test_a_replayed_run_knows_as_much_of_the_calls_as_the_recorded_one(project: Project) -> None:
-    unread = """
-client = OpenAI(**BASE)
-
-def agent(messages):
-    client.chat.completions.create(model="m", messages=messages)
-    try:
-        client.post("/threads/runs", cast_to=object, body={})
-    except Exception:
-        pass
-    return "Hello."
-"""
-    broken = AGENTS["async"].replace(
-        "            return reply.content\n", "            raise ValueError('no')\n"
-    )
-    forbidden = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
-    for code, suite, ended in ((unread, forbidden, 3), (broken, SECOND, 1), (AGENTS["async"], SUITE, 0)):
-        (project.root / "run.jsonl").unlink(missing_ok=True)
-        with model_server(has_bug=ended == 1) as server:
-            env = {"MODEL_URL": f"{server.address}/v1"}
-            play(project, code, server, suite=suite)
-            assert project.run("--record", "run.jsonl", env=env).code == ended
-        recorded = failed_checks(project.sample()), listed(project)
-        assert project.run("--replay", "run.jsonl", env=env).code == ended
-        assert (failed_checks(project.sample()), listed(project)) == recorded
-
-
-MOCKED = "tools: {get_order: {returns: {id: '${args.id}', status: mocked}}}\n"
-
-
-def test_a_mocked_tool_that_a_plain_loop_ran_itself_leaves_it_undecided(project: Project) -> None:
-    suite = "id: a\nturns: [Where is ORD-1?]\nexpect: {tool_calls: {calls: [{name: get_order}]}}\n" + MOCKED
-    by_name = AGENTS["async"].replace("asyncio.to_thread(run,", "asyncio.to_thread(by_name,")
-    by_name += """
-def by_name(name, arguments):
-    return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
-"""
-    for more, code in (({}, 3), ({"intercept": {"get_order": "agent.py:get_order"}}, 0)):
-        with model_server() as server:
-            done = play(project, by_name, server, suite=suite, **more)
-        assert done.code == code, done.all
-        (call,) = project.sample()["turns"][0]["tool_calls"]
-        assert call["observed"] is not bool(more)
-        if not more:
-            assert "the mock of 'get_order' did not answer" in done.all
-            assert "intercept: {get_order: " in " ".join(done.all.split())
-
-
-def test_the_form_of_an_answer_that_a_request_forces_is_no_call(project: Project) -> None:
-    code = """
-client = OpenAI(**BASE)
-TOOLS = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
-
-def agent(question: str):
-    forced = {"type": "function", "function": {"name": "get_order"}} if FORCED else "auto"
-    asked = [{"role": "user", "content": question}]
-    reply = client.chat.completions.create(model="m", messages=asked, tools=TOOLS, tool_choice=forced)
-    return reply.choices[0].message.tool_calls[0].function.arguments
-"""
-    suite = "{id: a, turns: [Where is ORD-1?], expect: {limits: {tool_calls: 0}}}"
-    for forced, ended in (("True", 0), ("False", 1)):
-        with model_server() as server:
-            done = play(project, code.replace("FORCED", forced), server, suite=suite)
-        assert done.code == ended, done.all
-
-
-def test_an_applications_own_requests_are_left_alone(project: Project) -> None:
-    """The address alone makes no request a model's, nor does a list of messages."""
-    code = """
-import httpx2
-
-client = OpenAI(**BASE)
-
-def agent(messages):
-    client.chat.completions.create(model="m", messages=messages, tools=[
-        {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}])
-    try:
-        httpx2.post(os.environ["MODEL_URL"] + PATH, json=BODY)
-    except httpx2.HTTPError:
-        pass
-    return "Hello."
-"""
-    suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}, limits: {tokens: 12}}}"
-    messages = '{"messages": [{"role": "user", "content": "Hi"}]'
-    for path, body, ended in (
-        ("/messages", messages + "}", 0),
-        ("/messages", '{"messages": ["a mail"], "max_tokens": 1, "tools": []}', 0),
-        ("/responses", '{"input": "Hi"}', 0),
-        ("/chat", messages + ', "tools": []}', 0),
-        ("/v2/chat", messages + ', "tools": [{"name": "refund"}]}', 3),
-    ):
-        with model_server() as server:
-            asked = code.replace("PATH", repr(path)).replace("BODY", body)
-            done = play(project, asked, server, suite=suite)
-        assert done.code == ended, done.all
-    assert "/v2/chat" in done.all
-
-
-def test_the_messages_of_later_turns_have_no_calls_that_were_only_heard(project: Project) -> None:
-    code = AGENTS["async"].replace(
-        "    messages = list(messages)\n",
-        "    assert all(isinstance(m['content'], str) and m['role'] != 'tool' for m in messages), messages\n"
-        "    messages = list(messages)\n",
-    )
-    with model_server() as server:
-        done = play(project, code, server)
-    assert done.code == 0, done.all
-
-
-def test_tokens_are_estimated_where_a_request_does_not_say(project: Project) -> None:
-    code = AGENTS["streamed"]
-    for told in (True, False):
-        silent = (
-            code
-            if told
-            else code
-            + """
-real = client.chat.completions.create
-client.chat.completions.create = lambda **asked: real(**{**asked, "stream_options": None})
-"""
-        )
-        with model_server() as server:
-            done = play(project, silent, server)
-        assert done.code == 0, done.all
-        assert project.sample()["turns"][0]["usage"]["estimated"] is not told
-
-
-# ── other vendors' interfaces ────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("how", ASKS)
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_interfaces_of_other_vendors_are_heard(project: Project, dialect: str, how: str) -> None:
-    for has_bug in (False, True):
-        (project.root / "made.jsonl").unlink(missing_ok=True)
-        project.agent(agent_of(dialect, how))
-        project.config()
-        project.scenarios(SUITE)
-        with dialect_server(has_bug=has_bug) as server:
-            done = project.run(env={"MODEL_URL": f"{server.address}/v1"})
-        assert done.code == (1 if has_bug else 0), done.all
-        sample = project.sample()
-        assert failed_checks(sample) == ({(1, "tool_calls")} if has_bug else set())
-        assert [turn["steps"] for turn in sample["turns"]] == [2, 2]
-        names = [
-            [(call["name"], call["args"]["id"]) for call in turn["tool_calls"]] for turn in sample["turns"]
-        ]
-        assert names[0] == [("get_order", "ORD-1")]
-        assert names[1] == [("get_order", "ORD-2"), *([("refund", "ORD-2")] if has_bug else [])]
-        for call, by_agent in zip(listed(project), made(project), strict=True):
-            result = call["result"]
-            assert (json.loads(result) if isinstance(result, str) else result) == json.loads(
-                by_agent["result"]
-            )
-        for turn in sample["turns"]:
-            usage = turn["usage"]
-            assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 20, 4)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_what_a_forked_process_asks_for_is_not_taken_for_nothing(project: Project) -> None:
-    """A child inherits the observed client, and nobody hears what it asks."""
-    code = next(code for code in AGENTS.values() if "\ndef agent(messages" in code)
-    code += """
-_in_parent = agent
-
-
-def agent(messages):
-    child = os.fork()
-    if not child:
-        os._exit(0)
-    os.waitpid(child, 0)
-    return _in_parent(messages)
-"""
-    with model_server(has_bug=False) as server:
-        done = play(project, f"import os\n{code}", server)
-    assert done.code == 3, done.all
-    assert "forked a process" in done.all
+    project.write("agenteval.yaml", f"agent: {{name: bot, {agent}}}\nmetrics: []\n")
+    project.call("validate").refuses("agenteval.yaml:1", *facts)

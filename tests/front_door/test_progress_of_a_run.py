@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -15,12 +16,12 @@ AGENT = """
 import pathlib, time
 
 def agent(messages):
-    said = messages[-1]["content"]
-    while said == "wait" and not pathlib.Path("go on").exists():
+    text = messages[-1]["content"]
+    while text == "wait" and not pathlib.Path("go on").exists():
         time.sleep(0.01)
-    if said == "refuse":
+    if text == "refuse":
         raise ConnectionRefusedError("the shop is closed")
-    return "bad" if said == "bug" else "well"
+    return "bad" if text == "bug" else "well"
 """
 SUITE = """
 defaults: {expect: {output: {contains: [well]}}}
@@ -41,7 +42,7 @@ def waiting(project: Project) -> Project:
     return project
 
 
-def test_a_failure_is_told_while_the_others_run(waiting: Project) -> None:
+def test_a_failure_is_shown_while_the_others_run(waiting: Project) -> None:
     process = waiting.start("run")
     try:
         assert eventually(lambda: "? lost" in process.said("err") and "✗ bug" in process.said("err"))
@@ -53,8 +54,7 @@ def test_a_failure_is_told_while_the_others_run(waiting: Project) -> None:
         process.kill()
     assert done.code == 1
     (bug,) = [line for line in done.err.splitlines() if line.startswith("✗")]
-    assert bug.startswith("✗ bug  ")
-    assert bug.endswith(' s  missing "well" in the answer "bad"')
+    assert re.match(r'✗ bug +[\d.]+ s .*"well".*"bad"', bug), bug
     assert "✗ fix" not in done.err
     assert "ran [4/4] 2 passed, 1 failed, 1 undecided" in done.err.splitlines()[-1]
 
@@ -91,8 +91,7 @@ def test_at_a_terminal_failures_scroll_above_a_bar_that_is_gone_at_the_end(waiti
     assert "\x1b[1;31m✗\x1b[0m bug  " in seen
     assert "━" in seen
     assert "  ✓ 1  ✗ 1  ? 1  0:" in seen
-    assert "slow" in seen
-    assert "waits for the agent" in seen
+    assert "slow" in seen  # what it waits for
     assert seen.index("bug  ") < seen.rindex("━")
     assert "ran [4/4] 2 passed, 1 failed, 1 undecided, " in seen.splitlines()[-1]
 

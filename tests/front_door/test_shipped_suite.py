@@ -18,7 +18,6 @@ from tests.support.kit import Done, Project
 from tests.support.local_servers import Behaviour, LocalServer, Request, answer, chat
 
 ROOT = Path(__file__).parents[2]
-ENV = {"PYTHONPATH": str(ROOT)}
 REPLIES = "scenarios/wonderbot/replies/scripted.yaml"
 MODEL = f"scripted/{REPLIES}"
 SIMULATED = {"plan-by-day", "warmest-city", "old-price", "difference-over-a-year"}
@@ -52,18 +51,19 @@ def copy(tmp_path: Path) -> Project:
 def green(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
     """One run of the whole suite, with nothing set: the first command of a newcomer."""
     project = copy_to(tmp_path_factory.mktemp("green"))
-    return project, project.run(env=ENV)
+    return project, project.run()
 
 
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
     """The same against the first version of the agent, with nothing asked for but results to read."""
     project = copy_to(tmp_path_factory.mktemp("shipped"))
-    return project, project.run("--agent", "wonderbot-first", "--report", "markdown=report.md", env=ENV)
+    return project, project.run("--agent", "wonderbot-first", "--report", "markdown=report.md")
 
 
+@pytest.fixture(scope="module")
 def whole_screen(shipped: tuple[Project, Done]) -> str:
-    return shipped[0].call("report", "latest", "-v", env=ENV).out
+    return shipped[0].call("report", "latest", "-v").out
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +116,9 @@ def test_the_shipped_agent_passes_and_the_run_says_what_it_is_worth(green: tuple
     assert {scenario["verdict"] for scenario in results["scenarios"]} == {"passed"}
     assert len(results["scenarios"]) == 23
     assert results["summary"]["scripted"] is True
-    assert "no language model was called" in done.out
-    assert done.out.strip().splitlines()[-1].startswith("PASSED: all 23 scenarios passed (exit 0)")
+    assert "scripted:" in done.out
+    last = done.out.strip().splitlines()[-1]
+    assert re.match(r"PASSED: .*23 scenarios.*\(exit 0\)", last), last
     assert "Warning" not in done.all
 
 
@@ -155,7 +156,7 @@ def test_the_agents_weaknesses_fail_the_run_each_by_another_rule(
     assert (shipped[1].code, results["summary"]["exit_code"]) == (1, 1)
 
 
-def test_what_gated_the_run_is_told(shipped: tuple[Project, Done], results: Json) -> None:
+def test_the_gates_of_the_run_are_listed(whole_screen: str, results: Json) -> None:
     gates = results["summary"]["gates"]
     verdicts = {(gate["name"], gate["scenario"]): gate["verdict"] for gate in gates}
     assert verdicts["every sample passes", ""] == "failed"
@@ -163,10 +164,9 @@ def test_what_gated_the_run_is_told(shipped: tuple[Project, Done], results: Json
     assert verdicts["fault_tolerance", ""] == "passed"
     assert verdicts["thresholds.helpfulness", "C-01"] == "passed"
     assert verdicts["thresholds.goal_completion", "warmest-city"] == "passed"
-    told = whole_screen(shipped).partition("What gated this run")[2]
-    assert "fail_on_severity" in told
-    assert "gates nothing" in told
+    assert re.search(r"fail_on_severity +critical +below critical .* failed", whole_screen)
     assert results["summary"]["ungated"] == ["coherence", "relevance", "verbosity"]
+    assert "coherence, relevance, verbosity" in whole_screen
 
 
 def test_a_goal_reached_in_no_conversation_is_critical(results: Json) -> None:
@@ -292,7 +292,7 @@ def test_findings_are_grouped_by_root_cause(events: list[Json], results: Json) -
 
 def test_numbers_of_another_run_group_nothing(copy: Project) -> None:
     """A part of the suite numbers its findings anew: then code groups them, and no title is misplaced."""
-    copy.run("--tag", "simulated", env=ENV)
+    copy.run("--tag", "simulated")
     (journal,) = copy.root.glob(".agenteval/runs/*/events.jsonl")
     events = map(json.loads, journal.read_text(encoding="utf-8").splitlines())
     (found,) = (event for event in events if event["type"] == "issues_found")
@@ -311,12 +311,12 @@ def test_every_judgement_says_that_it_is_scripted(shipped: tuple[Project, Done],
     every += [check for _, sample in samples(results) for check in criteria_of(sample)]
     every += [issue for scenario in results["scenarios"] for issue in scenario["issues"]]
     assert {(judgement["by"], judgement["scripted"]) for judgement in every} == {(MODEL, True)}
-    assert "scripted replies" in (shipped[0].root / "report.md").read_text(encoding="utf-8").lower()
-    assert "no language model was called" in shipped[1].out
+    assert "scripted" in (shipped[0].root / "report.md").read_text(encoding="utf-8").lower()
+    assert "scripted:" in shipped[1].out
 
 
-def test_every_cell_of_a_score_is_marked(shipped: tuple[Project, Done]) -> None:
-    table = whole_screen(shipped).partition("Scores (uncalibrated)")[2].partition("\n\n")[0]
+def test_every_cell_of_a_score_is_marked(whole_screen: str) -> None:
+    table = whole_screen.partition("Scores (")[2].partition("\n\n")[0]
     rows = re.findall(r"^ *[✓✗] +(\S+)(.*)$", table, re.MULTILINE)
     assert len(rows) == 23
     for name, cells in rows:
@@ -325,7 +325,7 @@ def test_every_cell_of_a_score_is_marked(shipped: tuple[Project, Done]) -> None:
         assert all("ˢ" in cell or cell.startswith("~") for cell in given), name
 
 
-def test_usage_is_told_by_role(shipped: tuple[Project, Done], results: Json) -> None:
+def test_usage_is_listed_by_role(whole_screen: str, results: Json) -> None:
     usage = results["summary"]["usage"]
     judged = sum(len(scores(sample)) for _, sample in samples(results))
     criteria = 8  # four sentences in two conversations each
@@ -336,8 +336,8 @@ def test_usage_is_told_by_role(shipped: tuple[Project, Done], results: Json) -> 
     assert usage["agent"]["input_tokens"] > 0
     for role in ("user", "judge", "dedup"):
         assert usage[role]["input_tokens"] == usage[role]["output_tokens"] == 0
-    told = whole_screen(shipped).partition("usage:")[2]
-    assert all(role in told for role in ("agent", "user", "judge", "dedup"))
+    shown = whole_screen.partition("usage:")[2]
+    assert all(role in shown for role in ("agent", "user", "judge", "dedup"))
 
 
 # ---- Other agents, other models ------------------------------------------------------------------
@@ -347,7 +347,7 @@ def test_an_agent_that_nobody_has_read_is_not_judged(copy: Project) -> None:
     copy.write("mine.py", "def agent(messages):\n    return 'Certainly, here you are.'\n")
     config = (copy.root / "agenteval.yaml").read_text(encoding="utf-8")
     copy.write("agenteval.yaml", config.replace("scenarios/wonderbot/agent.py:agent", "mine.py:agent"))
-    done = copy.run("-s", "R-01", env=ENV)
+    done = copy.run("-s", "R-01")
     sample = copy.sample("R-01")
     assert done.code == 3, done.all
     assert [(name, score["label"]) for name, score in scores(sample)] == [("policy_adherence", "not clear")]
@@ -363,7 +363,7 @@ def test_a_real_model_takes_the_scripted_ones_place(copy: Project) -> None:
     """Nothing but a variable is set; over real HTTP, with a server that has an answer for each schema."""
     with LocalServer(answer(_by_schema)) as server:
         address = {"OPENAI_BASE_URL": f"{server.address}/v1", "OPENAI_API_KEY": "key"}
-        env = {**ENV, **address, "AGENTEVAL_MODEL": "openai/test-model"}
+        env = {**address, "AGENTEVAL_MODEL": "openai/test-model"}
         done = copy.run("-s", "warmest-city", env=env)
         assert {request.json["model"] for request in server.requests} == {"test-model"}
     results = copy.results()
@@ -373,7 +373,7 @@ def test_a_real_model_takes_the_scripted_ones_place(copy: Project) -> None:
         assert [turn["user"] for turn in sample["turns"]] == [QUESTION]
         assert {score["by"] for _, score in scores(sample)} == {"openai/test-model"}
     assert results["summary"]["usage"]["judge"]["input_tokens"] > 0
-    assert "no language model" not in done.out
+    assert "scripted" not in done.out
 
 
 def _by_schema(request: Request) -> Behaviour:

@@ -1,165 +1,124 @@
-"""Agents that start their MCP servers themselves, without their environment: bug red, fix green."""
+"""Agents that start their MCP servers themselves, without their environment, by ``--stdio-bridge``."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import pytest
-import yaml
 
 from agenteval.adapters.agents.mcp_server import MCP_URL_VARIABLE, McpHost
 from tests.support.kit import Project, failed_checks
+from tests.support.mcp_orders import ORDERS, assert_orders, names_of, write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there the bridge needs the variable")
 
-SCENARIOS = """
-scenarios:
-- id: orders
-  epochs: 2
-  tools:
-    get_order:
-      description: An order.
-      parameters: {type: object, properties: {id: {type: string}}, required: [id]}
-      sequence: [{returns: {id: "${args.id}", status: shipped}}, {returns: {id: "${args.id}", status: lost}}]
-    cancel_order: {returns: {ok: true}}
-  turns:
-  - user: Where is ORD-42?
-    expect:
-      tool_calls: {match: strict, calls: [{name: get_order, args: {id: ORD-42}}]}
-      output: {contains: [shipped]}
-  - user: Should I cancel ORD-43?
-    expect: {tool_calls: {forbidden: [{name: cancel_order}]}, output: {contains: [lost]}}
-- id: other
-  epochs: 2
-  tools: {get_order: {returns: {id: "${args.id}", status: stolen}}}
-  turns:
-  - user: Where is ORD-44?
-    expect: {output: {contains: [ORD-44, stolen]}}
-"""
+BRIDGE = [sys.executable, "-m", "agenteval", "tools", "serve", "--stdio-bridge"]
+
+# Arguments: "bug" or "fix", the tool to ask, and the command of the server. The SDK hands on HOME, PATH and
+# the like to that command, and no other variable.
 BOT = """
-import asyncio, json, os, re, sys
+import asyncio, json, re, sys
 from mcp import Client, StdioServerParameters
 
-async def look(client, question):
-    name = re.search("ORD-[0-9]+", question)[0]
-    listed = [tool.name for tool in (await client.list_tools()).tools]
-    assert "get_order" in listed, listed
-    order = await client.call_tool("get_order", {"id": name})
-    if BUG and "cancel" in question:
-        await client.call_tool("cancel_order", {"id": name})
-    return order.content[0].text
+HAS_BUG, TOOL, COMMAND = sys.argv[1] == "bug", sys.argv[2], sys.argv[3:]
 
 async def main():
-    for command in json.load(open("mcp.json")):
-        # The SDK hands on HOME, PATH and the like, and no other variable.
-        server = StdioServerParameters(command=command[0], args=command[1:])
-        async with Client(server) as client:
-            while line := await asyncio.to_thread(sys.stdin.readline):
-                asked = json.loads(line)["message"]
-                print(json.dumps({"text": await look(client, asked)}), flush=True)
+    async with Client(StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        assert "get_order" in listed, listed
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            asked = json.loads(line)["message"]
+            name = re.search("ORD-[0-9]+", asked)[0]
+            order = await client.call_tool(TOOL, {"id": name})
+            if HAS_BUG and "cancel" in asked:
+                await client.call_tool("cancel_order", {"id": name})
+            print(json.dumps({"text": order.content[0].text}), flush=True)
 
 asyncio.run(main())
 """
-BRIDGE = [sys.executable, "-m", "agenteval", "tools", "serve", "--stdio-bridge"]
+TARGET = f"""
+import re
+from mcp import Client, StdioServerParameters
+
+async def answer(question, has_bug):
+    name = re.search("ORD-[0-9]+", question)[0]
+    async with Client(StdioServerParameters(command={BRIDGE[0]!r}, args={BRIDGE[1:]})) as client:
+        order = await client.call_tool("get_order", {{"id": name}})
+        if has_bug and "cancel" in question:
+            await client.call_tool("cancel_order", {{"id": name}})
+    return order.content[0].text
+
+async def bug(question: str) -> str:
+    return await answer(question, True)
+
+async def fix(question: str) -> str:
+    return await answer(question, False)
+"""
+WITHOUT_MCP = f"""
+import subprocess
+done = subprocess.run({BRIDGE}, env={{}}, capture_output=True, text=True)
+print(done.returncode, done.stderr)
+"""
+AGENTS = {
+    **{
+        f"command-{kind}": {"command": [sys.executable, "bot.py", kind, "get_order", *BRIDGE], "mcp": True}
+        for kind in ("bug", "fix")
+    },
+    **{f"target-{kind}": {"target": f"target.py:{kind}", "mcp": True} for kind in ("bug", "fix")},
+}
+"""A program that keeps its server, and functions in agenteval's process that start one for each turn."""
 
 
-def project_with(
-    project: Project, *, bug: bool, server: list[str] = BRIDGE, bot: str = BOT, **more: Any
-) -> Project:
-    agent = {"command": [sys.executable, "bot.py"], "mcp": True, **more.pop("agent", {})}
-    project.write("agenteval.yaml", yaml.safe_dump({"agent": agent, "metrics": [], **more}))
-    project.write("bot.py", f"BUG = {bug}\n{bot}")
-    project.write("mcp.json", str([server]).replace("'", '"'))
-    project.scenarios(SCENARIOS)
+@pytest.fixture(scope="module")
+def bridged(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """All agents at once, each with a world of its own, and one without ``mcp: true`` beside them."""
+    project = Project(tmp_path_factory.mktemp("bridged"))
+    for name, code in (("bot", BOT), ("target", TARGET), ("without_mcp", WITHOUT_MCP)):
+        project.write(f"{name}.py", code)
+    stolen = {
+        "id": "stolen",
+        "agent": "command-fix",
+        "tools": {"get_order": {"returns": {"id": "${args.id}", "status": "stolen"}}},
+        "turns": [{"user": "Where is ORD-44?", "expect": {"output": {"contains": ["ORD-44", "stolen"]}}}],
+    }
+    without = {
+        "id": "without-mcp",
+        "agent": "without-mcp",
+        "tools": {"get_order": {"returns": "mocked"}},
+        "turns": [{"user": "ORD-1", "expect": {"output": {"contains": ["2 agenteval: ", "mcp: true"]}}}],
+    }
+    agents = {**AGENTS, "without-mcp": {"command": {"run": [sys.executable, "without_mcp.py"]}}}
+    scenarios = [*({"id": name, "agent": name, **ORDERS} for name in AGENTS), stolen, without]
+    write(project, agents, scenarios)
+    done = project.run()
+    assert done.code == 1, done.all
     return project
 
 
-def names_of(turn: dict[str, Any]) -> list[str]:
-    return [call["name"] for call in turn["tool_calls"]]
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_bug_is_red_at_its_turn_and_its_fix_green(bridged: Project, name: str) -> None:
+    assert_orders(bridged.sample(name), has_bug=name.endswith("bug"))
 
 
-def samples_of(project: Project, scenario: str) -> list[dict[str, Any]]:
-    (found,) = (each for each in project.results()["scenarios"] if each["id"] == scenario)
-    samples: list[dict[str, Any]] = found["samples"]
-    return samples
+def test_each_conversation_has_the_tools_of_its_scenario(bridged: Project) -> None:
+    assert bridged.sample("stolen")["verdict"] == "passed"
 
 
-@pytest.mark.parametrize("bug", [True, False])
-def test_the_bug_is_red_at_its_turn_and_the_fix_green(bug: bool, project: Project) -> None:
-    done = project_with(project, bug=bug).run()
-    assert done.code == int(bug), done.all
-    for sample in samples_of(project, "orders"):  # all at once, each with a world of its own
-        assert failed_checks(sample) == ({(1, "tool_calls")} if bug else set())
-        last = ["get_order", "cancel_order"] if bug else ["get_order"]
-        assert [names_of(turn) for turn in sample["turns"]] == [["get_order"], last]
-    for sample in samples_of(project, "other"):
-        assert failed_checks(sample) == set()
-    assert "Traceback" not in done.all
-
-
-TARGET = """
-import re, sys
-from mcp import Client, StdioServerParameters
-
-async def answer(question: str) -> str:
-    name = re.search("ORD-[0-9]+", question)[0]
-    server = StdioServerParameters(command=sys.executable, args=ARGUMENTS)
-    async with Client(server) as client:
-        order = await client.call_tool("get_order", {"id": name})
-        if BUG and "cancel" in question:
-            await client.call_tool("cancel_order", {"id": name})
-    return order.content[0].text
-"""
-
-
-@pytest.mark.parametrize("bug", [True, False])
-def test_a_target_in_this_process_has_a_bridge_too(bug: bool, project: Project) -> None:
-    project_with(project, bug=bug, bot=f"ARGUMENTS = {BRIDGE[1:]}\n{TARGET}")
-    agent = {"target": "bot.py:answer", "mcp": True}
-    project.write("agenteval.yaml", yaml.safe_dump({"agent": agent, "metrics": []}))
-    done = project.run("-s", "orders")
-    assert done.code == int(bug), done.all
-    for sample in samples_of(project, "orders"):
-        assert failed_checks(sample) == ({(1, "tool_calls")} if bug else set())
-
-
-def test_an_agent_without_mcp_does_not_get_the_tools_of_another(project: Project) -> None:
-    """Its process is started by the one in which the other agent plays."""
-    project_with(project, bug=False, bot=f"ARGUMENTS = {BRIDGE[1:]}\n{TARGET}")
-    project.write("no_mcp.py", "import subprocess, sys\n"
-        f"done = subprocess.run({BRIDGE}, env={{}}, capture_output=True, text=True)\n"
-        "print(done.returncode, done.stderr)\n"
-    )  # fmt: skip
-    agents = {
-        "with": {"target": "bot.py:answer", "mcp": True},
-        "without": {"command": {"run": [sys.executable, "no_mcp.py"]}},
-    }
-    project.write("agenteval.yaml", yaml.safe_dump({"agents": agents, "metrics": []}))
-    project.scenarios("""
-scenarios:
-- id: one
-  agent: with
-  tools: {get_order: {returns: mocked}}
-  turns: [{user: ORD-1, expect: {output: {contains: [mocked]}}}]
-- id: two
-  agent: without
-  tools: {get_order: {returns: mocked}}
-  turns: [{user: ORD-1, expect: {output: {contains: ["2 agenteval: ", "set mcp: true for the agent"]}}}]
-""")  # fmt: skip
-    done = project.run()
-    assert done.code == 0, done.all
+def test_an_agent_without_mcp_does_not_get_the_tools_of_another(bridged: Project) -> None:
+    """Its process is started by the one in which the other agents play."""
+    assert bridged.sample("without-mcp")["verdict"] == "passed"
 
 
 # ── the real server behind it ────────────────────────────────────────────────────────────────────
 
 REAL = """
+import sys
 from mcp.server.mcpserver import MCPServer
 
 server = MCPServer("shop", instructions="Ask for the weather first.")
 
 def mark(name):
-    with open("really_ran.txt", "a") as file:
+    with open(sys.argv[1], "a") as file:
         file.write(name + "\\n")
 
 @server.tool()
@@ -182,9 +141,10 @@ WEATHER_BOT = """
 import asyncio, json, sys
 from mcp import Client, StdioServerParameters
 
+HAS_BUG, COMMAND = sys.argv[1] == "bug", sys.argv[2:]
+
 async def main():
-    command = json.load(open("mcp.json"))[0]
-    async with Client(StdioServerParameters(command=command[0], args=command[1:])) as client:
+    async with Client(StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools["get_order"].description == "An order.", tools
         assert tools["get_weather"].input_schema["required"] == ["city"]
@@ -194,114 +154,118 @@ async def main():
             city = json.loads(line)["message"].split()[-1]
             weather = await client.call_tool("get_weather", {"city": city})
             order = await client.call_tool("get_order", {"id": "ORD-1"})
-            if BUG and city == "Bonn":
+            if HAS_BUG and city == "Bonn":
                 await client.call_tool("get_weather", {"city": "Cologne"})
             print(json.dumps({"text": f"{weather.content[0].text} {order.content[0].text}"}), flush=True)
 
 asyncio.run(main())
 """
-WEATHER = """
-id: weather
-tools:
-  get_order: {description: An order., returns: {id: "${args.id}", status: mocked}}
-  cancel_order: {returns: {ok: true}}
-turns:
-- user: And in Atlantis
-  expect:
-    output: {contains: [mocked, Error executing tool get_weather]}
-    tool_calls: {calls: [{name: get_weather, result: error}]}
-- user: And in Bonn
-  expect:
-    output: {contains: [clear over Bonn, mocked], not_contains: [real]}
-    tool_calls: {match: strict, calls: [{name: get_weather, args: {city: Bonn}}, {name: get_order}]}
-"""
-WITH_REAL = [*BRIDGE, "--else", "--", sys.executable, "real.py"]
+FAILED_LOOK = {"tool_calls": {"calls": [{"name": "get_weather", "result": "error"}]}}
+ONE_LOOK = {
+    "tool_calls": {
+        "match": "strict",
+        "calls": [{"name": "get_weather", "args": {"city": "Bonn"}}, {"name": "get_order"}],
+    },
+    "output": {"contains": ["clear over Bonn", "mocked"], "not_contains": ["real"]},
+}
+WEATHER = {
+    "tools": {
+        "get_order": {"description": "An order.", "returns": {"id": "${args.id}", "status": "mocked"}},
+        "cancel_order": {"returns": {"ok": True}},
+    },
+    "turns": [
+        {
+            "user": "And in Atlantis",
+            "expect": {**FAILED_LOOK, "output": {"contains": ["mocked", "get_weather"]}},
+        },
+        {"user": "And in Bonn", "expect": ONE_LOOK},
+    ],
+}
+NOBODY_ANSWERS = {
+    "tools": {"get_order": {"returns": {"ok": True}}},
+    "turns": [
+        {
+            "user": "The weather of ORD-1",
+            "expect": {
+                "output": {"contains": ["'get_weather'"]},
+                "tool_calls": {"match": "strict", "calls": [{"name": "get_weather", "result": "error"}]},
+            },
+        }
+    ],
+}
 
 
-def with_real(project: Project, *, bug: bool, **more: Any) -> Project:
-    project_with(project, bug=bug, server=WITH_REAL, bot=WEATHER_BOT, **more)
-    project.write("real.py", REAL)
-    project.scenarios(WEATHER)
+def with_real(kind: str) -> list[str]:
+    """The command of a weather bot, whose real server leaves marks in ``ran-<kind>``."""
+    server = [*BRIDGE, "--else", "--", sys.executable, "real.py", f"ran-{kind}"]
+    return [sys.executable, "weather_bot.py", kind, *server]
+
+
+@pytest.fixture
+def weather(project: Project) -> Project:
+    for name, code in (("bot", BOT), ("weather_bot", WEATHER_BOT), ("real", REAL)):
+        project.write(f"{name}.py", code)
     return project
 
 
-@pytest.mark.parametrize("bug", [True, False])
-def test_the_real_server_carries_out_what_the_scenario_leaves_to_it(bug: bool, project: Project) -> None:
-    done = with_real(project, bug=bug, unmocked_tools="passthrough", agent={"calls": "all"}).run()
-    assert done.code == int(bug), done.all
-    sample = project.sample()
-    assert failed_checks(sample) == ({(1, "tool_calls")} if bug else set())
-    more = ["get_weather"] if bug else []
-    called = [["get_weather", "get_order"], ["get_weather", "get_order", *more]]
-    assert [names_of(turn) for turn in sample["turns"]] == called
-    ran = (project.root / "really_ran.txt").read_text().split()
-    assert ran == ["get_weather", "get_weather", *more]
+def test_the_real_server_alone_carries_out_what_the_scenario_leaves_to_it(weather: Project) -> None:
+    commands = {kind: with_real(kind) for kind in ("bug", "fix")}
+    commands["no-server"] = [sys.executable, "bot.py", "fix", "get_weather", *BRIDGE]
+    agents = {name: {"command": command, "mcp": True, "calls": "all"} for name, command in commands.items()}
+    scenarios = [{"id": kind, "agent": kind, **WEATHER} for kind in ("bug", "fix")]
+    scenarios.append({"id": "no-server", "agent": "no-server", **NOBODY_ANSWERS})
+    write(weather, agents, scenarios, unmocked_tools="passthrough")
+    done = weather.run()
+    assert done.code == 1, done.all
+    for kind, more in (("bug", ["get_weather"]), ("fix", [])):
+        sample = weather.sample(kind)
+        assert failed_checks(sample) == ({(1, "tool_calls")} if more else set())
+        assert names_of(sample) == [["get_weather", "get_order"], ["get_weather", "get_order", *more]]
+        assert (weather.root / f"ran-{kind}").read_text().split() == ["get_weather", "get_weather", *more]
+    assert weather.sample("no-server")["verdict"] == "passed"
 
 
-def test_without_passthrough_the_real_server_carries_out_nothing(project: Project) -> None:
-    done = with_real(project, bug=True).run()
+def test_without_passthrough_the_real_server_carries_out_nothing(weather: Project) -> None:
+    write(weather, {"a": {"command": with_real("bug"), "mcp": True}}, [{"id": "a", "agent": "a", **WEATHER}])
+    done = weather.run()
     assert done.code == 2, done.all
-    assert "the agent called the tool 'get_weather', which is not mocked" in done.all
-    assert not (project.root / "really_ran.txt").exists()
-
-
-def test_without_a_real_server_nothing_answers_what_is_left_to_it(project: Project) -> None:
-    bot = BOT.replace('"get_order", {"id": name}', '"get_weather", {"city": name}')
-    project_with(project, bug=False, bot=bot, unmocked_tools="passthrough", agent={"calls": "all"})
-    project.scenarios("""
-id: weather
-tools: {get_order: {returns: {ok: true}}}
-turns:
-- user: The weather of ORD-1
-  expect:
-    output: {contains: ["unknown tool 'get_weather'"]}
-    tool_calls: {match: strict, calls: [{name: get_weather, result: error}]}
-""")
-    done = project.run()
-    assert done.code == 0, done.all
+    assert "'get_weather'" in done.err
+    assert not (weather.root / "ran-bug").exists()
 
 
 # ── outside a conversation ───────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "facts"),
     [
-        ((), "replaces an MCP server while agenteval run plays an agent with mcp: true"),
-        (("-s", "orders"), "takes only --only and --else"),
-        (("orders.yaml",), "takes no paths (orders.yaml)"),
-        (("--else",), "the command of the real server is missing"),
-        (("--only", ","), "--only names no tool"),
+        (("--stdio-bridge",), ("--stdio-bridge", "agenteval run", "mcp: true")),
+        (("--stdio-bridge", "-s", "orders"), ("--stdio-bridge", "--only", "--else")),
+        (("--stdio-bridge", "orders.yaml"), ("--stdio-bridge", "(orders.yaml)", "--else")),
+        (("--stdio-bridge", "--else"), ("--else",)),
+        (("--stdio-bridge", "--only", ","), ("--only",)),
+        (("--only", "get_order"), ("--only", "--else", "--stdio-bridge")),
     ],
 )
-def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, project: Project) -> None:
-    done = project.call("tools", "serve", "--stdio-bridge", *arguments)
-    assert done.code == 2, done.all
-    assert said in done.err
+def test_a_mistake_is_one_line(arguments: tuple[str, ...], facts: tuple[str, ...], project: Project) -> None:
+    done = project.call("tools", "serve", *arguments)
+    done.refuses("agenteval", *facts)
     assert len(done.err.strip().splitlines()) == 1, done.err
 
 
-def test_an_option_of_the_bridge_alone_is_refused(project: Project) -> None:
-    done = project.call("tools", "serve", "--only", "get_order")
-    assert done.code == 2
-    assert "--only and --else are for --stdio-bridge" in done.err
-
-
 def test_a_run_that_is_over_and_a_real_server_that_does_not_start_are_named(project: Project) -> None:
-    def bridged(url: str) -> str:
+    def bridge(url: str) -> str:
         command = ("--else", "--", sys.executable, "-c", "raise SystemExit('no database')")
         done = project.call("tools", "serve", "--stdio-bridge", *command, env={MCP_URL_VARIABLE: url})
         assert done.code == 2, done.all
-        assert "Traceback" not in done.all
         return done.err
 
     host = McpHost()
     try:
         host.start()
-        err = bridged(host.address().url)
-        assert "no database" in err
-        assert f"agenteval: the real server ({sys.executable} -c" in err
-        assert "does not start: " in err
+        err = bridge(host.address().url)
+        assert "no database" in err  # the server's own words
+        assert f"({sys.executable} -c" in err
     finally:
         host.close()
-    assert "agenteval: the run at http://127.0.0.1:1/mcp does not answer" in bridged("http://127.0.0.1:1/mcp")
+    assert "http://127.0.0.1:1/mcp" in bridge("http://127.0.0.1:1/mcp")

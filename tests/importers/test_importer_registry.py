@@ -138,13 +138,6 @@ importer = Ferry()
 """
 
 
-@pytest.fixture
-def installed(project: Project, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment in which a package with an importer is installed."""
-    folder = tmp_path_factory.mktemp("site")
-    return installed_in(folder, PACKAGE)
-
-
 def installed_in(folder: Path, code: str, name: str = "ferry") -> dict[str, str]:
     (folder / f"{name}_logs.py").write_text(code, encoding="utf-8")
     info = folder / f"{name}_logs-1.0.dist-info"
@@ -158,13 +151,52 @@ def trip(name: str, answer: str = "At nine.", **more: Any) -> dict[str, Any]:
     return {"trip": name, "ferry_log": [["P", "When do we leave?"], ["C", answer]], **more}
 
 
-def scored(project: Project, env: dict[str, str], *records: Any, lines: bool = True) -> Done:
-    text = (
-        "".join(f"{json.dumps(record)}\n" for record in records) if lines else json.dumps(records, indent=1)
-    )
-    project.write("log.json", text)
+def lines_of(*records: Any) -> str:
+    return "".join(f"{json.dumps(record)}\n" for record in records)
+
+
+BROKEN = {"trip": "t", "ferry_log": "broken"}
+NOTHING = {"id": "n", "ferry_log": "nothing"}
+USUAL = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+OF_FERRY = {
+    "lines.json": lines_of(trip("lines-1"), trip("lines-2")),
+    "lines-wrong.json": lines_of(trip("lines-wrong", KEY)),
+    "list.json": json.dumps([trip("list-1"), trip("list-2")], indent=1),
+    "list-wrong.json": json.dumps([trip("list-3"), trip("list-wrong", KEY)], indent=1),
+    "outcome.json": lines_of(trip("reached", ok=True), trip("not-reached", ok=False)),
+    "broken.json": lines_of(
+        trip("before"),
+        BROKEN,
+        {"log": "odd", "messages": trip("t")["ferry_log"]},
+        {**BROKEN, "ferry_log": "text"},
+        trip("after"),
+    ),
+    "nothing.json": lines_of(NOTHING),
+    "usual.json": lines_of({**NOTHING, "id": "usual", "messages": USUAL}),
+}
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    """Logs of other packages' dialects, scored where their importers are installed, in one command."""
+    project = Project(tmp_path_factory.mktemp("foreign"))
+    site = tmp_path_factory.mktemp("site")
+    logs = dict(OF_FERRY)
+    for name, code in (("ferry", PACKAGE), *OF_PAGE):
+        env = installed_in(site, code, name)
+    for name, _ in OF_PAGE:
+        (path,) = OTHERS.glob(f"{name}.json*")
+        text = path.read_text(encoding="utf-8")
+        logs |= {f"fixed-{path.name}": text, f"wrong-{path.name}": text.replace(ANSWER, f"{ANSWER} {KEY}")}
+    record = json.loads(logs["fixed-sharegpt.json"])
+    record["conversations"][-1]["actions"] = [{"do": "cancel"}]
+    logs["unknown.json"] = json.dumps(record)
+    for name, text in logs.items():
+        project.write(name, text)
     project.write("agenteval.yaml", GUARDED)
-    return project.call("score", "log.json", "--report", "json=results.json", env=env)
+    done = project.call("score", *logs, "--report", "json=results.json", env=env)
+    assert done.code == 1, done.all
+    return project, done
 
 
 def samples(project: Project) -> dict[str, Any]:
@@ -178,81 +210,66 @@ def test_the_package_of_the_page_is_about_thirty_lines_and_registered() -> None:
     assert all(sum(map(bool, code.splitlines())) <= 31 for _, code in OF_PAGE)
 
 
-@pytest.mark.parametrize(("name", "code"), OF_PAGE, ids=[name for name, _ in OF_PAGE])
-def test_an_importer_of_the_page_reads_what_left(
-    project: Project, tmp_path_factory: pytest.TempPathFactory, name: str, code: str
+VERDICTS = {
+    **dict.fromkeys(("lines-1", "lines-2", "list-1", "list-2", "list-3", "before", "after"), "passed"),
+    **dict.fromkeys(("lines-wrong", "list-wrong", "not-reached"), "failed"),
+    "reached": "passed",
+    "usual": "passed",  # the importer finds nothing in it, and ours do
+    **dict.fromkeys(("nothing.json:1", *(f"broken.json:{line}" for line in (2, 3, 4))), "inconclusive"),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_a_log_of_another_package_s_dialect(foreign: tuple[Project, Done], name: str) -> None:
+    assert samples(foreign[0])[name]["verdict"] == VERDICTS[name]
+
+
+def test_notes_and_answers_of_another_package_s_dialect(foreign: tuple[Project, Done]) -> None:
+    project, done = foreign
+    assert "the horn was left out (lines.json:1" in done.out  # the importer's own words
+    assert samples(project)["lines-1"]["turns"][0]["agent"] == "At nine."
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["lines", "list"])
+def test_without_its_package_a_dialect_is_not_read(project: Project, indent: int | None) -> None:
+    project.write("log.json", json.dumps([trip("t-1")] if indent else trip("t-1"), indent=indent))
+    assert project.call("score", "log.json").code == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "facts"),
+    [
+        (2, ("'ferry'", "ValueError: no such log")),
+        (3, ("'ferry'", "KeyError")),
+        (4, ("'ferry'", "str", "messages")),
+    ],
+)
+def test_an_importer_that_fails_is_named(
+    foreign: tuple[Project, Done], line: int, facts: tuple[str, ...]
 ) -> None:
-    env = installed_in(tmp_path_factory.mktemp("site"), code, name)
-    (path,) = OTHERS.glob(f"{name}.json*")
-    text = path.read_text(encoding="utf-8")
-    project.write("agenteval.yaml", GUARDED)
-    for wrong, code_of in ((ANSWER, 0), (f"{ANSWER} {KEY}", 1)):
-        project.write(path.name, text.replace(ANSWER, wrong))
-        done = project.call("score", path.name, "--report", "json=results.json", env=env)
-        assert done.code == code_of, done.all
-        (sample,) = samples(project).values()
+    reason = samples(foreign[0])[f"broken.json:{line}"]["reason"]
+    assert all(fact in reason for fact in (f"broken.json:{line}", *facts)), reason
+
+
+@pytest.mark.parametrize(
+    ("fixed", "wrong"), [("fixed-sharegpt.json:1", "wrong-sharegpt.json:1"), ("s-1", "s-1#2")]
+)
+def test_an_importer_of_the_page_reads_what_left(
+    foreign: tuple[Project, Done], fixed: str, wrong: str
+) -> None:
+    """The ids of the conversation as it was recorded, and of one that leaks a key."""
+    for name, verdict, answer in ((fixed, "passed", ANSWER), (wrong, "failed", f"{ANSWER} ***")):
+        sample = samples(foreign[0])[name]
         (turn,) = sample["turns"]
         (call,) = turn["tool_calls"]
-        assert (turn["user"], turn["agent"]) == (ASKED, wrong.replace(KEY, "***"))
+        assert (sample["verdict"], turn["user"], turn["agent"]) == (verdict, ASKED, answer)
         assert (call["name"], call["args"], call["result"]) == ("get_fare", {"flight": "RX4417"}, FOUND)
 
 
-def test_what_an_importer_of_the_page_does_not_know_is_not_fully_seen(
-    project: Project, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    env = installed_in(tmp_path_factory.mktemp("site"), OF_PAGE[0][1], "sharegpt")
-    record = json.loads((OTHERS / "sharegpt.json").read_text(encoding="utf-8"))
-    record["conversations"][-1]["actions"] = [{"do": "cancel"}]
-    done = scored(project, env, record)
-    assert "'actions' in a message was not recognized" in done.all
-
-
-@pytest.mark.parametrize("lines", [True, False])
-def test_a_log_of_another_package_s_dialect(project: Project, installed: dict[str, str], lines: bool) -> None:
-    done = scored(project, installed, trip("t-1"), trip("t-2"), lines=lines)
-    assert done.code == 0, done.all
-    assert "the horn was left out (log.json:" in done.all
-    found = samples(project)
-    assert set(found) == {"t-1", "t-2"}
-    assert found["t-1"]["turns"][0]["agent"] == "At nine."
-    assert scored(project, installed, trip("t-1"), trip("t-2", KEY), lines=lines).code == 1
-    assert scored(project, {}, trip("t-1"), lines=lines).code == 2
-
-
-def test_an_outcome_that_an_importer_gives(project: Project, installed: dict[str, str]) -> None:
-    assert scored(project, installed, trip("t-1", ok=True), trip("t-2", ok=False)).code == 1
-    assert {name: each["verdict"] for name, each in samples(project).items()} == {
-        "t-1": "passed",
-        "t-2": "failed",
-    }
-
-
-def test_an_importer_that_fails_is_reported_and_the_others_go_on(
-    project: Project, installed: dict[str, str]
-) -> None:
-    broken = {"trip": "t", "ferry_log": "broken"}
-    odd = {"log": "odd", "messages": trip("t")["ferry_log"]}
-    done = scored(project, installed, trip("t-1"), broken, odd, {**broken, "ferry_log": "text"}, trip("t-2"))
-    assert done.code == 3, done.all
-    found = samples(project)
-    assert {name: each["verdict"] for name, each in found.items()} == {
-        "t-1": "passed",
-        "t-2": "passed",
-        **dict.fromkeys(("log.json:2", "log.json:3", "log.json:4"), "inconclusive"),
-    }
-    why = "log.json:2: the importer 'ferry' failed: ValueError: no such log"
-    assert why in " ".join(done.out.split())
-    assert "the importer 'ferry' failed: KeyError" in found["log.json:3"]["reason"]
-    assert "returned str; expected an object with a `messages` list" in found["log.json:4"]["reason"]
-
-
-def test_a_record_in_which_an_importer_finds_nothing_is_not_lost(
-    project: Project, installed: dict[str, str]
-) -> None:
-    usual = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
-    nothing = {"id": "n", "ferry_log": "nothing"}
-    assert scored(project, installed, {**nothing, "messages": usual}).code == 0
-    assert scored(project, installed, trip("t-1"), nothing).code == 3
+def test_what_an_importer_of_the_page_does_not_know_is_not_fully_seen(foreign: tuple[Project, Done]) -> None:
+    (line,) = [line for line in foreign[1].out.splitlines() if "'actions'" in line]
+    assert line.startswith("warning:")
+    assert "unknown.json:1" in foreign[1].out
 
 
 def test_another_package_s_importer_is_asked_before_ours(
@@ -279,9 +296,8 @@ def test_an_importer_that_cannot_be_loaded_is_a_mistake(
     project: Project, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     env = installed_in(tmp_path_factory.mktemp("site"), "import no_such_module_of_theirs\n", "torn")
-    done = scored(project, env, trip("t-1"))
-    assert done.code == 2
-    assert "the importer 'torn' (torn_logs:importer) cannot be loaded" in done.all
+    project.write("log.json", json.dumps(trip("t-1")))
+    project.call("score", "log.json", env=env).refuses("agenteval", "'torn'", "torn_logs:importer")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,16 @@ def set_up(project: Project) -> None:
     project.write("agenteval.yaml", CONFIG)
     project.write("model.yaml", MODEL)
     project.scenarios(SCENARIOS)
+
+
+def copy_to(project: Project, run: Project) -> bytes:
+    """The project ``run`` and its journal as if it had been played in the folder of ``project``, which has no
+    results yet; the journal."""
+    shutil.copytree(run.root, project.root, dirs_exist_ok=True)
+    (folder(project) / "results.json").unlink(missing_ok=True)
+    data = journal(project).read_bytes().replace(str(run.root).encode(), str(project.root).encode())
+    journal(project).write_bytes(data)
+    return data
 
 
 def folder(project: Project) -> Path:

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.support.kit import Project
 from tests.support.local_servers import Behaviour, LocalServer, Request, Wire, respond, respond_json
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
@@ -34,14 +33,6 @@ def run(name, arguments):
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "made.jsonl"), "a") as log:
         log.write(json.dumps({"name": name, "args": args, "result": text}) + "\\n")
     return text
-"""
-
-SUITE = """
-id: a
-turns:
-  - user: Where is ORD-1?
-    expect: {tool_calls: {match: strict, calls: [{name: get_order, args: {id: ORD-1}}]}}
-  - {user: And ORD-2?, expect: {tool_calls: {forbidden: [{name: refund}]}, output: {contains: [ORD-2]}}}
 """
 
 
@@ -154,21 +145,6 @@ def model_server(*, has_bug: bool = False) -> LocalServer:
         answer(wire.request)(wire)
 
     return LocalServer(behave)
-
-
-def made(project: Project) -> list[dict[str, Any]]:
-    """The agent's own record, in the order of the alphabet: parallel calls write as they end."""
-    path = project.root / "made.jsonl"
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return sorted(map(json.loads, lines), key=json.dumps)
-
-
-def listed(project: Project) -> list[dict[str, Any]]:
-    """The calls that the report lists, in the same order."""
-    turns = project.sample()["turns"]
-    calls = [{"name": c["name"], "args": c["args"], "result": c["result"]}
-             for turn in turns for c in turn["tool_calls"]]  # fmt: skip
-    return sorted(calls, key=json.dumps)
 
 
 AGENTS = {
@@ -316,8 +292,4 @@ def agent(messages):
         return f"Sorry: {error}"
 """,
 }
-"""Agents as people write them: each is ``agent.py:agent``, or a class."""
-
-
-def target_of(kind: str) -> str:
-    return "agent.py:Agent.chat" if kind == "class" else "agent.py:agent"
+"""Agents as people write them: each is ``agent.py:agent``, or the method ``Agent.chat``."""

@@ -9,7 +9,7 @@ import gzip
 import json
 from typing import Any
 
-from tests.support.local_servers import Behaviour, LocalServer, Request, Wire, respond
+from tests.support.local_servers import Behaviour, Request, respond
 from tests.support.model_agents import wanted
 
 _HEAD = """
@@ -137,14 +137,7 @@ def agent_of(dialect: str, how: str) -> str:
     return _HEAD + ASKS[how] + code
 
 
-def dialect_server(*, has_bug: bool = False) -> LocalServer:
-    def behave(wire: Wire) -> None:
-        _answer(wire.request, has_bug=has_bug)(wire)
-
-    return LocalServer(behave)
-
-
-def _answer(request: Request, *, has_bug: bool) -> Behaviour:
+def dialect_answer(request: Request, *, has_bug: bool) -> Behaviour:
     path, asked = request.path.partition("?")[0], request.json
     if path.endswith("/messages"):
         return _anthropic(asked, has_bug=has_bug)

