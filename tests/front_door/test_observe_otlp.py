@@ -383,6 +383,6 @@ def test_a_span_with_a_tool_s_name_and_no_arguments_is_a_call(project: Project) 
     play(project, port, behave, suite=suite)
     for id_, (_, first, second, _, verdict, failed) in rows.items():
         sample = project.sample(id_)
-        assert (sample["verdict"], failed_checks(sample)) == (verdict, failed), id_
+        assert (sample["verdict"], failed_checks(sample)) == (verdict, failed), (id_, sample["reason"])
         made = [(call["name"], call["args"]) for turn in sample["turns"] for call in turn["tool_calls"]]
         assert made == [(name, None) for name in (*first.split(), *second.split())], id_

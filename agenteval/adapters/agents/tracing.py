@@ -143,6 +143,7 @@ class SpanReceiver:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 128  # the conversations of a run export at the same time; the default is 5
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore a broken connection. It affects only the exporter, which sends the data again."""
