@@ -124,6 +124,7 @@ def test_what_a_bound_makes_of_the_scores(
     assert row.verdict is verdict
     assert row.value == (value if value is None else pytest.approx(value))
     assert (row.scenario, row.agent, row.metric) == ("a", "bot", "stars")
+    assert row.basis
 
 
 def test_a_rule_has_one_row_for_each_of_its_bounds() -> None:
@@ -191,8 +192,9 @@ def test_a_metric_left_out_by_the_command_line_is_open(by_flag: bool, verdict: V
     made = report([PASS], {}, run={"judged": ()}, scenario={"thresholds": {"stars": 3}})
     (row,) = threshold_gates(with_suite(made, by_flag=by_flag))
     assert row.verdict is verdict
-    (row,) = threshold_gates(with_suite(made, by_flag=True, judged=("stars",)))
-    assert row.verdict is OPEN
+    assert ("--metric" in row.resolution) is by_flag
+    (row,) = threshold_gates(with_suite(made, by_flag=by_flag, judged=("stars",)))
+    assert (row.verdict, row.resolution) == (OPEN, "")
 
 
 def test_code_only_requires_no_threshold() -> None:
@@ -206,6 +208,10 @@ def test_code_only_requires_no_threshold() -> None:
         ([PASS], FAILED, ""),  # a goal that no scenario has
         ([whole(score(GOAL, 1.0))], PASSED, "a"),
         ([whole(judge_failed(GOAL))], OPEN, "a"),
+        ([whole(unclear(GOAL))], OPEN, "a"),
+        ([whole(unclear(GOAL, RULED_OUT))], OPEN, "a"),
+        ([whole(unclear(GOAL, WITHDRAWN))], OPEN, "a"),
+        ([LOST], FAILED, ""),
     ],
 )
 def test_a_threshold_that_may_apply_needs_a_judgement(
@@ -220,6 +226,13 @@ def test_a_threshold_that_may_apply_needs_a_judgement(
 def test_a_threshold_that_applies_nowhere_is_open_without_judges() -> None:
     (row,) = rows([PASS], {"min": 1, "at_least": 0.5}, GOAL, scenario={"goal": ""}, run={"no_judge": True})
     assert (row.verdict, row.value, row.bound, row.metric) == (OPEN, None, 0.5, GOAL)
+
+
+def test_a_metric_that_was_asked_for_and_applies_nowhere_fails() -> None:
+    made = report([PASS], {GOAL: 0.5}, scenario={"goal": ""})
+    for judged, verdict in {(GOAL,): FAILED, ("stars",): OPEN}.items():
+        (row,) = threshold_gates(with_suite(made, by_flag=True, judged=judged))
+        assert row.verdict is verdict
 
 
 def test_a_threshold_that_is_switched_off_or_applies_elsewhere_has_no_row() -> None:
