@@ -168,6 +168,22 @@ def test_what_would_decide_an_open_threshold(epochs: list[Played | None], resolu
     assert (row.verdict, row.resolution) == (OPEN, resolution)
 
 
+@pytest.mark.parametrize(
+    ("unknown", "label"),
+    [
+        (whole(unclear("stars")), "not clear"),
+        (whole(unclear("stars", RULED_OUT)), "ruled out"),
+        (whole(unclear("stars", WITHDRAWN)), "withdrawn"),
+        (LOST, "errored"),
+    ],
+)
+def test_the_basis_names_what_is_not_known(unknown: Played, label: str) -> None:
+    labels = {"not clear", "ruled out", "withdrawn", "errored"}
+    for bound in (2, 5):  # decided, and open
+        (row,) = rows([stars(5), unknown], bound)
+        assert {each for each in labels if each in row.basis} == {label}
+
+
 def test_a_decided_threshold_needs_nothing_more() -> None:
     (row,) = rows([stars(5), LOST], 2)
     assert (row.verdict, row.resolution) == (PASSED, "")
