@@ -91,7 +91,12 @@ def judge_failed(metric: str, **more: Any) -> ScoreFailure:
     return ScoreFailure(metric=metric, message="no answer", **more)
 
 
-def report_of(
+def report_of(epochs: Mapping[str, Sequence[Played | None]], **more: Any) -> Report:
+    """The report of ``events_of``."""
+    return build_report(events_of(epochs, **more))
+
+
+def events_of(
     epochs: Mapping[str, Sequence[Played | None]],
     *,
     run: Mapping[str, Any] | None = None,
@@ -100,7 +105,7 @@ def report_of(
     agents: Sequence[str] = ("bot",),
     elapsed_s: float = 1.0,
     **config: Any,
-) -> Report:
+) -> list[Event]:
     """``epochs``: for each scenario, its conversations; ``None`` for one that never began."""
     keys = {
         SampleKey(scenario=id, agent=agent, epoch=n): each
@@ -121,7 +126,7 @@ def report_of(
         events += played.events(key) if played else []
     if outcome:
         events.append(RunFinished(finished_at="", outcome=outcome, elapsed_s=elapsed_s))
-    return build_report(events)
+    return events
 
 
 def with_suite(report: Report, **changes: Any) -> Report:
