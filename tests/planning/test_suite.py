@@ -229,5 +229,6 @@ def test_a_scenario_that_checks_nothing_is_a_mistake(folder: Path) -> None:
     (folder / "scenarios" / "two.yml").write_text("scenarios: [{id: x, turns: [hi]}]\n")
     with pytest.raises(AuthorError):
         loaded()
-    (folder / "agenteval.yaml").write_text(f"{CONFIG}thresholds: {{helpfulness: 3}}\nmodels: {{default: a/b}}\n")
+    more = "thresholds: {helpfulness: 3}\nmodels: {default: openai/m}\n"
+    (folder / "agenteval.yaml").write_text(CONFIG + more)
     assert "x" in [each.id for each in loaded(judging=JudgeChoice(metric=("helpfulness",))).scenarios]

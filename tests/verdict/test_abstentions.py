@@ -96,6 +96,8 @@ def test_the_same_words_at_another_place_are_another_criterion() -> None:
         (whole(unclear(GOAL), Check(name="answer", passed=True)), True),
         (whole(unclear(GOAL), score("stars", 5.0)), True),
         (whole(), False),  # nobody abstained
+        (whole(score("stars", 5.0)), False),
+        (whole(score("stars", 5.0), Check(name="answer", passed=True)), False),
         (whole(judge_failed(BEHAVIOR)), False),
         (LOST, False),
     ],

@@ -65,6 +65,8 @@ def test_criteria_are_skipped_all_or_none() -> None:
     sample = only_sample(report_of({"a": [whole(skipped, judge_failed(BEHAVIOR))]}))
     assert skips_criteria(sample, sample.all_failures) is True
     assert skips_criteria(sample, ()) is False
+    only = tuple(failure for failure in sample.all_failures if failure.metric == "criteria")
+    assert skips_criteria(sample, only) is True
     both = only_sample(report_of({"a": [whole(skipped, kept)]}))
     assert skips_criteria(both, tuple(f for f in both.all_failures if not f.author)) is False
     none = only_sample(report_of({"a": [whole(judge_failed(BEHAVIOR))]}))
