@@ -75,6 +75,8 @@ def test_an_open_limit_names_what_would_help() -> None:
     report = report_of({"a": [PASS]}, budget={"max_calls": 1, "max_tokens": 999}, outcome="budget")
     used = replace(report, usage={"agent": Usage(calls=1, input_tokens=1)})
     calls, tokens = budget_gates(used)
+    assert calls.basis
+    assert tokens.basis
     assert (calls.verdict, bool(calls.resolution)) == (OPEN, True)
     assert (tokens.verdict, tokens.resolution) == (PASSED, "")
 
