@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval.core.decision import SampleDecision, Violation
-from agenteval.core.score import Check, Severity, Verdict
+from agenteval.core.score import Check, Severity, UserReview, Verdict
 from agenteval.core.trajectory import StopReason
 from agenteval.verdict.max_rates import MAX_RATE, Shares, failed_checks, is_bad, max_rate_rows, shares_of
 from agenteval.verdict.recorded_logs import SEVERE
@@ -22,6 +22,7 @@ from tests.support.verdict_runs import (
     judge_failed,
     report_of,
     sample_verdicts,
+    score,
     unclear,
     with_suite,
 )
@@ -61,7 +62,9 @@ def shares(played: Sequence[Played], severity: Severity = HIGH, **config: Any) -
         ([recorded(judge_failed("stars"))], LOW, (1, 0, 0, 0)),
         ([recorded(unclear(BEHAVIOR))], HIGH, (1, 0, 1, 0)),
         ([recorded(unclear("stars"))], HIGH, (1, 0, 0, 0)),
+        ([recorded(score(BEHAVIOR, label="no failure", ok=True))], HIGH, (1, 0, 0, 0)),
         ([recorded(UNDECIDED)], HIGH, (1, 0, 1, 0)),
+        ([recorded(judge_failed("stars", author=True))], HIGH, (1, 0, 0, 0)),
         ([recorded(stop=StopReason.INFRASTRUCTURE)], HIGH, (1, 0, 1, 0)),
         ([recorded(stop=StopReason.AGENT_ERROR)], HIGH, (1, 1, 0, 1)),
         ([UNREADABLE, GOOD], HIGH, (1, 0, 0, 0)),
@@ -80,8 +83,20 @@ def test_remedies_are_counted_by_conversation() -> None:
     broken = recorded(judge_failed("leak"))
     found = shares([OPEN_ONE, OPEN_ONE, broken])
     assert dict(found.remedies) == {"again": 2, "no answer": 1}
+    checks = [recorded(Check(name="x", passed=None, detail=detail)) for detail in ("", "why", "not decided: so")]
+    assert dict(shares(checks).remedies) == {"x": 1, "why": 1, "so": 1}
     report = report_of({"a": [OPEN_ONE]})
     assert dict(shares_of(report, sample_verdicts(report), HIGH).remedies) == {BEHAVIOR: 1}
+
+
+def test_a_fault_of_the_user_has_a_remedy_of_its_own() -> None:
+    by_user = UserReview(label="hindered", explains=True, turn=0)
+    lost = recorded(stop=StopReason.SIMULATOR)
+    (other,) = shares([lost]).remedies
+    (own,) = shares([recorded(by_user, stop=StopReason.SIMULATOR)]).remedies
+    fine = UserReview(label="as it should", turn=0)
+    assert own != other
+    assert list(shares([recorded(fine, stop=StopReason.SIMULATOR)]).remedies) == [other]
 
 
 @pytest.mark.parametrize(
