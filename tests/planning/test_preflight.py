@@ -456,9 +456,7 @@ def test_models_whose_price_is_needed(
     fields: Any, judged: Sequence[str], no_judge: bool, budget: Any, prices: Sequence[str], unpriced: set[str]
 ) -> None:
     config = configured(models=ROLES, budget=budget, prices=dict.fromkeys(prices, PRICE))
-    found = list(
-        preflight.price_problems([scenario(**fields)], config, chosen(*judged), no_judge=no_judge)
-    )
+    found = list(preflight.price_problems([scenario(**fields)], config, chosen(*judged), no_judge=no_judge))
     assert {name for name in ROLES.values() for problem in found if name in problem.what} == unpriced
     assert len(found) == len(unpriced)
 

@@ -38,9 +38,7 @@ def suite(
     policy = suite_policy(settings, [GOALS], [GOALS])
     metrics = Metrics({GOAL: GOALS}, (GOALS,))
     return Suite(
-        Settings(
-            settings, settings, (), metrics, policy, RecordingOptions(), None, MarkedSecrets({}, {})
-        ),
+        Settings(settings, settings, (), metrics, policy, RecordingOptions(), None, MarkedSecrets({}, {})),
         request or Request(),
         scenarios,
         tuple(each for each in scenarios if selected is None or each.id in selected),

@@ -187,7 +187,11 @@ def test_a_suite(folder: Path) -> None:
     assert [each.id for each in found.selected_scenarios] == ["first"]
     settings = found.settings
     assert settings.config.agent is not None
-    assert (settings.config.agent.name, settings.policy.judged, settings.policy.no_judge) == ("bot", (), False)
+    assert (settings.config.agent.name, settings.policy.judged, settings.policy.no_judge) == (
+        "bot",
+        (),
+        False,
+    )
     assert (settings.replayed_recording, settings.secrets) == (None, ())
     assert settings.recording == RecordingOptions()
 

@@ -45,7 +45,9 @@ def samples(*agents: str, tools: Mapping[str, Any] | None = None) -> list[Sample
 )
 def test_hints_mark_a_tool(tools: Mapping[str, Sequence[AgentTool]], marks: tuple[bool, bool]) -> None:
     found = apply_tool_hints(samples("x", "y"), tools)
-    assert [(each.scenario.tools["t"].reads, each.scenario.tools["t"].writes) for each in found] == [marks] * 2
+    assert [(each.scenario.tools["t"].reads, each.scenario.tools["t"].writes) for each in found] == [
+        marks
+    ] * 2
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,7 @@ GOAL = "goal_completion"
 HELD = Check(name="output.contains", passed=True)
 BROKEN = Check(name="output.contains", passed=False, detail="not there")
 UNDECIDED = Check(name="python", passed=None, detail="it raised")
-LABELS = MetricSpec(
-    name=BEHAVIOR, scope="turn", kind="rate", labels=("no failure", "x"), ok=("no failure",)
-)
+LABELS = MetricSpec(name=BEHAVIOR, scope="turn", kind="rate", labels=("no failure", "x"), ok=("no failure",))
 GOALS = MetricSpec(name=GOAL, scope="conversation", kind="rate", needs="goal")
 STARS = MetricSpec(name="stars", scope="conversation", kind="mean", scale=(1.0, 5.0))
 RULES = MetricSpec(

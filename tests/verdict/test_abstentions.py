@@ -79,7 +79,9 @@ def test_criteria_that_arose_in_no_conversation() -> None:
 
 
 def test_the_same_words_at_another_place_are_another_criterion() -> None:
-    played = whole(criterion("A", arose=True, where="a.yaml:3"), criterion("A", arose=False, where="a.yaml:9"))
+    played = whole(
+        criterion("A", arose=True, where="a.yaml:3"), criterion("A", arose=False, where="a.yaml:9")
+    )
     assert len(unexercised_criteria(only_scenario(report_of({"a": [played]})))) == 1
 
 

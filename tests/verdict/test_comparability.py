@@ -72,7 +72,9 @@ def test_scenarios_that_are_the_same(before: Any, after: Any, parts: tuple[str, 
 def test_scenarios_of_one_run_only() -> None:
     ((matched,), _) = match_agents(run(scenario("b"), scenario("a")), run(scenario("c"), scenario("b")))
     assert [(old.id, new.id) for old, new in matched.pairs] == [("b", "b")]
-    assert [(each.scenario, each.before is None, each.after is None) for each in matched.unmatched_scenarios] == [
+    assert [
+        (each.scenario, each.before is None, each.after is None) for each in matched.unmatched_scenarios
+    ] == [
         ("a", False, True),
         ("c", True, False),
     ]

@@ -185,7 +185,11 @@ def test_tokens_of_calls_in_flight_are_estimated() -> None:
     fits = 1000 - REPLY_TOKENS
     assert Watched(max_tokens=1000).call(prompt=fits) is True
     assert Watched(max_tokens=1000).call(prompt=fits + 1) is False
-    assert [watched.call(prompt=300), watched.call(prompt=300), watched.call(prompt=300)] == [True, True, False]
+    assert [watched.call(prompt=300), watched.call(prompt=300), watched.call(prompt=300)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_call_without_a_known_prompt_fits_until_the_limit_is_reached() -> None:

@@ -83,7 +83,9 @@ def test_remedies_are_counted_by_conversation() -> None:
     broken = recorded(judge_failed("leak"))
     found = shares([OPEN_ONE, OPEN_ONE, broken])
     assert dict(found.remedies) == {"again": 2, "no answer": 1}
-    checks = [recorded(Check(name="x", passed=None, detail=detail)) for detail in ("", "why", "not decided: so")]
+    checks = [
+        recorded(Check(name="x", passed=None, detail=detail)) for detail in ("", "why", "not decided: so")
+    ]
     assert dict(shares(checks).remedies) == {"x": 1, "why": 1, "so": 1}
     report = report_of({"a": [OPEN_ONE]})
     assert dict(shares_of(report, sample_verdicts(report), HIGH).remedies) == {BEHAVIOR: 1}
@@ -115,9 +117,7 @@ def test_a_fault_of_the_user_has_a_remedy_of_its_own() -> None:
         ([UNREADABLE], 1.0, OPEN, None),
     ],
 )
-def test_the_row_of_a_rate(
-    played: list[Played], bound: float, verdict: Verdict, value: float | None
-) -> None:
+def test_the_row_of_a_rate(played: list[Played], bound: float, verdict: Verdict, value: float | None) -> None:
     made = report_of({f"s{n}": [each] for n, each in enumerate(played)})
     report = with_suite(made, max_rates={HIGH: bound})
     (row,) = max_rate_rows(report, sample_verdicts(made), "again")

@@ -10,11 +10,8 @@ from agenteval.core.event import (
     CallsSeen,
     Event,
     IssuesFound,
-    ModelAsked,
     Notice,
-    Reconsidered,
     RunFinished,
-    RunStarted,
     SampleFinished,
     SampleStarted,
     Scored,
@@ -98,7 +95,6 @@ def test_a_sample_that_never_started() -> None:
 )
 def test_other_events_finish_nothing(event: Any) -> None:
     assert fed([event])[1] == []
-    assert ModelAsked.__name__ != Reconsidered.__name__
 
 
 def report_of_one(epochs: int = 3, **more: Any) -> Any:
@@ -132,15 +128,6 @@ def test_calls_that_other_samples_showed_count() -> None:
         visible = singles.report(KEY, events).visibility_of("bot")
         assert visible is (ToolVisibility.ALL if seen else ToolVisibility.UNSEEN)
         assert singles.report(KEY, events, all_seen=True).visibility_of("bot") is ToolVisibility.ALL
-
-
-def test_a_scenario_of_the_run_is_needed_for_the_run_only() -> None:
-    first, *_ = events_of({"a": [PASS]})
-    assert isinstance(first, RunStarted)
-    singles = SingleSamples()
-    assert singles.run is None
-    singles.add_event(first)
-    assert singles.run is first
 
 
 DONE = Stop(reason=StopReason.SCRIPT_DONE)

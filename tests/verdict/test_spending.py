@@ -31,9 +31,7 @@ def report_of(*events: Event, **config: Any) -> Report:
 
 
 def turn(agent: int = 0, user: int = 0, **more: Any) -> Turn:
-    return Turn(
-        user="hi", steps=(Step(text="hello", usage=usage(agent)),), user_usage=usage(user), **more
-    )
+    return Turn(user="hi", steps=(Step(text="hello", usage=usage(agent)),), user_usage=usage(user), **more)
 
 
 DONE = Stop(reason=StopReason.USER_DONE)

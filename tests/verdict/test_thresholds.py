@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from agenteval.core.decision import RERUN_FAILED, GateRow
-from agenteval.core.plan import ScenarioRules
 from agenteval.core.scenario import EpochRange
 from agenteval.core.score import RULED_OUT, WITHDRAWN, Verdict
 from agenteval.core.trajectory import StopReason
@@ -278,4 +277,3 @@ def test_a_replaced_conversation_is_not_missing(
     rules = scenario.rules.model_copy(update={"epochs": EpochRange(min=least, max=9)})
     (row,) = threshold_gates(replace(made, scenarios=(replace(scenario, rules=rules),)))
     assert row.verdict is verdict
-    assert isinstance(rules, ScenarioRules)
