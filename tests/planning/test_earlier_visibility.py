@@ -98,7 +98,13 @@ def test_a_run_that_cannot_be_read_shows_nothing(tmp_path: Path, text: str) -> N
     assert names(tmp_path) == ["bot"]
 
 
+def test_a_journal_that_is_a_folder_shows_nothing(tmp_path: Path) -> None:
+    (tmp_path / ".agenteval" / "runs" / "r1" / "events.jsonl").mkdir(parents=True)
+    assert names(tmp_path) == []
+
+
 def test_a_journal_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert earlier._MAX_BYTES == 64 * 1024 * 1024
     size = write_run(tmp_path, 1).stat().st_size
     monkeypatch.setattr(earlier, "_MAX_BYTES", size)
     assert names(tmp_path) == ["bot"]

@@ -94,6 +94,32 @@ def test_mistakes_in_the_configuration_of_metrics(config: Any, count: int) -> No
     assert problems(**config) == count
 
 
+def test_where_mistakes_are(tmp_path: Path) -> None:
+    lines = {
+        "metrics": 2,
+        "metrics.1": 3,
+        "thresholds.helpfulness": 4,
+        "severities.x": 5,
+        "custom_metrics": 6,
+        "prompts": 7,
+    }
+
+    def places(**config: Any) -> list[str]:
+        located = {"source": "c.yaml", "root": str(tmp_path), "lines": lines}
+        with pytest.raises(AuthorError) as error:
+            load_metrics(configured(**config).model_copy(update=located))
+        return [str(problem.place) for problem in error.value.problems]
+
+    assert places(metrics=["helpfulness", "y"]) == ["c.yaml:3"]
+    wrong = places(thresholds={"helpfulness": 9}, severities={"x": "low"})
+    assert sorted(wrong) == ["c.yaml:4", "c.yaml:5"]
+    assert places(custom_metrics=["gone.py:Gone"]) == ["c.yaml:6"]
+    assert places(prompts={"helpfulness": "gone.md"}) == ["c.yaml:7"]
+    (tmp_path / "n.md").write_text(RUBRIC)
+    (tmp_path / "o.md").write_text(RUBRIC)
+    assert places(custom_metrics=["n.md", "o.md"]) == ["c.yaml:6"]
+
+
 def test_a_rubric_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "kindness.md").write_text(RUBRIC)
     config = configured(custom_metrics=["kindness.md"], metrics=["kindness", GOAL])
@@ -169,6 +195,13 @@ def test_thresholds_that_have_no_effect(
     )
     found = scenario_threshold_problems(scenario, policy(*judged))
     assert [str(problem.place) for problem in found] == ["s.yaml:7"] * count
+
+
+@pytest.mark.parametrize(("metric", "key"), [(GOAL, "goal:"), ("policy_adherence", "policy:")])
+def test_what_a_threshold_needs(metric: str, key: str) -> None:
+    scenario = Scenario.model_validate({"id": "a", "thresholds": {metric: 1}})
+    (problem,) = scenario_threshold_problems(scenario, policy(metric))
+    assert [each for each in ("goal:", "policy:") if each in problem.remedy] == [key]
 
 
 def test_a_metric_deselected_on_the_command_line_is_no_mistake_of_the_file() -> None:

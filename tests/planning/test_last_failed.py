@@ -75,7 +75,7 @@ def test_recorded_conversations_are_not_the_latest_run(tmp_path: Path) -> None:
     (broken / "events.jsonl").write_text('{"started_at":"2026-11-03T00:00:00Z", oops\n')
     listed = tmp_path / ".agenteval" / "runs" / "r4"
     listed.mkdir()
-    (listed / "events.jsonl").write_text("[]\n")
+    (listed / "events.jsonl").write_text('[{"started_at":"2026-11-04T00:00:00Z"}]\n')
     assert find_last_failed(tmp_path, None).run_id == "r1"
     assert find_last_failed(tmp_path, "r2").pairings == {("b", "bot")}
 
@@ -88,12 +88,19 @@ def test_no_earlier_run(tmp_path: Path) -> None:
         find_last_failed(tmp_path, "r9")
 
 
+def test_a_journal_that_is_a_folder_is_no_earlier_run(tmp_path: Path) -> None:
+    (tmp_path / ".agenteval" / "runs" / "r1" / "events.jsonl").mkdir(parents=True)
+    with pytest.raises(AuthorError):
+        find_last_failed(tmp_path, None)
+
+
 @pytest.mark.parametrize("name", [None, "r1"])
 def test_nothing_failed(tmp_path: Path, name: str | None) -> None:
     write_run(tmp_path, "r1", run_of({"a": [PASS]}), 1)
     with pytest.raises(NothingSelectedError) as error:
         find_last_failed(tmp_path, name)
     assert "r1" in str(error.value)
+    assert ("latest" in str(error.value)) is (name is None)
 
 
 def test_a_gate_over_all_scenarios_that_did_not_pass_is_named(tmp_path: Path) -> None:

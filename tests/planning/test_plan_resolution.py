@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from agenteval.core.config import AgentConfig, Config
+from agenteval.adapters.traffic.middleware import RecordingOptions
+from agenteval.core.config import (
+    AcceptedFailure,
+    AgentConfig,
+    BudgetConfig,
+    Config,
+    DeadlinesConfig,
+    GatesConfig,
+    Price,
+)
+from agenteval.core.marked_secrets import MarkedSecrets
 from agenteval.core.plan import Plan, SuitePolicy
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource
@@ -22,9 +32,14 @@ from agenteval.planning.plan_resolution import (
     known_visibility,
     make_plan,
     redact_plan,
+    resolve,
     rules_for,
     suite_policy,
 )
+from agenteval.planning.judge_setup import Metrics
+from agenteval.planning.request import Request
+from agenteval.planning.sample_selection import SelectedSamples
+from agenteval.planning.suite import Settings, Suite
 from tests.support.verdict_runs import BEHAVIOR, GOAL, GOALS, LABELS, RULES, STARS, TOOL_USE
 
 SPECS = (LABELS, GOALS, STARS, RULES, TOOL_USE)
@@ -43,6 +58,12 @@ def scenario(**more: Any) -> Scenario:
     return Scenario.model_validate({"id": "a", "source": "s/a.yaml:2", **more})
 
 
+WITH_GOAL = scenario(id="goal", goal="Get it.")
+WITHOUT = scenario(id="none")
+REMOVED = scenario(id="removed", goal="Get it.", thresholds={GOAL: None})
+ACCEPTED = {"fingerprint": "0" * 12, "owner": "o", "reason": "r", "expires": "9999-12-31"}
+
+
 # ── the suite ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -59,6 +80,15 @@ def test_the_defaults_of_a_suite() -> None:
     ("config", "field", "value"),
     [
         ({"seed": 7}, "seed", 7),
+        ({"profile": "ci"}, "profile", "ci"),
+        ({"severities": {"repetition": "high"}}, "severities", {"repetition": "high"}),
+        ({"deadlines": {"run_s": 5}}, "deadlines", DeadlinesConfig(run_s=5)),
+        ({"budget": {"max_calls": 5}}, "budget", BudgetConfig(max_calls=5)),
+        ({"prices": {"m": {"input": 1, "output": 2}}}, "prices", {"m": Price(input=1, output=2)}),
+        ({"fail_on_severity": "low"}, "fail_on_severity", "low"),
+        ({"prompts": {"helpfulness": "h.md"}}, "prompts", {"helpfulness": "h.md"}),
+        ({"gates": {"robustness": 0.9}}, "gates", GatesConfig.model_validate({"robustness": 0.9})),
+        ({"accepted_failures": [ACCEPTED]}, "accepted", (AcceptedFailure.model_validate(ACCEPTED),)),
         ({"code_only": True}, "code_only", True),
         ({"fault_tolerance": 0.2}, "fault_tolerance", 0.2),
         ({"on_undecided": "neutral"}, "on_undecided", "neutral"),
@@ -255,6 +285,60 @@ def test_a_public_plan_has_the_public_values() -> None:
     assert (plan.now, plan.detectors) == ("x", ("repetition",))
 
 
+# ── from the suite and the selection ─────────────────────────────────────────────────────────────
+
+
+def suite_of(*scenarios: Scenario, request: Request | None = None, **more: Any) -> Suite:
+    config = configured(**more)
+    marked = MarkedSecrets({}, {"bot": ("<secret>",)})
+    rules = suite_policy(config, SPECS, SPECS)
+    settings = Settings(config, config, (), Metrics({}, ()), rules, RecordingOptions(), None, marked)
+    return Suite(settings, request or Request(), scenarios, scenarios)
+
+
+def selected(*scenarios: Scenario, agent: Any = None, **more: Any) -> SelectedSamples:
+    samples = tuple(Sample(key=SampleKey(scenario=each.id, agent="bot"), scenario=each) for each in scenarios)
+    agents = {"bot": AgentConfig.model_validate({"name": "bot", "target": "a:b", **(agent or {})})}
+    return SelectedSamples(samples, scenarios, agents, **more)
+
+
+ROBUST = scenario(id="robust", category="robustness")
+ALL = KnownVisibility(calls=ToolVisibility.ALL)
+RANGED = {"epochs": {"min": 2, "max": 9}, "gates": {"pass_rate": {"at_least": 0.9, "reject_below": 0.2}}}
+
+
+def test_rules_that_apply_only_to_other_scenarios_are_left_out() -> None:
+    suite = suite_of(WITHOUT, gates={"robustness": 0.9, "output_accuracy": 0.9}, thresholds={GOAL: 0.5})
+    found = resolve(suite, selected(WITHOUT, unselected_scenarios=(WITHOUT, ROBUST, WITH_GOAL)))
+    assert found.unapplied == {"gates.robustness": NOT_SELECTED, f"thresholds.{GOAL}": NOT_SELECTED}
+    assert list(found.suite.gates.configured_gates) == ["output_accuracy"]
+    every = resolve(suite, selected(WITHOUT, unselected_scenarios=None))
+    assert set(every.unapplied) == {"gates.robustness", "gates.output_accuracy", f"thresholds.{GOAL}"}
+    assert resolve(suite, selected(WITHOUT, unselected_scenarios=(WITHOUT,))).unapplied == {}
+
+
+def test_what_the_selection_and_the_settings_bring() -> None:
+    found = resolve(suite_of(WITHOUT), selected(WITHOUT, needs_model=("x",)))
+    assert (found.needs_model, found.secrets) == (("x",), {"bot": ("<secret>",)})
+
+
+@pytest.mark.parametrize(("epochs", "has_range"), [(None, True), (5, False)])
+def test_a_number_of_epochs_on_the_command_line_replaces_a_range(epochs: int | None, has_range: bool) -> None:
+    found = resolve(suite_of(WITHOUT, request=Request(epochs=epochs), **RANGED), selected(WITHOUT))
+    assert bool(found.ranges) is has_range
+
+
+def test_which_visibility_is_used() -> None:
+    earlier = {"bot": ALL, "other": ALL}
+    unseen = {"calls": "unseen"}
+    by_author = resolve(suite_of(WITHOUT), selected(WITHOUT, earlier_visibility=earlier, agent=unseen))
+    assert by_author.visibility["bot"].calls is ToolVisibility.DECLARED_UNSEEN
+    assert by_author.visibility["other"] == ALL
+    resumed = suite_of(WITHOUT, request=Request(visibility={"bot": ALL}))
+    found = resolve(resumed, selected(WITHOUT, earlier_visibility=earlier, agent=unseen))
+    assert found.visibility == {"bot": ALL}
+
+
 # ── visibility ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -273,10 +357,6 @@ def test_visibility_that_is_known_before_a_run(agent: Any, calls: Any, source: A
 
 
 # ── thresholds that apply to nothing ─────────────────────────────────────────────────────────────
-
-WITH_GOAL = scenario(id="goal", goal="Get it.")
-WITHOUT = scenario(id="none")
-REMOVED = scenario(id="removed", goal="Get it.", thresholds={GOAL: None})
 
 
 @pytest.mark.parametrize(

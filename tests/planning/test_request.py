@@ -31,6 +31,15 @@ def test_the_keys_that_judge_options_set(choice: JudgeChoice, flags: dict[str, A
     assert choice.flags == flags
 
 
+def test_nothing_is_asked_for_by_default() -> None:
+    request, judging = Request(), JudgeChoice()
+    assert (request.fail_fast, request.keep_baseline, request.last_failed) == (False, False, False)
+    assert (request.epochs, request.baseline, request.resume, request.failed_in) == (None, None, None, None)
+    assert (request.pairings, request.visibility, request.options_given) == (None, None, ())
+    assert (judging.model, judging.no_judge, judging.metric) == (None, False, ())
+    assert request.cwd == str(Path.cwd())
+
+
 PAIRS = frozenset({("a", "bot")})
 
 
@@ -81,6 +90,9 @@ def test_a_request_as_json() -> None:
     assert (written["config"], written["named_config"]) == ("/home/agenteval.yaml", "c.yaml")
     assert (written["record"], written["replay"]) == ("/r.json", "/p.json")
     assert (written["last_failed"], written["cwd"]) == (False, "/home")
+    assert (written["profile"], written["epochs"], written["fail_fast"]) == ("ci", 4, True)
+    assert (written["baseline"], written["flags"]) == ("base", {"seed": 3})
+    assert (written["filters"]["first"], written["judging"]["model"]) == (2, "openai/m")
     bare = Request().to_json(Config())
     assert (bare["config"], bare["record"], bare["replay"]) == (None, None, None)
     assert Request(failed_in="r").to_json(Config())["last_failed"] is True

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agenteval.core.config import Config
+from agenteval.core.decision import GateRow
 from agenteval.core.event import Event, RunFinished
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import NOT_CLEAR, Check, Finding, MetricSpec, Score, ScoreFailure, Severity
 from agenteval.core.trajectory import Stop, StopReason, ToolCall
+from agenteval.verdict.epochs import epoch_outcomes, sample_success
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report, build_report
+from agenteval.verdict.run_gates import gates_over_runs
+from agenteval.verdict.sample_decisions import decide_samples
 from tests.support.report_samples import conversation, started, turn
 
 BEHAVIOR = "agent_behavior_failure"
@@ -145,3 +149,15 @@ def only_sample(report: Report) -> SampleReport:
 
 def sample_verdicts(report: Report) -> dict[SampleKey, Any]:
     return dict(decide(report).samples)
+
+
+def gate_rows(report: Report) -> list[GateRow]:
+    """The rows of the gates over repeated runs."""
+    samples = decide_samples(report)
+    epochs = {
+        (each.scenario.id, each.agent): epoch_outcomes(
+            each, [sample_success(sample, samples[sample.key].verdict) for sample in each.samples]
+        )
+        for each in report.scenarios
+    }
+    return list(gates_over_runs(report, epochs, samples))

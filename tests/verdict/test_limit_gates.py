@@ -64,9 +64,13 @@ FREE = LedgerLine("user", "u", Usage(calls=1, input_tokens=5, output_tokens=5))
                 ("budget.by_role.judge.max_cost", 0.25, 0.25, PASSED),
             ],
         ),
-        ({"by_role": {"dedup": {"max_calls": 1}}}, "complete", [("budget.by_role.dedup.max_calls", 0, 1, PASSED)]),
+        (
+            {"by_role": {"dedup": {"max_calls": 1}}},
+            "complete",
+            [("budget.by_role.dedup.max_calls", 0, 1, PASSED)],
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_limit_has_a_row(budget: Any, outcome: str | None, rows: list[tuple[Any, ...]]) -> None:
     assert spent(budget, AGENT, JUDGE, FREE, outcome=outcome) == rows
 

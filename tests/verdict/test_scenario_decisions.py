@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from agenteval.core.decision import GateRow, SampleDecision, ScenarioDecision
+from agenteval.core.decision import GateRow, ScenarioDecision
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.trajectory import StopReason
@@ -159,8 +160,6 @@ def test_violations_of_samples_and_then_of_rows() -> None:
 def test_a_scenario_without_samples_is_open() -> None:
     report = report_of({"a": [PASS]})
     scenario = only_scenario(report)
-    from dataclasses import replace
-
     empty = replace(scenario, samples=(), missing=())
     run = RunEvidence(report, {}, {}, set(), set(), tolerates_losses=True, is_open_for_all=False)
     assert decide_scenario(empty, run).verdict is OPEN
