@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from agenteval.planning.forecast import (
 )
 from agenteval.planning.judge_setup import Metrics, load_metrics
 from agenteval.planning.plan_resolution import make_plan, suite_policy
+from agenteval.scoring.issues import MAX_CHARACTERS
 from agenteval.scoring.judges.corroboration import SAMPLING_INTERVAL
 
 M = "openai/m"
@@ -91,6 +93,11 @@ def calls(found: Forecast) -> dict[str, tuple[int, int | None]]:
 SCRIPT = ["hi", "and?"]
 MODELS = {"default": M}
 PRICE = {"input": 1.0, "output": 2.0}
+
+
+def test_what_is_assumed() -> None:
+    assert dict(REPLY_TOKENS) == {"user": 60, "judge": 120, "dedup": 600, "agent": 100}
+    assert (ANSWER_TOKENS, GATING, OPINION_TOKENS, SAMPLING_INTERVAL) == (100, 20, 200, 10)
 
 
 # ── ranges ───────────────────────────────────────────────────────────────────────────────────────
@@ -207,6 +214,7 @@ def test_findings_are_grouped_once_for_each_agent_at_most() -> None:
     assert calls(one)["dedup"] == (0, 1)
     assert calls(two)["dedup"] == (0, 2)
     assert row(two, "dedup").output_tokens == Range(0, 2 * REPLY_TOKENS["dedup"])
+    assert row(one, "dedup").input_tokens == Range(0, MAX_CHARACTERS // 4 + 500)
     assert row(two, "dedup").input_tokens.most == 2 * (row(one, "dedup").input_tokens.most or 0)
     assert "dedup" not in calls(made(scenario(turns=SCRIPT), models={"judge": M}))
 
@@ -335,6 +343,34 @@ def test_rows_by_role() -> None:
     found = made(scenario(), metrics=["agent_behavior_failure"], models={"default": M, "user": "openai/u"})
     assert [each.role for each in found.rows] == ["agent", "user", "judge", AGAIN, "dedup"]
     assert [each.name for each in found.rows] == ["bot", "openai/u", M, M, M]
+    agents = made(scenario(turns=SCRIPT), agents=("y", "x", "z"), no_judge=True)
+    assert [each.name for each in agents.rows] == ["x", "y", "z"]
+
+
+CLASS = """
+from agenteval import QualitativeMetric, QualResult
+
+class Tone(QualitativeMetric):
+    name = "tone"
+
+    def evaluate(self, input):
+        return QualResult("no failure")
+"""
+
+
+def test_metrics_that_are_classes_are_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "tone.py").write_text(CLASS)
+    found = made(
+        scenario(turns=SCRIPT),
+        metrics=["tone", "helpfulness"],
+        custom_metrics=["tone.py:Tone"],
+        root=str(tmp_path),
+        models={"judge": M},
+    )
+    assert calls(found) == {"agent": (2, 2), "judge": (2, 2)}
+    (note,) = found.notes
+    assert "tone" in note
+    assert "helpfulness" not in note
 
 
 # ── notes ────────────────────────────────────────────────────────────────────────────────────────

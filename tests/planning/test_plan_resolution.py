@@ -22,6 +22,7 @@ from agenteval.core.plan import Plan, SuitePolicy
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource
 from agenteval.core.trajectory import ToolVisibility
+from agenteval.planning.judge_setup import Metrics
 from agenteval.planning.plan_resolution import (
     NOT_SELECTED,
     ScenarioRulesCache,
@@ -36,7 +37,6 @@ from agenteval.planning.plan_resolution import (
     rules_for,
     suite_policy,
 )
-from agenteval.planning.judge_setup import Metrics
 from agenteval.planning.request import Request
 from agenteval.planning.sample_selection import SelectedSamples
 from agenteval.planning.suite import Settings, Suite

@@ -362,6 +362,20 @@ def test_attackers_without_an_outcome(fields: Any, warns: bool) -> None:
     assert count(preflight.attackers_without_outcome([scenario(**fields)])) == warns
 
 
+WORDS = (
+    *("attacker", "adversarial", "malicious", "hackers", "hacking", "scam", "scammer", "fraudster"),
+    *("swindler", "phishing", "con man", "con artist", "impersonator", "pretends to be", "jailbreak"),
+    *("social engineering", "prompt injection", "red teamer", "thief", "blackmailer"),
+)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_that_identify_an_attacker(word: str) -> None:
+    assert count(preflight.attackers_without_outcome([scenario(goal="x", profile=f"A {word}.")])) == 1
+    tagged = scenario(goal="x", tags=[word.replace(" ", "-")])
+    assert count(preflight.attackers_without_outcome([tagged])) == 1
+
+
 @pytest.mark.parametrize(
     ("detectors", "problems"),
     [
