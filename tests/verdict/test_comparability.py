@@ -176,6 +176,23 @@ def test_only_scenarios_of_both_runs_count_for_the_setup() -> None:
     assert why_not_comparable(before, after) == ()
 
 
+@pytest.mark.parametrize("field", ["criteria", "simulated"])
+def test_one_scenario_is_enough_to_need_the_same_prompts(field: str) -> None:
+    def with_prompt(text: str) -> RunSummary:
+        prompts = {"criteria": text, "simulated_user": text}
+        return run(scenario(), scenario("b", **{field: True}), scenario("c"), prompts=prompts)
+
+    assert len(why_not_comparable(with_prompt("1"), with_prompt("2"))) == 1
+
+
+def test_which_keys_of_a_model_differ() -> None:
+    before = {"judge": {"model": "m", "temperature": 0.25, "client": "sdk"}}
+    after = {"judge": {"model": "m", "max_tokens": 77, "client": "http"}}
+    (text,) = problems(before, after, criteria=True)
+    keys = ("model m", "temperature 0.25", "max_tokens", "77", "client sdk", "http")
+    assert [key in text for key in keys] == [False, True, True, True, True, True]
+
+
 @pytest.mark.parametrize(("changed", "count"), [(1, 2), (8, 9), (9, 10), (20, 10)])
 def test_runs_without_a_common_scenario(changed: int, count: int) -> None:
     """One problem for that, one for each of the first eight, and one for the rest."""

@@ -58,7 +58,8 @@ def test_the_verdict_and_its_exit_code(before: Any, after: Any, verdict: Verdict
     found = compared([scenario("a", *before)], [scenario("a", *after)])
     assert (found.verdict, found.exit_code) == (verdict, code)
     assert (found.before, found.after) == ("r1", "r2")
-    assert (found.margin, found.confidence) == (MARGIN, CONFIDENCE)
+    assert (found.margin, found.confidence, found.schema_version) == (MARGIN, CONFIDENCE, 2)
+    assert (MARGIN, CONFIDENCE) == (0.05, 0.95)
 
 
 def test_the_margin_is_what_a_mean_may_drop() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -168,6 +169,31 @@ def test_calls_from_before_the_run_was_resumed() -> None:
     watched = Watched(max_calls=3)
     watched.ledger.carry_over(Usage(calls=2))
     assert [watched.call(), watched.call()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("budget", "spent", "in_flight", "prompt", "numbers"),
+    [
+        ({"max_calls": 7}, Usage(calls=7), 0, 0, ["7", "7"]),
+        ({"max_calls": 7}, Usage(calls=5), 2, 0, ["2", "5", "7"]),
+        ({"max_tokens": 1000}, Usage(calls=1, input_tokens=900), 0, 300, ["1,000", "500", "900"]),
+        ({"max_tokens": 1000}, Usage(calls=1, input_tokens=500), 1, 100, ["1,000", "300", "300", "500"]),
+        ({"max_cost": 1}, Usage(calls=1, cost=1.5), 0, 0, ["0.0000", "1.0000", "1.5000"]),
+    ],
+)
+def test_the_numbers_that_explain_a_refusal(
+    budget: Any, spent: Usage, in_flight: int, prompt: int, numbers: list[str]
+) -> None:
+    ledger = Watched(**budget).ledger
+    ledger.carry_over(spent)
+    for _ in range(in_flight):
+        ledger.begin("m", None, prompt)
+    with pytest.raises(BudgetError) as error:
+        ledger.begin("m", None, prompt)
+    text = str(error.value)
+    assert sorted(re.findall(r"\d[\d,.]*\d|\d", text)) == numbers
+    assert next(iter(budget)) in text
+    assert ("USD" in text) is ("max_cost" in budget)
 
 
 def test_a_budget_without_limits_refuses_nothing() -> None:

@@ -302,7 +302,9 @@ def test_events_of_a_sample_that_never_started_come_last() -> None:
 
 
 def test_only_samples_in_which_something_was_found() -> None:
-    events = events_of({"a": [GOOD], "b": [BAD], "c": [whole(finding())], "d": [Played((), ((finding(),),))]})
+    events = events_of(
+        {"a": [GOOD], "b": [BAD], "c": [whole(HELD, finding())], "d": [Played((), ((finding(),),))]}
+    )
     sink = retained(events)
     found = [event.key.scenario for event in sink.events(found=True) if isinstance(event, SampleStarted)]
     assert found == ["c", "d"]

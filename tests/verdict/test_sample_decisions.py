@@ -162,6 +162,7 @@ def test_recorded_calls_of_the_turn_that_errored_are_proof() -> None:
         (Played((), ((), ()), stop=StopReason.INFRASTRUCTURE), 2),
         (Played((), ((), ()), stop=None), None),
         (Played((), (), stop=StopReason.UNREADABLE), None),
+        (Played((EMPTY,), ((EMPTY,),)), None),
         (whole(finding(turn=0)), 0),
         (whole(finding(turn=None)), None),
         (Played((), ((), (judge_failed(BEHAVIOR),))), 1),
@@ -172,6 +173,13 @@ def test_the_turn_of_a_violation(played: Played | None, turn: int | None) -> Non
     found = decided(played)
     assert [violation.turn for violation in found.violations] == [turn]
     assert [violation.epoch for violation in found.violations] == [0]
+
+
+@pytest.mark.parametrize(("explanation", "shown"), [("why", "why"), ("", "quoted")])
+def test_a_finding_is_shown_with_its_explanation_or_else_its_evidence(explanation: str, shown: str) -> None:
+    (violation,) = decided(whole(finding(explanation=explanation, evidence="quoted"))).violations
+    assert [each for each in ("why", "quoted") if each in violation.detail] == [shown]
+    assert "unsafe action" in violation.detail
 
 
 def test_where_a_rule_was_broken() -> None:
