@@ -53,7 +53,7 @@ def test_what_did_not_pass(tmp_path: Path) -> None:
     assert {agent for _, agent in found.pairings} == {"bot"}
 
 
-def test_agents_are_told_apart(tmp_path: Path) -> None:
+def test_each_agent_has_its_own_failures(tmp_path: Path) -> None:
     events = run_of({"a": [FAIL]}, agents=("x", "y"))
     write_run(tmp_path, "r1", events, 1)
     assert find_last_failed(tmp_path, None).pairings == {("a", "x"), ("a", "y")}

@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def loaded(written: str = "", **request: Any) -> RecordedSuite:
-    Path("agenteval.yaml").write_text(f"agent: {{name: bot, target: 'a:b'}}\n{written}")
+    Path("agenteval.yaml").write_text(f"agent: {{name: bot, target: 'a:b'}}\n{written}", encoding="utf-8")
     return load_score(ScoreRequest(files=("log.jsonl",), **request), REGISTRIES)
 
 
@@ -203,7 +203,9 @@ def test_gates_that_records_can_never_satisfy(folder: Path, paths: FieldPaths, u
     ],
 )
 def test_the_declared_visibility_holds_for_every_agent(folder: Path, calls: str, visibility: Any) -> None:
-    Path("c.yaml").write_text(f"agent: {{name: bot, target: 'a:b'{', ' if calls else ''}{calls}}}\n")
+    Path("c.yaml").write_text(
+        f"agent: {{name: bot, target: 'a:b'{', ' if calls else ''}{calls}}}\n", encoding="utf-8"
+    )
     suite = load_score(ScoreRequest(config="c.yaml"), REGISTRIES)
     found = resolve_score(suite, []).visibility
     assert {name: each.calls for name, each in found.items()} == visibility
@@ -214,7 +216,7 @@ def test_the_declared_visibility_holds_for_every_agent(folder: Path, calls: str,
 
 def read(text: str, written: str = "", **request: Any) -> list[bool]:
     """Whether each conversation can be read."""
-    Path("log.jsonl").write_text(text)
+    Path("log.jsonl").write_text(text, encoding="utf-8")
     suite = loaded(written, **request)
     with ExitStack() as stack:
         found = find_score_sources(

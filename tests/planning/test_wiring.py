@@ -165,7 +165,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def prepared(config: str = "", **request: Any) -> PreparedRun:
-    Path("agenteval.yaml").write_text(CONFIG + config)
+    Path("agenteval.yaml").write_text(CONFIG + config, encoding="utf-8")
     return prepare(Request(**request), REGISTRIES)
 
 
@@ -207,14 +207,16 @@ def test_without_judges_unjudged_checks_are_reported(folder: Path) -> None:
     suite = load_suite(Request(), REGISTRIES)
     selected = select(suite)
     assert len(wire(resolve(suite, selected), suite, selected).runtime.checks["bot"]) == 3
-    Path("agenteval.yaml").write_text(f"{CONFIG}code_only: true\n")
+    Path("agenteval.yaml").write_text(f"{CONFIG}code_only: true\n", encoding="utf-8")
     suite = load_suite(Request(), REGISTRIES)
     selected = select(suite)
     assert len(wire(resolve(suite, selected), suite, selected).runtime.checks["bot"]) == 4
 
 
 def test_remarks_of_the_selection_and_of_the_objects(folder: Path) -> None:
-    Path("scenarios/a.yaml").write_text(f"{SCENARIOS}  - id: b\n    goal: Get it.\n    checks: none\n")
+    Path("scenarios/a.yaml").write_text(
+        f"{SCENARIOS}  - id: b\n    goal: Get it.\n    checks: none\n", encoding="utf-8"
+    )
     found = prepared("code_only: true\nmodels: {default: openai/m}\n")
     assert len(found.selected.remarks) == 1
     assert found.remarks == (*found.selected.remarks, *found.wired.remarks)
@@ -230,16 +232,16 @@ def test_remarks_of_the_selection_and_of_the_objects(folder: Path) -> None:
     ],
 )
 def test_mistakes_that_are_found_before_a_run(folder: Path, config: str, problems: int) -> None:
-    try:
+    if not problems:
+        assert prepared(config).remarks == ()
+        return
+    with pytest.raises(AuthorError) as error:
         prepared(config)
-    except AuthorError as error:
-        assert len(error.problems) == problems
-    else:
-        assert problems == 0
+    assert len(error.value.problems) == problems
 
 
 def test_mistakes_of_agents_and_others_are_reported_together(folder: Path) -> None:
-    Path("agent.py").write_text("x = 1\n")
+    Path("agent.py").write_text("x = 1\n", encoding="utf-8")
     with pytest.raises(AuthorError) as error:
         prepared("detectors: [leaks]\n")
     assert len(error.value.problems) == 2

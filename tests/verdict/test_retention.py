@@ -166,6 +166,15 @@ def test_the_unfinished_turn_loses_its_text_too() -> None:
     assert (end.unfinished.user, end.unfinished.error) == (LEFT_OUT, "why")
 
 
+def test_calls_that_are_kept_are_not_shared() -> None:
+    first, second = (
+        Turn(user="hi", steps=(Step(text="x", tool_calls=(CALL.model_copy(update={"args": {"id": n}}),)),))
+        for n in range(2)
+    )
+    found = turns(slim(first, second, items=[finding(call=0)]))
+    assert [turn.steps[0].tool_calls[0].args for turn in found] == [{"id": 0}, {"id": 1}]
+
+
 def test_whether_a_call_was_observed_stays() -> None:
     seen = CALL.model_copy(update={"observed": True})
     (turn,) = turns(slim(Turn(user="hi", steps=(Step(tool_calls=(seen, CALL)),))))
@@ -185,8 +194,15 @@ def test_equal_turns_share_one_object_and_others_do_not() -> None:
     assert first is second
     assert (third.script, fourth.evidence) == (1, CallEvidence.ASKED)
     assert len({id(turn) for turn in (first, third, fourth)}) == 3
-    slow, broken = turns(slim(plain.model_copy(update={"latency_ms": 5}), Turn(user="x", error="why")))
-    assert (slow.latency_ms, broken.error) == (5, "why")
+    slow = plain.model_copy(update={"latency_ms": 5})
+    spoken = plain.model_copy(update={"user_model": "m"})
+    broken = plain.model_copy(update={"error": "why"})
+    priced = Turn(user="one", steps=(Step(text="a", usage=Usage(calls=1)),))
+    found = turns(slim(plain, slow, spoken, broken, priced))
+    assert [each.latency_ms for each in found] == [0, 5, 0, 0, 0]
+    assert [each.user_model for each in found] == ["", "", "m", "", ""]
+    assert [each.error for each in found] == [None, None, None, "why", None]
+    assert [each.steps[0].usage.calls for each in found] == [0, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ BEFORE = {"same": [True] * 30}
         ([PASS, None], PASSED, "1 of 2"),
     ],
 )
-def test_a_scenario_that_the_baseline_lacks_stands_on_its_own_checks(
+def test_a_scenario_that_the_baseline_does_not_have_stands_on_its_own_checks(
     epochs: list[Any], verdict: Verdict, value: str
 ) -> None:
     found = rows(BEFORE, {**SAME, "new": epochs})
