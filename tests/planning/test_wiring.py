@@ -13,6 +13,7 @@ from agenteval.cli.registries import REGISTRIES
 from agenteval.core.config import AgentConfig, Config
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Notice
+from agenteval.core.scenario import SampleKey
 from agenteval.planning.plan_resolution import resolve
 from agenteval.planning.request import Request
 from agenteval.planning.run_preparation import PreparedRun, prepare
@@ -81,10 +82,15 @@ def configured(**more: Any) -> Config:
     return Config.model_validate({"agent": {"name": "bot", "target": "a:b"}, **more})
 
 
+def test_secrets_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "environment-93h-c2f8")
+    assert "environment-93h-c2f8" in Resources(configured()).secrets
+
+
 def test_secrets_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", "key-of-the-model")
+    monkeypatch.setenv("MY_KEY", "model-key-40c-77ab")
     config = configured(models={"default": {"model": "openai/m", "api_key_env": "MY_KEY"}})
-    assert all_secrets(config, ["one", "two", "one"]) == ("one", "two", "key-of-the-model")
+    assert all_secrets(config, ["one", "two", "one"]) == ("one", "two", "model-key-40c-77ab")
 
 
 def test_warnings_before_and_during_a_run() -> None:
@@ -101,6 +107,72 @@ def test_warnings_before_and_during_a_run() -> None:
     assert resources.take_warnings() == ()
     resources.notify("d")
     assert [event.text for event in events if isinstance(event, Notice)] == ["c", "d"]
+
+
+class Control:
+    """Records why a run was stopped."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def stop(self, reason: str) -> None:
+        self.reasons.append(reason)
+
+
+@pytest.mark.parametrize(
+    ("budget", "unpriced", "warnings"),
+    [
+        ({}, ("bot",), []),
+        ({"max_cost": 5}, (), []),
+        ({"max_cost": 5}, ("bot", "x"), ["bot", "x"]),
+    ],
+)
+def test_agents_that_no_budget_bounds(budget: Any, unpriced: Any, warnings: list[str]) -> None:
+    resources, events = Resources(configured(budget=budget)), list[Event]()
+    resources.unpriced_agents = unpriced
+    resources.attach(events.append, Control())  # type: ignore[arg-type]
+    notices = [event for event in events if isinstance(event, Notice)]
+    assert [notice.level for notice in notices] == ["warning"] * len(warnings)
+    for notice, name in zip(notices, warnings, strict=True):
+        assert "budget.max_cost" in notice.text
+        assert f"'{name}'" in notice.text
+
+
+def test_a_budget_that_is_used_up_stops_the_run() -> None:
+    resources, events, control = Resources(configured(budget={"max_calls": 1})), list[Event](), Control()
+    resources.attach(events.append, control)  # type: ignore[arg-type]
+    assert resources.traffic.ledger is not None
+    resources.traffic.ledger.on_stop("why")
+    assert control.reasons == ["budget"]
+    assert events == [Notice(level="warning", text="why")]
+
+
+def test_notices_may_concern_a_conversation() -> None:
+    resources, events = Resources(configured()), list[Event]()
+    resources.notify("nobody hears it")
+    resources.emit = events.append
+    key = SampleKey(scenario="a", agent="bot")
+    resources.notify("x", key)
+    resources.forward_event(Notice(level="warning", text="y"))
+    assert events == [Notice(text="x", key=key), Notice(level="warning", text="y")]
+
+
+def test_what_is_shared_is_made_once() -> None:
+    resources = Resources(configured(seed=3))
+    assert resources.limits() is resources.limits()
+    assert resources.transport() is resources.transport()
+    assert resources.mcp() is resources.mcp()
+    first, second = resources.jitter(), resources.jitter()
+    assert [first(), first()] == [second(), second()]
+    assert Resources(configured(seed=4)).jitter()() != Resources(configured(seed=3)).jitter()()
+
+
+def test_secrets_that_the_author_marked_are_masked() -> None:
+    resources = Resources(
+        configured(agent={"name": "bot", "secrets": ["marked-71f-9d3a"]}), ["configured-82g-55e1"]
+    )
+    assert {"marked-71f-9d3a", "configured-82g-55e1"} <= set(resources.secrets)
+    assert resources.config_secrets == ("configured-82g-55e1",)
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,8 @@ def test_the_severities_of_a_row_and_of_the_log() -> None:
     assert (check.severities, check.severity) == ({}, None)
     assert (dict(leak.severities), leak.severity) == ({HIGH: 1, LOW: 2}, HIGH)
     assert list(leak.severities) == [HIGH, LOW]
+    worst_first = rates(recorded(finding(HIGH, turn=0, **LEAK), finding(LOW, turn=None, **LEAK)))
+    assert dict(worst_first.rows[0].severities) == dict(worst_first.by_severity) == {HIGH: 1}
     assert dict(found.by_severity) == {LOW: 2, HIGH: 1}
     assert leak.rate == pytest.approx(3 / 5)
     assert 0.2 < leak.interval.low < 0.6 < leak.interval.high < 1

@@ -68,6 +68,7 @@ class Used:
     tokens: int = 100
     calls: int = 0
     cost: float | None = None
+    estimated: bool = False
     stop: StopReason | None = StopReason.SCRIPT_DONE
 
 
@@ -102,7 +103,7 @@ def report_of(
     for key, used in keys.items():
         if used is None:
             continue
-        usage = Usage(calls=1, input_tokens=used.tokens, cost=used.cost)
+        usage = Usage(calls=1, input_tokens=used.tokens, cost=used.cost, estimated=used.estimated)
         step = Step(text="x", tool_calls=(ToolCall(name="t", args={}),) * used.calls, usage=usage)
         turn = Turn(user="hi", steps=(step,), latency_ms=used.ms)
         stop = None if used.stop is None else Stop(reason=used.stop)
@@ -212,6 +213,12 @@ def test_the_numbers_of_the_basis() -> None:
     assert "p95" in row.basis
     assert "p95" not in rows(ms(*[1000] * 20), {"p95": 1000})[0].basis
     assert "errored" not in rows(ms(1000), {"mean": 1000})[0].basis
+
+
+def test_tokens_that_were_estimated_are_noted() -> None:
+    (some,) = rows([Used(), Used(estimated=True)], {"mean": 500}, "tokens")
+    (none,) = rows([Used(), Used()], {"mean": 500}, "tokens")
+    assert ["estimated" in row.basis for row in (some, none)] == [True, False]
 
 
 def test_the_highest_scenarios_are_named_first() -> None:
