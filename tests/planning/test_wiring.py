@@ -182,6 +182,7 @@ def test_secrets_that_the_author_marked_are_masked() -> None:
         ({"agents": {"x": {"name": "x"}}}, "x", "agents.x"),
         ({"compare": [{"name": "p"}, {"name": "q"}]}, "q", "compare.1"),
         ({"compare": [{"name": "bot"}, {"name": "q"}]}, "bot", "agent"),
+        ({"agent": None, "agents": {"x": {"name": "x"}}}, "x", "agents.x"),
     ],
 )
 def test_where_an_agent_is_defined(agents: Any, name: str, key: str) -> None:
@@ -263,6 +264,49 @@ def test_the_settings_of_a_run(folder: Path, config: str, request_: Any, expecte
     ) == expected
     assert list(runtime.agents) == list(runtime.checks) == list(runtime.judges) == ["bot"]
     assert runtime.reviewer is None
+
+
+SIMULATED = "scenarios: [{id: a, goal: Get it., checks: none}]\n"
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "models", "reviews"),
+    [
+        (SIMULATED, "{default: scripted/r.yaml}", True),
+        (SIMULATED, "{user: scripted/r.yaml}", False),
+        (SCENARIOS, "{default: scripted/r.yaml}", False),
+    ],
+)
+def test_a_simulated_user_is_reviewed_if_there_is_a_judge(
+    folder: Path, scenarios: str, models: str, reviews: bool
+) -> None:
+    (folder / "scenarios" / "a.yaml").write_text(scenarios)
+    (folder / "r.yaml").write_text("replies:\n  - {when: {role: user}, reply: x}\n")
+    assert (prepared(f"models: {models}\n").wired.runtime.reviewer is not None) is reviews
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "role", "is_made"),
+    [
+        (SIMULATED, "user", True),
+        (SIMULATED, "judge", True),
+        (SIMULATED, "dedup", True),
+        (SCENARIOS, "user", False),
+        (SCENARIOS, "judge", True),
+        (SCENARIOS, "dedup", True),
+    ],
+)
+def test_models_that_may_be_called_are_made_before_the_run(
+    folder: Path, scenarios: str, role: str, is_made: bool
+) -> None:
+    (folder / "scenarios" / "a.yaml").write_text(scenarios)
+    (folder / "r.yaml").write_text("replies:\n  - {when: {role: user}, reply: x}\n")
+    config = f"models: {{default: scripted/r.yaml, {role}: scripted/gone.yaml}}\n"
+    if is_made:
+        with pytest.raises(AuthorError):
+            prepared(config)
+    else:
+        assert prepared(config).wired.runtime.reviewer is None
 
 
 def test_what_is_prepared(folder: Path) -> None:

@@ -140,6 +140,14 @@ def test_a_scenario_that_surely_dropped_has_a_row() -> None:
     assert "20 of 20" in dropped.basis
 
 
+def test_errored_epochs_of_a_drop_are_counted() -> None:
+    before = {"a": [True] * 20, "b": [True] * 20}
+    lost = rows(before, {"a": [FAIL] * 18 + [LOST, LOST], "b": [PASS] * 20})
+    none = rows(before, {"a": [FAIL] * 20, "b": [PASS] * 20})
+    assert ["2 errored" in found[1].basis for found in (lost, none)] == [True, False]
+    assert "0 of 18" in lost[1].basis
+
+
 def test_a_scenario_that_perhaps_dropped_has_an_open_row() -> None:
     before = {f"s{n}": [True] * 5 for n in range(40)}
     epochs: dict[str, list[Played | None]] = {id: [PASS] * 5 for id in before}
