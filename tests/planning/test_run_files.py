@@ -98,7 +98,14 @@ def test_a_file_outside_has_its_whole_path(folder: Path) -> None:
 def test_imported_modules_of_the_author(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = configured(folder, {"target": "m:a"})
     (folder / "site-packages").mkdir()
-    for name, path in {"one": "helper.py", "two": "site-packages/lib.py", "three": "helper.so"}.items():
+    (folder / "dist-packages").mkdir()
+    paths = {
+        "one": "helper.py",
+        "two": "site-packages/lib.py",
+        "three": "helper.so",
+        "four": "dist-packages/lib.py",
+    }
+    for name, path in paths.items():
         (folder / path).write_text("x = 1")
         module = ModuleType(f"author_{name}")
         module.__file__ = str(folder / path)

@@ -13,6 +13,7 @@ from agenteval.cli.registries import REGISTRIES
 from agenteval.core.errors import AuthorError, NothingSelectedError
 from agenteval.core.score import Severity
 from agenteval.core.trajectory import ToolVisibility
+from agenteval.files.journal import event_to_json
 from agenteval.importers.logs import FieldPaths, ImportWarnings
 from agenteval.planning.request import JudgeChoice
 from agenteval.planning.score_preparation import (
@@ -27,6 +28,7 @@ from agenteval.planning.score_preparation import (
     wire_score,
 )
 from agenteval.verdict.run_gates import RUN_GATES
+from tests.support.verdict_runs import PASS, events_of
 
 RECORD = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}
 EXPECTED = "scenarios: [{id: a, turns: [hi], expect: {output: {contains: hello}}}]\n"
@@ -172,6 +174,20 @@ def test_sources_without_duplicates(folder: Path) -> None:
         sources(folder, "gone.jsonl")
 
 
+def test_runs_are_sources_by_their_ids(folder: Path) -> None:
+    for name in ("r1", "r2"):
+        run = folder / ".agenteval" / "runs" / name
+        run.mkdir(parents=True)
+        events = events_of({"a": [PASS]}, run={"request": {"paths": []}})
+        (run / "events.jsonl").write_text("".join(f"{event_to_json(each)}\n" for each in events))
+    for name in ("r1", "r2", "latest", "previous"):
+        assert sources(folder, name) == (["events.jsonl"], 0)
+    assert len(sources(folder, "r1", "r2")[0]) == 2
+    (folder / "r1").write_text(f"{json.dumps(RECORD)}\n")
+    with pytest.raises(AuthorError):
+        sources(folder, "r3")
+
+
 # ── the plan ─────────────────────────────────────────────────────────────────────────────────────
 
 GATES = (
@@ -256,10 +272,12 @@ def test_the_first_records_that_cannot_be_read(folder: Path, number: int, proble
 
 
 def test_no_conversation_is_found_or_selected(folder: Path) -> None:
-    with pytest.raises(NothingSelectedError):
+    with pytest.raises(NothingSelectedError) as error:
         read("\n")
-    with pytest.raises(NothingSelectedError):
+    assert "log.jsonl" in str(error.value)
+    with pytest.raises(NothingSelectedError) as error:
         read(f"{GOOD}\n", texts=("none",))
+    assert "-s none" in str(error.value)
 
 
 def test_the_files_that_are_read(folder: Path) -> None:

@@ -214,6 +214,18 @@ def test_what_would_decide() -> None:
     (row,) = rows({"a": [True] * 4}, {"a": [PASS, PASS, PASS, PASS]})
     assert row.resolution.startswith("epochs: ")
     assert int(row.resolution.split()[1]) > 4
+    assert row.resolution.split()[1] in row.basis
+    assert "None" not in row.basis
+
+
+def test_scenarios_that_failed_in_every_epoch_are_counted() -> None:
+    before = {"a": [True] * 20, "b": [True] * 20}
+    now = rows(before, {"a": [FAIL] * 20, "b": [PASS] * 20})[0]
+    fine = rows(before, {"a": [PASS] * 20, "b": [PASS] * 20})[0]
+    assert ["1 of 2 " in found.basis for found in (now, fine)] == [True, False]
+    always = rows({"a": [False] * 20, "b": [True] * 20}, {"a": [FAIL] * 20, "b": [PASS] * 20})[0]
+    assert "as before" in always.basis
+    assert "as before" not in now.basis
 
 
 def test_what_the_gate_is() -> None:

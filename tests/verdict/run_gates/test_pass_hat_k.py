@@ -149,3 +149,19 @@ def test_the_error_rates_of_one_epoch_that_must_succeed() -> None:
         pytest.approx(0.7),
     )
     assert estimated(1, 0.8, 60, over="suite").advice == ""
+    assert bool(suite.advice) is True
+
+
+def test_the_mean_has_other_error_rates_than_each_scenario() -> None:
+    each, mean = estimated(1, 0.8, 5, 5), estimated(1, 0.8, 5, 5, over="suite")
+    assert mean.green > each.green
+    assert "suite" in mean.gate
+    assert "scenario" in each.gate
+    assert estimated(2, 1.0, 2, over="suite").false_green == pytest.approx(0.49)
+
+
+def test_missing_epochs_are_counted() -> None:
+    (some,) = rows({"a": [PASS, PASS, LOST, LOST]}, 1, 0.5)
+    (none,) = rows({"a": [PASS, PASS]}, 1, 0.5)
+    assert "2 missing" in some.basis
+    assert "missing" not in none.basis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -116,6 +117,29 @@ def test_a_rate_between_both_bounds_may_stay_open() -> None:
     found = row([PASS, FAIL] * 30, gate=near)
     assert found.verdict is OPEN
     assert not found.resolution.startswith("agenteval")
+
+
+def numbers(text: str) -> list[str]:
+    return re.findall(r"\d+(?:\.\d+)?", text)
+
+
+def test_the_numbers_of_an_open_row() -> None:
+    more = row([PASS, FAIL])
+    total = int(more.resolution.removeprefix("epochs: "))
+    assert numbers(more.basis) == ["1", "2", str(total - 2)]
+    assert numbers(row([PASS, FAIL], 20).basis) == ["1", "2"]
+    assert numbers(row([PASS, PASS, LOST, LOST]).basis) == ["2", "2", "2"]
+    assert numbers(row([LOST] * 4).basis) == ["0", "0", "4"]
+    assert numbers(row([PASS]).basis) == ["1", "1", "2", "1"]
+    near = row([PASS, FAIL] * 30, gate={"at_least": 0.55, "reject_below": 0.45})
+    assert "None" not in near.basis
+
+
+def test_a_decided_row_needs_no_further_run() -> None:
+    for epochs in ([PASS] * 4, [FAIL] * 3):
+        found = row(epochs, 20)
+        assert found.verdict is not OPEN
+        assert found.resolution != RESUME
 
 
 def test_epochs_are_counted() -> None:
