@@ -239,6 +239,7 @@ def test_mocks_of_tools_with_two_agents(tools: Mapping[str, Any], problems: int)
         ("send_emial", [AgentTool("send_email"), LATER], 1),
         ("send_emial", [AgentTool("send_email")], 0),  # an error, as all its tools are known
         ("send_email", [AgentTool("send_email"), LATER], 0),
+        ("send_email", [AgentTool("send_email"), AgentTool("send_emails"), LATER], 0),
         ("refund", [AgentTool("send_email"), LATER], 0),
         ("send_emial", [LATER], 0),
     ],
@@ -313,6 +314,8 @@ def test_empty_lists_of_test_cases() -> None:
     both = scenario(case={"expected_tools": [], "expected_output_contains": []})
     one = scenario(case={"expected_tools": ["t"], "expected_output_contains": []})
     assert count(preflight.empty_lists([both, one, scenario(), scenario(case={})])) == 3
+    tools, output = preflight.empty_lists([both])
+    assert ["expected_tools: none" in text for text in (tools, output)] == [True, False]
 
 
 REFUSED = {"goal": "Get it.", "goal_outcome": "refused"}
@@ -442,6 +445,7 @@ def test_how_many_metrics_are_named(judged: Sequence[str], named: int, more: boo
     (problem,) = preflight.model_problems(made, configured(), chosen(*judged), no_judge=False)
     assert sum(name in problem.what for name in judged) == named
     assert ("1 more" in problem.what) is more
+    assert ("more" in problem.what) is more
 
 
 USER, JUDGE, DEDUP = "openai/u", "openai/j", "openai/d"
@@ -473,6 +477,15 @@ def test_models_whose_price_is_needed(
     found = list(preflight.price_problems([scenario(**fields)], config, chosen(*judged), no_judge=no_judge))
     assert {name for name in ROLES.values() for problem in found if name in problem.what} == unpriced
     assert len(found) == len(unpriced)
+
+
+def test_one_scenario_with_criteria_needs_a_judge() -> None:
+    both = [scenario("a", turns=SCRIPT), scenario("b", **CRITERION)]
+    config = configured(models=ROLES, budget={"max_cost": 5})
+    assert count(preflight.price_problems(both, config, chosen(), no_judge=False)) == 2
+    assert count(preflight.price_problems(both[:1], config, chosen(), no_judge=False)) == 1
+    mixed = [scenario("a", turns=SCRIPT), scenario("b")]
+    assert count(preflight.price_problems(mixed, config, chosen(), no_judge=False)) == 3
 
 
 def test_a_model_of_two_roles_is_reported_once() -> None:
