@@ -424,7 +424,7 @@ def test_tools_that_no_scenario_declares_are_noted() -> None:
 )
 def test_a_budget_that_the_run_needs_more_than(budget: Any, keys: list[str]) -> None:
     found = made(scenario(turns=SCRIPT), no_judge=True, budget=budget, prices={"bot": PRICE})
-    assert [next((key for key in keys if note.startswith(f"{key} ")), note) for note in found.notes] == keys
+    assert [next((key for key in keys if note.startswith(f"`{key}` ")), note) for note in found.notes] == keys
 
 
 def test_calls_that_are_only_estimated_do_not_exceed_a_budget() -> None:

@@ -197,11 +197,11 @@ def test_thresholds_that_have_no_effect(
     assert [str(problem.place) for problem in found] == ["s.yaml:7"] * count
 
 
-@pytest.mark.parametrize(("metric", "key"), [(GOAL, "goal:"), ("policy_adherence", "policy:")])
+@pytest.mark.parametrize(("metric", "key"), [(GOAL, "`goal"), ("policy_adherence", "policy")])
 def test_what_a_threshold_needs(metric: str, key: str) -> None:
     scenario = Scenario.model_validate({"id": "a", "thresholds": {metric: 1}})
     (problem,) = scenario_threshold_problems(scenario, policy(metric))
-    assert [each for each in ("goal:", "policy:") if each in problem.remedy] == [key]
+    assert [each for each in ("`goal", "policy") if each in problem.remedy] == [key]
 
 
 def test_a_metric_deselected_on_the_command_line_is_no_mistake_of_the_file() -> None:

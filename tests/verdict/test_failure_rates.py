@@ -106,7 +106,7 @@ JUDGE = f"judge of {BEHAVIOR}"
         ([recorded(BROKEN), recorded(HELD)], [("output.contains", "check output.contains", 1, 2, 0)]),
         ([recorded(UNDECIDED)], []),
         ([recorded(Check(name="answer", passed=False))], [("empty answer", "check answer", 1, 1, 0)]),
-        ([recorded(stop=StopReason.AGENT_ERROR)], [("the agent broke", "check no_error", 1, 1, 0)]),
+        ([recorded(stop=StopReason.AGENT_ERROR)], [("agent error", "check no_error", 1, 1, 0)]),
     ],
 )
 def test_the_rows(played: list[Played], expected: list[Any]) -> None:

@@ -208,7 +208,7 @@ def test_the_numbers_of_the_basis() -> None:
     (row,) = rows([*ms(1000, 1000), BROKE, LOST, None], {"p95": 1000})
     assert row.verdict is FAILED
     assert row.basis.startswith("3 conversations")
-    assert ", 1 broken" in row.basis
+    assert ", 1 ended" in row.basis
     assert "2 errored" in row.basis
     assert "p95" in row.basis
     assert "p95" not in rows(ms(*[1000] * 20), {"p95": 1000})[0].basis
@@ -355,8 +355,8 @@ def test_what_the_gates_read() -> None:
         (PAIRED, 3, ["no_worse_than", "1.2", "5 %"], [";  "]),
         (PAIRED, 1, ["no_worse_than", "at least 2"], ["1.2"]),
         (BOTH, 3, ["no_worse_than", "; "], []),
-        (NumberGate(no_worse_than=1.0), 3, ["no_worse_than"], ["scatter by"]),
-        (NumberGate(no_worse_than=1.3), 3, ["scatter by"], []),
+        (NumberGate(no_worse_than=1.0), 3, ["no_worse_than"], ["vary"]),
+        (NumberGate(no_worse_than=1.3), 3, ["vary", "%"], []),
     ],
 )
 def test_error_rates_are_not_known(
