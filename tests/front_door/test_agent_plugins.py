@@ -117,12 +117,12 @@ def test_agents_that_are_compared_inherit_options(installed: Project) -> None:
 
 REFUSED = [
     ("{type: echo, options: {greting: Hi}}", "1:31", "'greting'", "'greeting'"),
-    ("{type: echo, options: {}}", "1:21", "agent.options", "'greeting'"),
+    ("{type: echo, options: {}}", "1:21", "agent.options", "greeting"),
     ("{type: echo, options: {greeting: Hi, times: 9}}", "1:45", "agent.options.times", "3", "9"),
     ("{type: echo, options: {greeting: Hi, times: x}}", "1:45", "agent.options.times", "'x'"),
     ("{type: echo, options: {greeting: Hi, mood: kin}}", "1:45", "options.mood", "kind, gruff", "'kin'"),
     ("{type: echo, options: {greeting: ' '}}", "1:31", "agent.options.greeting", "nobody would hear it"),
-    ("{type: echo, options: {greeting: Hi, voice: {nam: x}}}", "1:", "agent.options.voice", "'name'"),
+    ("{type: echo, options: {greeting: Hi, voice: {nam: x}}}", "1:", "agent.options.voice", "name"),
     ("{type: echo, options: {greeting: Hi, code: a1}}", "1:45", "agent.options.code"),
     ("{type: echo, options: [Hi]}", "1:", "agent.options", "list"),
     ("{type: echo, greting: Hi, timeot_s: 3}", "1:21", "'greting'", "'greeting'"),

@@ -118,7 +118,7 @@ NOT_THE_AGENT = {
 ELSEWHERE = {
     "refused": (f"http://127.0.0.1:{closed_port()}/", "refused"),
     "unknown host": ("http://nohost.invalid/", "unknown"),
-    "no TLS": ("https://127.0.0.1:PORT/", "secure"),
+    "no TLS": ("https://127.0.0.1:PORT/", "TLS"),
 }
 USAGE = {"prompt_tokens": 1, "completion_tokens": 1}
 

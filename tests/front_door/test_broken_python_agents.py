@@ -84,7 +84,7 @@ BROKEN = {
             content = property(lambda self: "hi")
         def agent(m): return [Proper()]
         """,
-        says="write {'role': m.role, 'content': m.content}",
+        says="{'role': m.role, 'content': m.content}",
     ),
     "content is a number": Bad("def agent(m): return {'content': 5}", says="int"),
     "content is bytes": Bad("def agent(m): return {'content': b'hi'}", says="bytes"),

@@ -45,20 +45,21 @@ def test_no_report_takes_the_place_of_what_the_run_is_made_of(suite: Project) ->
 
 
 @pytest.mark.parametrize(
-    ("expect", "named"),
+    ("expect", "column", "named"),
     [
-        ("{output: {contains: hello}, limits: }", "expect.limits"),
-        ("{output: {contains: hello}, limits: {steps: }}", "expect.limits.steps"),
-        ("{output: {contains: hello}, tool_calls: }", "expect.tool_calls"),
-        ("{tool_calls: {calls: [{name: send}]}, output: }", "expect.output"),
-        ("{tool_calls: {calls: [{name: send, args: }]}}", "expect.tool_calls.calls.args"),
+        ("{output: {contains: hello}, limits: }", 37, "expect.limits"),
+        ("{output: {contains: hello}, limits: {steps: }}", 46, "expect.limits.steps"),
+        ("{output: {contains: hello}, tool_calls: }", 37, "expect.tool_calls"),
+        ("{tool_calls: {calls: [{name: send}]}, output: }", 47, "expect.output"),
+        ("{tool_calls: {calls: [{name: send, args: }]}}", 44, "expect.tool_calls.calls.args"),
     ],
 )
-def test_a_check_without_a_value_is_refused(suite: Project, expect: str, named: str) -> None:
+def test_a_check_without_a_value_is_refused(suite: Project, expect: str, column: int, named: str) -> None:
     suite.scenarios(SUITE.replace(EXPECT, expect))
-    suite.call("validate").refuses("scenarios/suite.yaml:4", f" {named}:")
+    suite.call("validate").refuses(f"scenarios/suite.yaml:4:{column}", named)
     suite.scenarios(SUITE.replace("[Hi]", f"[{{user: Hi, expect: {expect}}}]"))
-    suite.call("validate").refuses("scenarios/suite.yaml:3", f" turns.{named}:")
+    column += len("turns: [{user: Hi, ")
+    suite.call("validate").refuses(f"scenarios/suite.yaml:3:{column}", f"turns.{named}")
 
 
 def test_null_takes_away_a_check_of_the_defaults(suite: Project) -> None:

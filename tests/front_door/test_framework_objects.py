@@ -409,7 +409,7 @@ def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Projec
     toy_project(project, ALL, config.replace("NAME", "agent"), typo)
     project.run().refuses("suite.yaml:4", "'bot'", "'get_ordr'", "'get_order'")
     project.scenarios(scenario.replace("{get_order", "{web_search: {returns: {}}, get_order"))
-    project.run().refuses("suite.yaml:4", "web_search", "tools:")  # runs at the provider
+    project.run().refuses("suite.yaml:4", "web_search", "tools")  # runs at the provider
 
     toy_project(project, ALL, config.replace("NAME", "more"), scenario)
     assert project.run().code == 0

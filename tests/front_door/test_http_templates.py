@@ -465,13 +465,13 @@ def test_a_request_without_earlier_messages_or_a_session_is_warned_of_once(proje
 DOES = {
     PLAIN: ("each message", "without", "`request`", "calls: all"),
     'request: {m: "${message}", s: "${session}"}, reply: {messages: t}': (
-        "each message", "agenteval's", "`request`", "at t", "calls: all | unseen"
+        "each message", "agenteval's", "`request`", "at t", "calls: all", "calls: unseen"
     ),
     'streaming: true, request: {m: "${messages}${session}"}, reply: {text: t, tool_calls: c, session: s}': (
-        "conversation", "server's", "`request`", "stream", "at c", "calls: all | unseen"
+        "conversation", "server's", "`request`", "stream", "at c", "calls: all", "calls: unseen"
     ),
     f"calls: unseen, {JOB_AT}": ("each message", "without", "`request`", "job", "calls: unseen"),
-    "api: responses": ("conversation", "Responses API", "calls: all | unseen"),
+    "api: responses": ("conversation", "Responses API", "calls: all", "calls: unseen"),
 }  # fmt: skip
 
 

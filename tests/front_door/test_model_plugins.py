@@ -67,7 +67,7 @@ def test_a_provider_with_options_judges(installed: Project, score: int, code: in
     [
         ("{model: oracle/x, extra: {scor: 4, score: 4}}", "2:45", ["'scor'", "'score'"]),
         ("{model: oracle/x, extra: {score: 4, depth: 0}}", "2:55", ["models.default.extra.depth", "0"]),
-        ("{model: oracle/x, extra: {depth: 2}}", "2:", ["models.default.extra", "'score'"]),
+        ("{model: oracle/x, extra: {depth: 2}}", "2:", ["models.default.extra", "score"]),
         ("broken/x", "2:10", ["'broken'", "oracle:nothing"]),  # it cannot be loaded
     ],
 )

@@ -236,8 +236,8 @@ BROKEN = {
     # the code, and what the error names beside the command
     "code-and-log": ("echo 'fatal: no key' >&2; echo done; exit 3", "3", "log: fatal: no key"),
     "code-and-output": ("echo 'no key for done'; exit 3", "3", ": no key for done"),
-    "log-alone": ("echo working >&2", "nothing", "log: working"),
-    "blank": ("printf ' \\n\\033[0m\\n'", "nothing"),
+    "log-alone": ("echo working >&2", "exited", "log: working"),
+    "blank": ("printf ' \\n\\033[0m\\n'", "exited"),
     "signal": ("echo done; kill -SEGV $$", "SIGSEGV", ": done"),
     "no-utf-8": ("printf 'done \\377\\n'", "UTF-8", "5: done \ufffd"),
     "closes-output": ("echo done; exec >&-; sleep 1.5; exit 3", "3", ": done"),
