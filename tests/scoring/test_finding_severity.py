@@ -1,4 +1,4 @@
-"""The subject of a finding (cited call, effect of its tool, outcome) and the severity that follows from it."""
+"""The subject of a finding (cited call, effect of its tool, outcome) and the resulting severity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong and malformed arguments of tool calls: schema, empty values, values without a source, and notation."""
+"""Wrong and malformed arguments of tool calls: schema, empty values, values without a source, notation."""
 
 from __future__ import annotations
 

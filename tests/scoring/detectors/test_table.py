@@ -96,4 +96,4 @@ def test_the_severity_of_a_finding_by_itself(
 def test_the_defaults_of_a_detector() -> None:
     plain = Detector("n", "m", "l", "agent_behavior_failure")
     assert (plain.severity, plain.max_severity, plain.proves_label) == (None, HIGH, True)
-    assert not (plain.needs_all_calls or plain.requires_judge or plain.question)
+    assert (plain.needs_all_calls, plain.requires_judge, plain.question) == (False, False, "")
