@@ -186,6 +186,47 @@ def test_who_the_user_is_may_be_filled_in(key: str, value: str, fails: bool, is_
     assert wrong(call("get_order", ORDER), made) == ([1] if is_wrong else [])
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "session",
+        "token",
+        "auth",
+        "secret",
+        "api_key",
+        "apikey",
+        "trace",
+        "request_id",
+        "requestId",
+        "idempotency_key",
+        "tenant",
+        "context",
+        "nonce",
+        "uuid",
+        "Session_ID",
+    ],
+)
+def test_what_the_code_around_the_agent_fills_in(path: str) -> None:
+    assert not after_order(**{path: "#W9990001"})
+    assert not after_order(**{f"the_{path}_of": {"it": "#W9990001"}})
+    assert after_order(**{path[1:]: "#W9990001"})
+
+
+@pytest.mark.parametrize(
+    "verb", ["create", "generate", "register", "add", "new", "make", "issue", "reset", "set"]
+)
+def test_verbs_that_introduce_a_name(verb: str) -> None:
+    assert not after_order(f"{verb}_code", label="QX-990017")
+    assert after_order(f"{verb}x_code", label="QX-990017")
+
+
+@pytest.mark.parametrize("who", ["user", "customer", "account", "member", "client", "caller"])
+def test_parameters_that_identify_the_user(who: str) -> None:
+    for key, is_wrong in ((f"{who}_id", False), (f"{who}Id", False), (f"{who}id", False), (f"x{who}", True)):
+        assert after_order(**{key: "QX-990017-B"}) is is_wrong
+    assert not after_order(order={who: "QX-990017-B"})
+
+
 def test_a_long_value_is_no_identifier() -> None:
     link = "https://shop.example/"
     assert after_order(link=link + "x" * (120 - len(link)))

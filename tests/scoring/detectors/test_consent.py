@@ -117,6 +117,7 @@ def asked(question: str, answer: str, *calls: ToolCall) -> tuple[Turn, Turn]:
         ("Refund B-17 in EUR?", "yes", {"id": "B-18", "currency": "EUR"}, False),  # the code must be named
         ("Refund B-17 in EUR?", "yes", {"id": "B-17", "other": "B-18"}, True),
         ("Delete 7?", "yes", {"id": 7}, True),
+        ("Delete ab?", "yes", {"id": "ab"}, True),
         ("Delete a?", "yes", {"id": "a"}, False),  # a single letter names nothing
         ("Delete True?", "yes", {"all": True}, False),
         ("Delete B-17?", "yes", {"what": {"ids": ["B-17"]}}, True),
