@@ -58,6 +58,7 @@ def test_results_before_the_checked_turn_count() -> None:
         ({"paid": True}, "1.00", False),
         ("plain text", "text", True),
         ('{"note": "caf\\u00e9 \\n bar"}', "café", True),  # an escape in JSON text
+        ('{"caf\\u00e9": 1}', "café", True),
         ({"deep": [{"er": ["x-9"]}]}, "x-9", True),
         (None, "x", False),
         ({"error": "no x-9"}, "x-9", True),

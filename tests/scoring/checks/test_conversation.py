@@ -7,7 +7,14 @@ import pytest
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Turn
 from agenteval.scoring.checks.conversation import build_call_record, build_conversation
 
-BOOK = ToolCall(name="book", args={"at": [9]}, result=ToolResult(value={"ids": [1]}), agent="billing")
+BOOK = ToolCall(
+    name="book",
+    args={"at": [9]},
+    id="c-1",
+    extra={"more": [0]},
+    result=ToolResult(value={"ids": [1]}),
+    agent="billing",
+)
 FIRST = Turn(
     user="Book it.",
     steps=(Step(text="One moment.", tool_calls=(BOOK,)), Step(text="<think>hm</think>Booked.")),
@@ -71,8 +78,10 @@ def test_the_record_cannot_be_changed_through_it() -> None:
     assert record.args is not None
     record.args["at"].append(10)
     record.result["ids"].append(2)
+    made.messages[1]["tool_calls"][0]["more"].append(1)
     made.messages[1].clear()
     assert BOOK.args == {"at": [9]}
+    assert BOOK.extra == {"more": [0]}
     assert BOOK.result is not None
     assert BOOK.result.value == {"ids": [1]}
     assert build_conversation("s", (FIRST,), observed=True).messages[1]["role"] == "assistant"

@@ -49,9 +49,12 @@ def test_calls_that_the_mock_did_not_answer(played: Turn, is_undecided: bool) ->
 def test_the_first_call_is_named_and_the_others_are_counted() -> None:
     first, second = (call(name, id="A-7").model_copy(update=OWN) for name in ("coded", "look"))
     one = check_mocks(TOOLS, turn("a", call("look"), first, "x"))
+    two = check_mocks(TOOLS, turn("a", first, second, "x"))
     three = check_mocks(TOOLS, turn("a", first, second, second, "x"))
     assert one is not None
+    assert two is not None
     assert three is not None
+    assert "1 more" in two.detail
     assert "'coded'" in three.detail
     assert "'look'" not in three.detail
     assert ("2 more" in one.detail, "2 more" in three.detail) == (False, True)
