@@ -60,6 +60,7 @@ def test_a_fault_in_an_interrupted_turn() -> None:
         ({**only("contains", "c"), **forbidden("a")}, ["a"], ""),  # another fault as well
         ({**only("contains", "c"), **forbidden("a")}, ["a", "c"], "forbidden.0"),
         ({**only("strict", "c"), **forbidden("a")}, ["c", "b"], ""),
+        ({**only("strict", "c"), **forbidden("a")}, ["c", "b", "a"], ""),
     ],
 )
 def test_the_entry_that_forbids_a_call(expected: dict[str, Any], turns: list[str], key_path: str) -> None:

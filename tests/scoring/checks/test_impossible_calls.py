@@ -12,7 +12,11 @@ from agenteval.scoring.checks.impossible_calls import NEARLY_THE_SAME, Impossibl
 
 PARAMETERS = {
     "type": "object",
-    "properties": {"amount": {"type": "integer", "minimum": 1}, "currency": {"enum": ["EUR", "USD"]}},
+    "properties": {
+        "amount": {"type": "integer", "minimum": 1},
+        "currency": {"enum": ["EUR", "USD"]},
+        "memo": {"type": "string"},
+    },
     "required": ["amount"],
     "additionalProperties": False,
 }
@@ -103,6 +107,8 @@ def test_what_is_nearly_the_same() -> None:
         ({"amount": 3, "currency": {"$regex": "E"}}, {}, False),
         ({"amount": {"$optional": "x"}}, {}, False),
         ({"amount": 3, "note": {"$regex": "x"}}, {}, True),
+        ({"amount": 3, "memo": {"$approx": 3}}, {}, True),
+        ({"amount": 3, "memo": {"$regex": "x"}}, {}, False),
         ({"amount": 3, "note": {"$optional": "x"}}, {}, False),
     ],
 )
