@@ -134,6 +134,7 @@ def test_conversations_whose_criteria_are_judged(
         (seen(()), 0),
         (seen((SECOND,), unfinished=FIRST), 0),
         (seen((SECOND.model_copy(update={"error": "no answer"}),)), 0),
+        (seen((FIRST.model_copy(update={"error": "no answer"}), SECOND)), 2),
         (seen((SECOND.model_copy(update={"script": None}),)), 0),
     ],
 )

@@ -1,4 +1,4 @@
-"""The judge of a goal: which references each outcome needs, what counts for and against, and what is doubted."""
+"""The judge of a goal: the references each outcome needs, what counts for and against, what is doubted."""
 
 from __future__ import annotations
 
@@ -58,10 +58,18 @@ REFUSED = seen(
     ),
     STOP,
 )
+OLD = call("get_order", {"age": "sixty days old"})
 DONE = seen(
-    (turn("Please refund my order A-7.", call("get_order", {"age": "sixty days old"}), call("refund"), "It is done now."),),
+    (
+        turn(
+            "Please refund my order A-7.",
+            call("get_order", {"age": "sixty days old"}),
+            call("refund"),
+            "It is done now.",
+        ),
+    ),
     STOP,
-)  # fmt: skip
+)
 
 
 def judge(panel: AnswerPanel | None = None, **gating: Any) -> GoalJudge:
@@ -171,6 +179,7 @@ def test_references_of_a_goal_that_was_reached(more: dict[str, Any], is_flawed: 
 # ── references of a goal that was ruled out ──────────────────────────────────────────────────────
 
 WORDS = "a refund is not possible here"
+CLOSED = "the refund service is closed"
 RULE = "Items on sale are never refunded"
 FACT = "The lamp was on sale in spring"
 
@@ -186,13 +195,14 @@ FACT = "The lamp was on sale in spring"
         ({"evidence": WORDS, "rule": RULE}, True),  # no fact
         ({"evidence": WORDS, "rule": RULE, "fact": "It was bought yesterday"}, True),
         ({"evidence": WORDS, "rule": RULE, "fact": RULE}, True),
+        ({"evidence": WORDS, "call": 1, "source": CLOSED, "fact": CLOSED}, True),
         ({"evidence": WORDS, "rule": RULE, "fact": "Please refund my order A-7"}, False),
         ({"evidence": WORDS, "rule": RULE, "fact": "The lamp was bought in March"}, False),
         ({"evidence": WORDS, "rule": RULE, "fact": "the money back for order A-7"}, False),
         ({"evidence": WORDS, "rule": RULE, "fact": SOURCE}, False),
         ({"evidence": WORDS, "rule": RULE, "fact": WORDS}, True),  # the agent's words
         # A result that shows it: an error, or nothing found.
-        ({"evidence": WORDS, "call": 1, "source": "the refund service is closed", "fact": FACT}, False),
+        ({"evidence": WORDS, "call": 1, "source": CLOSED, "fact": FACT}, False),
         ({"evidence": WORDS, "source": "the refund service is closed", "fact": FACT}, False),
         ({"evidence": WORDS, "call": 0, "source": "the refund service is closed", "fact": FACT}, True),
         ({"evidence": WORDS, "call": 0, "source": SOURCE, "fact": FACT}, True),  # it was found
@@ -200,10 +210,10 @@ FACT = "The lamp was on sale in spring"
         ({"evidence": WORDS, "call": 1, "fact": FACT}, True),  # its words are not quoted
         ({"evidence": WORDS, "call": 3, "source": "nothing left to be paid", "fact": FACT}, True),  # later
         (
-            {"evidence": "All right, goodbye to you.", "call": 1, "source": "the refund service is closed", "fact": FACT},
+            {"evidence": "All right, goodbye to you.", "call": 1, "source": CLOSED, "fact": FACT},
             False,
         ),
-        ({"evidence": "I will look into it for you", "call": 1, "source": "the refund service is closed", "fact": FACT}, True),
+        ({"evidence": "I will look into it for you", "call": 1, "source": CLOSED, "fact": FACT}, True),
         # A scripted reply may leave out all but one.
         ({"evidence": WORDS, "scripted": True}, True),
         ({"evidence": WORDS, "rule": RULE, "scripted": True}, False),
@@ -218,7 +228,7 @@ FACT = "The lamp was on sale in spring"
         ({"scenario": TO_REFUSE, "evidence": "Please refund my order A-7"}, True),
         ({"scenario": TO_REFUSE}, True),
     ],
-)  # fmt: skip
+)
 def test_references_of_a_goal_that_was_ruled_out(more: dict[str, Any], is_flawed: bool) -> None:
     assert has_flaw("ruled out", **more) is is_flawed
 
@@ -242,6 +252,10 @@ def test_results_that_may_rule_out_a_goal(name: str, result: Any, may_rule_out: 
     assert has_flaw("ruled out", talk=talk, **more) is not may_rule_out
 
 
+FOUND = call("find_slots", {"age": "twenty days old"})
+YOUNG = call("get_order", {"age": "twenty days old"})
+
+
 def talked(user: str, *parts: Any) -> Trajectory:
     return seen((turn(user, *parts),), STOP)
 
@@ -257,22 +271,26 @@ MINE = talked("Refund it. I bought it in a hurry.", call("get_order", {"age": "s
         (talked("Refund it, it never worked at all.", "Done."), "it never worked at all", False),
         (talked("Refund it.", "Done."), "it never worked at all", True),  # in neither
         (talked("Refund it.", "Done."), "", True),
-        (talked("Refund it.", call("get_order", {"age": "twenty days old"}), "Done."), "twenty days old", False),
-        (talked("Refund it.", call("find_slots", {"age": "twenty days old"}), "Done."), "twenty days old", True),
+        (talked("Refund it.", YOUNG, "Done."), "twenty days old", False),
+        (
+            talked("Refund it.", call("find_slots", {"age": "twenty days old"}), "Done."),
+            "twenty days old",
+            True,
+        ),
         (talked("Refund it.", "Done."), "sixty days old", True),  # only one of them looked it up
         (
-            talked("Refund it.", call("cancel"), call("get_order", {"age": "twenty days old"}), "Done."),
+            talked("Refund it.", call("cancel"), YOUNG, "Done."),
             "twenty days old",
             True,  # after a change that only one of them made
         ),
         (
-            talked("Refund it.", failing("cancel"), call("get_order", {"age": "twenty days old"}), "Done."),
+            talked("Refund it.", failing("cancel"), YOUNG, "Done."),
             "twenty days old",
             False,
         ),
         (talked("Refund it.", "It is done by now, madam."), "It is done by now", True),  # an agent's words
     ],
-)  # fmt: skip
+)
 def test_the_difference_from_a_conversation_that_reached_the_goal(
     twin: Trajectory, difference: str, is_flawed: bool
 ) -> None:

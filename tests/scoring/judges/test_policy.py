@@ -213,6 +213,8 @@ def test_answers_that_are_doubted(given: Any, is_doubtful: bool) -> None:
         (answer("pass", BY_CALL), False),  # nothing severe, but nothing known either
         (answer("fail", BY_CALL), False),
         (answer("fail", broken(kind="", call=0)), False),
+        (answer("fail", broken(kind="", call=0, carried_out=False)), False),
+        (answer("fail", broken(evidence="I have refunded the lamp.", carried_out=False)), True),
         (answer("fail", broken(GREET, "style", call=0)), True),
         (answer("fail", broken(GREET, "style", call=1)), False),
         (answer("fail", broken(FEE, "disclosure", call=0)), True),
