@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agenteval.core.errors import InfrastructureError
+from agenteval.core.errors import AuthorError, InfrastructureError, Problem
 from agenteval.core.event import Event, Reconsidered, Scored, TurnFinished
 from agenteval.core.plan import ScenarioRules
 from agenteval.core.sample_report import SampleReport, ScenarioReport
@@ -325,6 +325,12 @@ def test_any_other_fault_is_a_failure_that_keeps_the_cost() -> None:
     ((failure,),), _ = reviewed([sample(goal("ruled out"))], ZeroDivisionError("oops"))
     assert isinstance(failure, ScoreFailure)
     assert (failure.usage, failure.author, failure.is_verdict) == (ONE_CALL, False, False)
+
+
+def test_a_mistake_of_the_author_is_marked() -> None:
+    ((failure,),), _ = reviewed([sample(goal("ruled out"))], AuthorError(Problem("no rule")))
+    assert isinstance(failure, ScoreFailure)
+    assert (failure.usage, failure.author) == (ONE_CALL, True)
 
 
 def test_agents_without_a_judge_are_skipped() -> None:

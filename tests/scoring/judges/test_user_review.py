@@ -238,6 +238,9 @@ AGENT = "Then I cannot book it today"
         # Of an unknown user, nobody knows what it was to withhold.
         (helped(), UNKNOWN, False, False),
         (helped(), Scenario(id="s", goal="Book it."), True, True),
+        (helped(), Scenario(id="s", profile="Ann"), True, True),
+        (helped(), Scenario(id="s", knowledge=("It rains.",)), True, True),
+        (helped(), Scenario.model_validate({"id": "s", "beliefs": ["It rains."]}), True, True),
         (hindered(source="I would like a table for two"), UNKNOWN, True, True),
         (hindered(source=LIED), UNKNOWN, False, False),  # the words at fault
         (hindered(source=AGENT), UNKNOWN, True, True),
@@ -258,6 +261,16 @@ def test_answers_that_can_be_used(
 def test_a_scripted_answer_may_leave_out_whether_it_explains_the_end() -> None:
     item, _ = reviewed({"label": "hindered", "evidence": LIED}, scripted=True)
     assert (item.explains, item.scripted) == (True, True)
+
+
+@pytest.mark.parametrize("label", ["helped", "hindered"])
+def test_only_words_of_its_own_are_a_fault(label: str) -> None:
+    written = seen((TURNS[0], TURNS[1].model_copy(update={"script": 0})), DONE)
+    answer = {**hindered(), "label": label}
+    item, _ = reviewed(answer, talk=written)
+    assert isinstance(item, ScoreFailure)
+    item, _ = reviewed(answer)
+    assert isinstance(item, UserReview)
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────
