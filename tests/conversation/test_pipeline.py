@@ -182,6 +182,11 @@ def test_conversations_at_once(count: int, limit: int, most: int) -> None:
     assert {end.stop.reason for end in ends(events)} <= {StopReason.USER_DONE}
 
 
+def test_the_defaults() -> None:
+    plain = Runtime(Queue(0), {}, lambda _sample: User(), _no_function)
+    assert (plain.agent_concurrency, plain.unmocked_tools, plain.fail_fast) == (20, "error", False)
+
+
 def test_the_events_of_a_sample() -> None:
     checks = [
         Scoring("turn", Check(name="t", passed=True)),

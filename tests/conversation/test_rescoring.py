@@ -143,6 +143,12 @@ def test_no_more_than_the_maximum_are_judged_at_once() -> None:
     assert most == 3
 
 
+def test_the_defaults() -> None:
+    plain = Rescoring(checks_of=lambda _: ())
+    assert (plain.max_concurrent, tuple(plain.judges), plain.reviewer) == (20, (), None)
+    assert plain.rules_for(SCENARIO, "a") is None
+
+
 @pytest.mark.parametrize(
     ("reason", "is_judged"),
     [

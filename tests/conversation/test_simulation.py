@@ -213,7 +213,9 @@ def test_an_agent_is_detached_unless_the_run_is_at_its_end(error: Exception, is_
 
 
 def test_an_agent_that_fails_after_its_last_answer() -> None:
-    ended = Talk([say("one"), say("two"), LAST], ["A", "B"], at_end=AgentError("late")).end()
+    talk = Talk([say("one"), say("two"), LAST], ["A", "B"], at_end=AgentError("late"))
+    ended = talk.end()
+    assert talk.detached == []  # nothing more is to be known
     assert ended.stop is not None
     facts = (ended.stop.reason, ended.stop.turn, ended.stop.user_usage, ended.broken_turn)
     assert facts == (StopReason.AGENT_ERROR, 1, SPENT, 1)

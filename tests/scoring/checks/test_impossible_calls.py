@@ -129,6 +129,34 @@ def test_a_schema_without_rules_rejects_nothing(parameters: Any) -> None:
     assert impossible(pay({}), tools={"pay": {"returns": 1, "parameters": parameters}}) == []
 
 
+REFERRED = {"$ref": "#/$defs/whole"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "args", "is_impossible"),
+    [
+        ({"type": "array"}, {"n": 1}, True),
+        ({"properties": {"n": {"type": "string"}}}, {"n": 1}, True),
+        ({"patternProperties": {"^n": {"type": "string"}}}, {"n": 1}, True),
+        ({"patternProperties": {"^m": {"type": "string"}}}, {"n": 1}, False),
+        ({"additionalProperties": False}, {"n": 1}, True),
+        ({"properties": {"n": REFERRED}, "$defs": {"whole": {"type": "string"}}}, {"n": 1}, True),
+        ({"properties": {"n": REFERRED}, "$defs": {"whole": {"type": "integer"}}}, {"n": 1}, False),
+        (
+            {"properties": {"n": {"$ref": "#/definitions/a"}}, "definitions": {"a": {"type": "string"}}},
+            {"n": 1},
+            True,
+        ),
+        ({"minProperties": 2}, {"n": 1}, False),  # other arguments may be added
+    ],
+)
+def test_rules_of_a_schema_for_each_argument(
+    parameters: dict[str, Any], args: dict[str, Any], is_impossible: bool
+) -> None:
+    tools = {"pay": {"returns": 1, "parameters": {"type": "object", **parameters}}}
+    assert bool(impossible(pay(args, args_match="partial"), tools=tools)) is is_impossible
+
+
 def test_arguments_may_be_left_out() -> None:
     assert impossible(calls("pay")) == []
 

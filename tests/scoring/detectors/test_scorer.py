@@ -115,6 +115,13 @@ def test_the_check_of_unknown_tools_names_each_once() -> None:
     assert (check.passed, check.where, check.parts) == (False, "s.yaml:5", ("pay", "fly"))
 
 
+@pytest.mark.parametrize(("count", "named"), [(20, 20), (25, 20)])
+def test_up_to_twenty_unknown_tools_are_named(count: int, named: int) -> None:
+    check, *_ = scored(turn("a", *(call(f"tool_{number}") for number in range(count)), "x"))
+    assert isinstance(check, Check)
+    assert sum(part.startswith("tool_") for part in check.parts) == named
+
+
 # ── severity ─────────────────────────────────────────────────────────────────────────────────────
 
 

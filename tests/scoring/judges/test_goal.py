@@ -11,7 +11,7 @@ from agenteval.core.score import Finding, References, RuleKind, Score, Severity,
 from agenteval.core.trajectory import Stop, StopReason, ToolVisibility, Trajectory
 from agenteval.files.prompts import load_rubric
 from agenteval.scoring.judges.gating_policy import GatingPolicy
-from agenteval.scoring.judges.goal import GoalJudge, find_outcome_flaw, get_outcome_value
+from agenteval.scoring.judges.goal import TWIN_SHARE, GoalJudge, find_outcome_flaw, get_outcome_value
 from agenteval.scoring.judges.judge import LOWERS_THE_SHARE, JudgeTarget
 from agenteval.scoring.judges.judge_inputs import JudgeInputs
 from agenteval.scoring.judges.judge_question import JudgeQuestion
@@ -458,6 +458,7 @@ def test_what_is_shown_of_a_second_conversation() -> None:
     assert "It is done now." in twin.text
     assert POLICY not in twin.text  # it is the same
     assert twin.size == len(twin.text.encode())
+    assert TWIN_SHARE == 4
     question = own.build_second_question(SCENARIO, REFUSED, twin)
     assert question is not None
     assert "difference" in question.rubric.references
