@@ -211,6 +211,19 @@ def test_a_judge_that_was_not_called_is_noted(refused: bool, expected: bool) -> 
     assert scored.is_refused is expected
 
 
+def test_a_later_judge_does_not_hide_that_one_was_not_called() -> None:
+    items = (ScoreFailure(metric="m", message="x", refused=True),), (FAILED,)
+    scored = ScoredSample(
+        SAMPLE,
+        lambda event: None,
+        checks=[Recorder("turn", [], "c", *each) for each in items],
+        judges=[],
+        visibility=VisibilityTracker({}, may_start=False),
+    )
+    anyio.run(scored.score_progress, Trajectory(turns=(A,)), None)
+    assert scored.is_refused
+
+
 # ── visibility ───────────────────────────────────────────────────────────────────────────────────
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -413,6 +414,26 @@ def test_calls_that_the_agent_reports_are_kept_and_not_answered() -> None:
         CallEvidence.REPORTED,
     )
     assert turn.answer == "Done."
+
+
+def test_calls_of_its_own_are_stronger_evidence_than_a_request() -> None:
+    (turn,) = Talk([say("one"), LAST], [asks(tool_call("look")), listed(tool_call("own"))]).end().turns
+    assert turn.evidence is CallEvidence.REPORTED
+    (turn,) = Talk([say("one"), LAST], [listed(tool_call("own"), evidence=CallEvidence.LISTED)]).end().turns
+    assert turn.evidence is CallEvidence.LISTED
+
+
+def test_a_call_that_the_agent_does_not_wait_for_is_given_up() -> None:
+    tasks: list[Any] = []
+
+    async def answer(tools: TurnTools) -> str:
+        assert tools.record is not None
+        tasks.append(asyncio.ensure_future(tools.record("private", {}, 1, anyio.sleep_forever)))
+        await asyncio.sleep(0)
+        return "Done."
+
+    (call,) = Talk([say("one"), LAST], [answer], unmocked="passthrough").end().tool_calls
+    assert (call.given_up, call.result) == (True, None)
 
 
 def test_a_call_that_is_recorded_and_listed_counts_once() -> None:
