@@ -173,6 +173,10 @@ def test_an_interruption_keeps_further_conversations_from_beginning(judged: bool
     control.interrupt()
     events, _ = rescored(recorded("1"), recorded("2"), judged=judged, control=control)
     assert (events, control.outcome) == ([], "interrupted")
+    rest = iter([recorded("1"), recorded("2")])
+    settings = Rescoring(checks_of=lambda _: ())
+    anyio.run(rescore, rest, settings, events.append, control)
+    assert next(rest).key.scenario == "2"  # it was not even read
 
 
 @pytest.mark.parametrize(
@@ -212,8 +216,10 @@ def test_the_review_of_the_original_run_is_kept() -> None:
     whole = [count for name, count, _ in log if name in ("whole", "judge")]
     assert whole == [1, 1]  # only what came before the fault
     assert len([event for event in events if isinstance(event, TurnFinished)]) == 2
-    _, log = rescored(recorded(review=NO_FAULT), review=FAULT)
-    assert [count for name, count, _ in log if name == "whole"] == [2]
+    explains_nothing = UserReview(label="hindered", explains=False, turn=1)
+    for harmless in (NO_FAULT, explains_nothing):
+        _, log = rescored(recorded(review=harmless), review=FAULT)
+        assert [count for name, count, _ in log if name == "whole"] == [2]
 
 
 @pytest.mark.parametrize(
