@@ -210,6 +210,7 @@ SHOWN = goal("ruled out", votes=(R, R), twin="epoch 2")
         # Another conversation reached the goal.
         ([sample(goal("ruled out")), twin()], [WITH_DIFFERENCE], ("ruled out", None, 2)),
         ([sample(goal("ruled out")), twin()], [RULED_OUT, RULED_OUT], ("missed", 0, 3)),  # no difference
+        ([sample(goal("ruled out")), twin()], [RULED_OUT, MISSED], ("missed", 0, 3)),
         ([sample(RULED_OUT_TWICE), twin()], [WITH_DIFFERENCE], ("ruled out", None, 3)),
         ([sample(RULED_OUT_TWICE), twin()], [MISSED, MISSED], ("missed", 0, 4)),
         ([sample(goal("withdrawn")), twin()], [WITHDRAWN], ("withdrawn", None, 2)),
