@@ -288,6 +288,20 @@ def test_a_judge_that_was_not_called_marks_the_sample() -> None:
     assert not end.refused
 
 
+@pytest.mark.parametrize(("fail_fast", "waits"), [(False, False), (True, True)])
+def test_whether_a_conversation_waits_for_the_judges_of_the_one_before(fail_fast: bool, waits: bool) -> None:
+    class Slow(Scoring):
+        async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Any]:
+            for _ in range(200):
+                await anyio.lowlevel.checkpoint()
+            return self._items
+
+    judges = {"a": [Slow("conversation", Check(name="j", passed=True))]}
+    events = run(Queue(2), judges=judges, fail_fast=fail_fast, agent_concurrency=1)
+    order = [(event.type, event.key.epoch) for event in events if isinstance(event, SampleStarted | Scored)]
+    assert (order.index(("scored", 0)) < order.index(("sample_started", 1))) is waits
+
+
 def test_usage_that_cannot_be_read_is_noted_once_for_an_agent() -> None:
     events = run(Queue(3), Agents(AgentReply("Hi", usage={"prompt_tokens": "many"})), agent_concurrency=1)
     notices = [event for event in events if isinstance(event, Notice)]

@@ -157,7 +157,7 @@ def test_the_explanation_names_how_many_conversations_there_were() -> None:
     two, _ = raise_missed_goals((sample("missed"), sample("missed")), SUITE)
     third, _ = raise_missed_goals((sample(REFUSED_GOAL_REACHED), sample(REFUSED_GOAL_REACHED)), SUITE)
     assert " 2 " in two.findings[0].explanation
-    assert "2" not in one.findings[0].explanation
+    assert not any(each.isdigit() for each in one.findings[0].explanation)
     assert ["refuse" in each.findings[0].explanation for each in (one, two, third)] == [False, False, True]
 
 

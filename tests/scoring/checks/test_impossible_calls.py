@@ -147,6 +147,12 @@ REFERRED = {"$ref": "#/$defs/whole"}
             {"n": 1},
             True,
         ),
+        ({"properties": {"n": {"type": "object"}}}, {"n": {"a": 1, "b": {"$regex": "x"}}}, False),
+        (
+            {"properties": {"n": {"properties": {"b": {"type": "string"}}}}},
+            {"n": {"a": 1, "b": {"$regex": "x"}}},
+            False,
+        ),
         ({"minProperties": 2}, {"n": 1}, False),  # other arguments may be added
     ],
 )

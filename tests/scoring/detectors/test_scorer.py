@@ -245,6 +245,8 @@ def test_what_detectors_know() -> None:
         "wipe": (False, True, True),
     }
     assert made.tools["book"].parameters == {"type": "object"}
+    own = DetectorScorer(SuitePolicy(unmocked_tools="passthrough")).build_input(SCENARIO, seen((CLEAN,)))
+    assert own.undeclared_exist is True
     bare = DetectorScorer(SuitePolicy()).build_input(Scenario(id="s"), Trajectory())
     assert (bare.truths, bare.now, bare.observed, bare.undeclared_exist) == ((), "", False, True)
 
