@@ -1,0 +1,317 @@
+"""Samples of a run: how many play at once, what ends a run early, and what a fault means for its sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from agenteval.conversation.pipeline import RunControl, Runtime, run_samples
+from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Problem
+from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.protocols import AgentReply, ReadReply, UserMove
+from agenteval.core.scenario import Sample, SampleKey, Scenario
+from agenteval.core.score import Check, ScoreFailure
+from agenteval.core.trajectory import StopReason, Trajectory
+
+# ── the control of a run ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_run_is_complete_until_it_is_stopped() -> None:
+    control = RunControl()
+    assert (control.outcome, control.is_stopping, control.is_cut) == ("complete", False, False)
+    assert control.may_begin("x")
+    assert not control.may_begin(None)
+    control.stop("budget", "no money left")
+    assert (control.outcome, control.stop_reason, control.is_stopping) == ("budget", "no money left", True)
+    assert not control.may_begin("x")
+    control.stop("fail_fast", "other")  # the first reason counts
+    assert (control.outcome, control.stop_reason) == ("budget", "no money left")
+
+
+def test_a_stop_without_a_reason_keeps_the_usual_one() -> None:
+    control = RunControl()
+    usual = control.stop_reason
+    control.stop("deadline")
+    assert (control.outcome, control.stop_reason, bool(usual)) == ("deadline", usual, True)
+
+
+def test_an_interrupted_run_is_complete_if_nothing_was_left() -> None:
+    control = RunControl()
+    control.interrupt()
+    assert not control.is_stopping
+    assert not control.may_begin(None)
+    assert control.outcome == "complete"
+    assert not control.may_begin("x")
+    assert control.outcome == "interrupted"
+
+
+def test_an_interruption_cuts_conversations_that_are_under_way() -> None:
+    control = RunControl()
+    assert not control.is_cut
+    control.active_conversations = 1
+    assert control.is_cut
+    control.active_conversations = 0
+    control.stop("budget")
+    assert control.is_cut
+
+
+def test_cancelling_ends_what_is_running() -> None:
+    async def main() -> bool:
+        control = RunControl()
+        with anyio.CancelScope() as scope:
+            control.attach(scope)
+            control.cancel("deadline", "too late")
+            await anyio.lowlevel.checkpoint()
+        assert (control.outcome, control.stop_reason) == ("deadline", "too late")
+        return scope.cancelled_caught
+
+    assert anyio.run(main)
+    control = RunControl()
+    control.cancel("deadline")  # nothing is attached yet
+    assert control.is_stopping
+
+
+# ── a run ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Queue:
+    def __init__(self, count: int, *, repeats: bool = False) -> None:
+        scenario = Scenario(id="s")
+        self.left = [
+            Sample(key=SampleKey(scenario="s", agent="a", epoch=number), scenario=scenario)
+            for number in range(count)
+        ]
+        self.repeats, self.asked = repeats, 0
+
+    def __call__(self, event: Event, /) -> None:
+        pass
+
+    def next(self) -> Sample | None:
+        return self.left.pop(0) if self.left else None
+
+    def plays_again(self, key: SampleKey, events: Sequence[Event], /) -> bool:
+        assert isinstance(events[-1], SampleFinished)
+        self.asked += 1
+        return self.repeats
+
+
+class User:
+    """Sends one message."""
+
+    async def next(self, trajectory: Trajectory) -> UserMove:
+        return UserMove(
+            None if trajectory.turns else "Hi", stop=StopReason.USER_DONE if trajectory.turns else None
+        )
+
+
+class Agents:
+    """A factory of agents, and each of them: ``reply`` is what they answer or raise."""
+
+    def __init__(self, reply: Any = "Hello.") -> None:
+        self.answer, self.running, self.most, self.made, self.closed = reply, 0, 0, 0, 0
+
+    def make(self, _sample: Sample) -> Agents:
+        self.made += 1
+        return self
+
+    async def reply(self, _messages: Any, _tools: Any) -> AgentReply:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        for _ in range(20):
+            await anyio.lowlevel.checkpoint()
+        self.running -= 1
+        answer = self.answer() if callable(self.answer) else self.answer
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer if isinstance(answer, AgentReply) else AgentReply(answer)
+
+    def end_conversation(self) -> None:
+        self.closed += 1
+
+    async def aclose(self) -> None:
+        pass
+
+
+class Scoring:
+    def __init__(self, scope: str, *items: Any) -> None:
+        self.scope, self._items = scope, items
+
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Any]:
+        return self._items
+
+
+async def _no_function(*_: Any) -> Any:
+    raise AssertionError
+
+
+def run(
+    queue: Queue,
+    agents: Agents | None = None,
+    *,
+    control: RunControl | None = None,
+    on_event: Callable[[Event, RunControl], None] = lambda _event, _control: None,
+    make_user: Callable[[Sample], Any] = lambda _sample: User(),
+    **more: Any,
+) -> list[Event]:
+    control = control or RunControl()
+    events: list[Event] = []
+
+    def emit(event: Event) -> None:
+        events.append(event)
+        on_event(event, control)
+
+    runtime = Runtime(queue, {"a": agents or Agents()}, make_user, _no_function, **more)
+    anyio.run(run_samples, runtime, emit, control)
+    assert control.active_conversations == 0
+    return events
+
+
+def ends(events: list[Event]) -> list[SampleFinished]:
+    return [event for event in events if isinstance(event, SampleFinished)]
+
+
+@pytest.mark.parametrize(("count", "limit", "most"), [(5, 2, 2), (2, 5, 2), (3, 1, 1), (0, 2, 0)])
+def test_conversations_at_once(count: int, limit: int, most: int) -> None:
+    agents = Agents()
+    events = run(Queue(count), agents, agent_concurrency=limit)
+    assert (agents.most, agents.made, agents.closed) == (most, count, count)
+    assert sorted(end.key.epoch for end in ends(events)) == list(range(count))
+    assert {end.stop.reason for end in ends(events)} <= {StopReason.USER_DONE}
+
+
+def test_the_defaults() -> None:
+    plain = Runtime(Queue(0), {}, lambda _sample: User(), _no_function)
+    assert (plain.agent_concurrency, plain.unmocked_tools, plain.fail_fast) == (20, "error", False)
+
+
+def test_the_events_of_a_sample() -> None:
+    checks = [
+        Scoring("turn", Check(name="t", passed=True)),
+        Scoring("conversation", Check(name="c", passed=True)),
+    ]
+    judges = [Scoring("conversation", Check(name="j", passed=True))]
+    events = run(Queue(1), checks={"a": checks}, judges={"a": judges})
+    kinds = [event.items[0].name if isinstance(event, Scored) else event.type for event in events]  # type: ignore[union-attr]
+    assert kinds == ["sample_started", "turn_finished", "t", "c", "j", "sample_finished"]
+    unscored = run(Queue(1), checks={"b": checks}, judges={"b": judges})
+    assert [type(event) for event in unscored] == [SampleStarted, TurnFinished, SampleFinished]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "is_noted"),
+    [
+        (AgentError("broke"), StopReason.AGENT_ERROR, False),
+        (InfrastructureError("down"), StopReason.INFRASTRUCTURE, False),
+        (AuthorError(Problem("wrong")), StopReason.AUTHOR_ERROR, False),
+        (ZeroDivisionError("defect"), StopReason.INFRASTRUCTURE, True),
+        (SystemExit(0), StopReason.INFRASTRUCTURE, True),
+        (
+            ExceptionGroup("g", [ValueError("x"), AuthorError(Problem("wrong"))]),
+            StopReason.AUTHOR_ERROR,
+            False,
+        ),
+    ],
+)
+def test_a_fault_ends_only_its_own_sample(answer: BaseException, reason: StopReason, is_noted: bool) -> None:
+    answers: list[Any] = [answer, "Hello."]
+    events = run(Queue(2), Agents(lambda: answers.pop(0)), agent_concurrency=1)
+    first, second = ends(events)
+    assert (first.stop.reason, second.stop.reason) == (reason, StopReason.USER_DONE)
+    assert any(isinstance(event, Notice) and event.level == "error" for event in events) is is_noted
+    assert first.unfinished is not None
+    assert first.unfinished.user == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("answer", "repeats", "asked", "again"),
+    [
+        (InfrastructureError("down"), True, 1, True),
+        (InfrastructureError("down"), False, 1, False),
+        (InfrastructureError("down", is_final=True), True, 0, False),
+        (AgentError("broke"), True, 0, False),
+        (AuthorError(Problem("wrong")), True, 0, False),
+        ("Hello.", True, 0, False),
+    ],
+)
+def test_a_lost_conversation_may_be_repeated(answer: Any, repeats: bool, asked: int, again: bool) -> None:
+    queue = Queue(1, repeats=repeats)
+    events = run(queue, Agents(answer))
+    (end,) = ends(events)
+    assert (queue.asked, end.again) == (asked, again)
+    assert sum(isinstance(event, Notice) for event in events) == again
+
+
+def test_nothing_is_repeated_once_the_run_is_stopping() -> None:
+    def stop(event: Event, control: RunControl) -> None:
+        if isinstance(event, SampleStarted):
+            control.stop("budget")
+
+    queue = Queue(3, repeats=True)
+    events = run(queue, Agents(InfrastructureError("down")), on_event=stop, agent_concurrency=1)
+    (end,) = ends(events)
+    assert (end.again, queue.asked, len(queue.left)) == (False, 0, 2)
+
+
+def test_a_stop_lets_conversations_end_and_a_cancellation_does_not() -> None:
+    def act(name: str) -> Callable[[Event, RunControl], None]:
+        def on_event(event: Event, control: RunControl) -> None:
+            if isinstance(event, SampleStarted):
+                getattr(control, name)("fail_fast", "why")
+
+        return on_event
+
+    (stopped,) = ends(run(Queue(2), on_event=act("stop"), agent_concurrency=1))
+    assert stopped.stop.reason is StopReason.USER_DONE
+    (cancelled,) = ends(run(Queue(2), on_event=act("cancel"), agent_concurrency=1))
+    assert (cancelled.stop.reason, cancelled.stop.detail) == (StopReason.INTERRUPTED, "why")
+
+
+def test_an_interrupted_run_begins_nothing() -> None:
+    control = RunControl()
+    control.interrupt()
+    assert run(Queue(2), control=control) == []
+    assert control.outcome == "interrupted"
+    control = RunControl()
+    control.interrupt()
+    run(Queue(0), control=control)
+    assert control.outcome == "complete"
+
+
+def test_a_judge_that_was_not_called_marks_the_sample() -> None:
+    refused = ScoreFailure(metric="m", message="no", refused=True)
+    (end,) = ends(run(Queue(1), judges={"a": [Scoring("turn", refused)]}))
+    assert end.refused
+    (end,) = ends(run(Queue(1), judges={"a": [Scoring("turn", ScoreFailure(metric="m", message="no"))]}))
+    assert not end.refused
+
+
+@pytest.mark.parametrize(("fail_fast", "waits"), [(False, False), (True, True)])
+def test_whether_a_conversation_waits_for_the_judges_of_the_one_before(fail_fast: bool, waits: bool) -> None:
+    class Slow(Scoring):
+        async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Any]:
+            for _ in range(200):
+                await anyio.lowlevel.checkpoint()
+            return self._items
+
+    judges = {"a": [Slow("conversation", Check(name="j", passed=True))]}
+    events = run(Queue(2), judges=judges, fail_fast=fail_fast, agent_concurrency=1)
+    order = [(event.type, event.key.epoch) for event in events if isinstance(event, SampleStarted | Scored)]
+    assert (order.index(("scored", 0)) < order.index(("sample_started", 1))) is waits
+
+
+def test_usage_that_cannot_be_read_is_noted_once_for_an_agent() -> None:
+    events = run(Queue(3), Agents(AgentReply("Hi", usage={"prompt_tokens": "many"})), agent_concurrency=1)
+    notices = [event for event in events if isinstance(event, Notice)]
+    assert [(notice.level, notice.key and notice.key.epoch) for notice in notices] == [("warning", 0)]
+    assert "many" in notices[0].text
+
+
+def test_content_that_is_not_recognized_is_noted_once_for_the_run() -> None:
+    emitted: set[str] = set()
+    agents = Agents(ReadReply("Hi", unplaced=("a picture",)))
+    events = run(Queue(2), agents, agent_concurrency=1, emitted_warnings=emitted)
+    assert [event.text for event in events if isinstance(event, Notice)] == ["a picture"]
+    assert emitted == {"a picture"}
