@@ -71,10 +71,11 @@ def test_a_scenario_that_falls_from_always_to_never_is_not_green(twenty: Project
     assert (row["verdict"], row["value"]) == ("inconclusive", 1.0)
     assert "0.3" in row["bound"]
     assert has(row["basis"], "0 of 5", "5 of 5", "90 %")
-    basis = gates(twenty, "no_regression")[""]["basis"]
-    needed = re.search(r"\bepochs: (\d+)", basis)
+    row = gates(twenty, "no_regression")[""]
+    needed = re.search(r"\bepochs: (\d+)", row["resolution"])
     assert needed
     assert 5 < int(needed[1]) < 10
+    assert f" {needed[1]} epochs" in row["basis"]
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def test_where_no_call_can_be_seen_no_number_of_them_is_decided(project: Project
 OF_ONE_CALL: dict[str, tuple[str, ...]] = {
     "times: 0": ("expect.tool_calls.calls.times", "0", "forbidden"),
     "times: -2": ("times", "1", "-2"),
-    "times: {at_least: 3, at_most: 2}": ("times", "at_least (3)", "at_most (2)"),
+    "times: {at_least: 3, at_most: 2}": ("times", "at_least", "(3)", "at_most", "(2)"),
     "times: {}": ("times", "at_least", "at_most"),
     "times: {at_most: 0}": ("times.at_most", "forbidden"),
     "times: {at_least: -1}": ("times.at_least", "-1"),
@@ -304,7 +304,7 @@ OF_THE_RULE: dict[str, tuple[str, ...]] = {
     "{any_of: [{calls: [{name: a}]}], match: strict}": ("any_of", "match"),
     "{any_of: [{calls: []}]}": ("any_of", "none"),
     "{any_of: [{match: in_order, calls: []}]}": ("any_of", "calls"),
-    "{any_of: [{match: strict}]}": ("any_of", "'calls'"),
+    "{any_of: [{match: strict}]}": ("any_of", " calls"),
     "{any_of: [{forbidden: [{name: a}]}]}": ("any_of", "'forbidden'"),
     "{any_of: [{calls: [{name: a, times: 0}]}]}": ("any_of.calls.times", "0"),
     "{any_of: [{calls: [{name: a, args: {x: {$on: 1}}}]}]}": ("'$on'",),

@@ -19,6 +19,7 @@ from tests.support.judged_projects import content, role_of, scenario
 from tests.support.kit import Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply, error
+from tests.support.results import last_line
 
 AGENT = "def agent(messages, ctx):\n    return f'Answer number {ctx.turn}.'\n"
 
@@ -73,7 +74,7 @@ def test_a_judge_that_never_answers_is_asked_a_few_times(project: Project) -> No
         notices = project.results()["summary"]["notices"]
         warnings = [notice["text"] for notice in notices if notice["level"] == "warning"]
         assert ["helpfulness" in text for text in warnings] == [True]
-        assert f"not asked {turns - FAILURES} times" in done.out.rstrip().splitlines()[-1]
+        assert f" {turns - FAILURES} judge" in last_line(done)
         # A resumed run asks them, and those that were asked stay as they are.
         judge.works = True
         run = next((project.root / ".agenteval/runs").iterdir()).name

@@ -213,7 +213,7 @@ def test_a_detector_can_be_switched_off_alone(detector: str, project: Project) -
 @pytest.mark.parametrize(
     ("written", "facts"),
     [
-        ("[leak, contradicts_evidence]", ["'contradicts_evidence'", "removed", "detectors"]),
+        ("[leak, contradicts_evidence]", ["'contradicts_evidence'", "faithfulness", "detectors"]),
         ("[leek]", ["'leek'", "leak"]),
     ],
 )

@@ -112,7 +112,7 @@ def test_parameters_that_a_model_does_not_take_are_named(project: Project) -> No
 
 def test_a_model_that_thinks_long_is_alive(project: Project) -> None:
     done = with_model(project, thinks_too_long(4000), answers(), more="max_tokens: 5")
-    row(done, ALL_ROLES, "", "2 answers")
+    row(done, ALL_ROLES, "", "2 attempts")
 
 
 BAD_MODELS: dict[str, tuple[Any, str]] = {  # what the server plays, and what is named

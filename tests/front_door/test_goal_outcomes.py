@@ -251,7 +251,7 @@ OUTCOMES_AND_BOUNDS: dict[str, tuple[float, tuple[str, ...], str, list[str]]] = 
     "one-unclear": (0.6, ("reached", "not clear"), "inconclusive", ["1 conversation", "0.5", "1"]),
     "open": (0.6, ("reached", "missed", "not clear"), "inconclusive", ["0.333", "0.667"]),
     "too-high": (0.7, ("reached", "missed", "not clear"), "failed", []),
-    "withdrawn": (1, ("withdrawn",), "inconclusive", ["withdrawn", "1 conversation", "goal_outcome"]),
+    "withdrawn": (1, ("withdrawn",), "inconclusive", ["withdrawn", "1 conversation", "profile"]),
     # The third conversation is lost, and might have reached it.
     "lost": (0.6, ("reached", "reached", "lost"), "passed", ["1 errored"]),
     "lost-and-needed": (0.8, ("reached", "reached", "lost"), "inconclusive", ["1 conversation", "0.667"]),

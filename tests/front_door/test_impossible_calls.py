@@ -56,7 +56,7 @@ PARTIAL, EUROS, THREE = {"args_match": "partial"}, {"amount": 3, "currency": "EU
 POUNDS_OR_FRANCS, POUNDS_OR_EUROS = {"$in": ["GBP", "CHF"]}, {"$in": ["GBP", "EUR"]}
 CALLS = {
     "undeclared": Excluded(calls("serach"), ("'serach'", "'search'"), calls("search"), {}),
-    "unknown": Excluded(calls("refund"), ("'refund'", "tools:"), calls("search"), {}),
+    "unknown": Excluded(calls("refund"), ("'refund'", "tools"), calls("search"), {}),
     "type": Excluded(calls(pay(amount="3")), ("'pay'", 'amount: "3"'), calls(pay(amount=3)), THREE),
     "enum": Excluded(calls({**pay(currency="GBP"), **PARTIAL}), ("'pay'", 'currency: "GBP"'),
                      calls({**pay(currency="EUR"), **PARTIAL}), EUROS),

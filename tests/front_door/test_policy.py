@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -177,7 +178,9 @@ def test_without_a_policy_it_is_not_asked_and_decides_nothing(project: Project) 
     (row,) = (g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds."))
     assert row["value"] is None
     project.scenarios(json.dumps({**one, "thresholds": {"policy_adherence": 1}}))
-    project.run().refuses("suite.yaml:1", "policy:")
+    done = project.run()
+    done.refuses("suite.yaml:1", "policy_adherence", "'a'")
+    assert re.search(r"\bpolicy\b", done.err)
     assert project.call("plan").code == 2
 
 

@@ -22,6 +22,7 @@ from agenteval.verdict.run_gates import unapplied
 from tests.support.detector_samples import JSON
 from tests.support.kit import Project
 from tests.support.recorded import read
+from tests.support.results import has
 from tests.support.scored_logs import (
     GET_ORDER,
     ORDER,
@@ -276,7 +277,7 @@ def test_a_gate_that_compares_does_not_hold_where_nothing_is_compared(project: P
     assert all(fact in ungated for fact in ("no_regression", "agenteval diff A B"))
     for text in (done.out, project.call("report", "latest").out):
         assert all(fact in flat(text) for fact in ("no_regression", "agenteval diff A B"))
-    assert "gates.no_regression (agenteval.yaml:2)" in flat(done.out)
+    assert has(flat(done.out), "gates.no_regression", "(agenteval.yaml:2)")
     assert summary(project)["gates"][0]["name"] == "every sample passes"
     log_of(project, "Shipped.", "")
     assert score(project, "log.jsonl").code == 1  # without the gate every conversation has to pass
@@ -294,7 +295,7 @@ def test_a_gate_over_epochs_holds_where_conversations_may_be_epochs(project: Pro
     name = gate.partition(":")[0]
     done = score(project, "log.jsonl")
     assert done.code == 0, done.all
-    assert f"gates.{name} (agenteval.yaml:2)" in flat(done.out)
+    assert has(flat(done.out), f"gates.{name}", "(agenteval.yaml:2)")
     assert [each.startswith(name) for each in summary(project)["ungated"]] == [True]
     done = score(project, "log.jsonl", "--scenario-from", "task")
     assert done.code == 0, done.all

@@ -158,7 +158,7 @@ def test_who_makes_calls_shows_what_they_look_like(project: Project) -> None:
     ("messages", "facts"),
     [
         ([{**ASKED, "chat_id": "1"}, {**TOLD, "chat_id": "2"}], (" 2 ", "chat_id: 1, 2")),
-        ([{**TOLD, "created_at": 2}, {**ASKED, "created_at": 1}], ("latest",)),
+        ([{**TOLD, "created_at": 2}, {**ASKED, "created_at": 1}], ("created_at",)),
     ],
 )
 def test_a_list_that_is_no_one_conversation_is_refused(
