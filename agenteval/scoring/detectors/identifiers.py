@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -114,9 +115,11 @@ def extract_core(text: str) -> str:
 
     This part consists of the pieces that mix letters and digits, or that are long numbers. ``3rd``, ``24h``,
     ``10kg``, ``within_24_hours`` and dates are not identifiers."""
+    if not any(map(str.isdigit, text)) or _is_date(text):
+        return ""
     if _CODE.fullmatch(text):
         return text.lower()
-    if not any(map(str.isdigit, text)) or _MEASURE.fullmatch(text) or _DATE.fullmatch(text):
+    if _MEASURE.fullmatch(text):
         return ""
     parts = [part for part in _PARTS.split(text.lower()) if part]
     if len(parts) == 2 and parts[0].isalpha() and parts[1].isdigit() and text[:1].isupper():
@@ -124,6 +127,19 @@ def extract_core(text: str) -> str:
     if len(parts) > 1 and all(map(str.isdigit, parts)) and sum(map(len, parts)) > SHORTEST_NUMBER:
         return "".join(parts)  # 402-581-7997
     return "".join(_named_parts(text))
+
+
+def _is_date(text: str) -> bool:
+    """Check whether a word is a date of this or the last century, with or without a time, in any notation of
+    ISO 8601 (``20260619T1030``, ``2026-W25``) or with the day first."""
+    if _DATE.fullmatch(text):
+        return True
+    if text[:2] not in ("19", "20"):
+        return False
+    try:
+        return bool(datetime.fromisoformat(text.replace("_", "-")))
+    except ValueError:
+        return False
 
 
 def _named_parts(text: str) -> list[str]:

@@ -35,7 +35,7 @@ def parse_amount(text: str) -> Decimal | None:
     than any amount."""
     if len(text) > _LONGEST:
         return None
-    text = text.translate(_COMMAS)
+    text = text.translate(_GROUPING)
     last = max(text.rfind(","), text.rfind("."))
     whole, sign, fraction = text[:last], text[last : last + 1], text[last + 1 :]
     if last < 0:
@@ -50,4 +50,5 @@ def parse_amount(text: str) -> Decimal | None:
     return Decimal(f"{digits}.{fraction or 0}").quantize(_CENTS)
 
 
-_COMMAS = str.maketrans(dict.fromkeys("'’\u00a0\u202f", ","))
+_GROUPING = str.maketrans(dict.fromkeys("'’\u00a0\u202f"))
+"""Removes the characters that can only group digits. A comma or a point may also precede a fraction."""

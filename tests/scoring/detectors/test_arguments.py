@@ -140,6 +140,10 @@ def test_a_value_that_nobody_gave(args: dict[str, Any], is_wrong: bool) -> None:
         "19 June 2026",
         "19-Jun-2026",
         "2026-06",
+        "20260619",
+        "20260619T1030",
+        "20260619T103000Z",
+        "2026-W25",
         "2026-06-19/2026-06-20",
         "2026-05-05",  # one digit from a date that was given
         "10:30",
