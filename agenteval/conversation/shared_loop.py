@@ -39,7 +39,7 @@ class ConversationClock:
         self.calls = 0
         self.loop: SharedLoop | None = None
         self.idle_since = 0.0
-        """The busy time of its loop when its own code last ran."""
+        """The busy time of the loop when the conversation's own code last ran."""
 
     def now(self) -> float:
         """Return the conversation's time in seconds. The time stands still while other conversations block
@@ -96,7 +96,7 @@ _current_clock: ContextVar[ConversationClock] = ContextVar("agenteval_share", de
 
 
 def set_conversation_clock(clock: ConversationClock) -> None:
-    """Make this context, and everything that it starts, use the conversation's clock."""
+    """Make this context, and everything started from it, use the conversation's clock."""
     _current_clock.set(clock)
 
 

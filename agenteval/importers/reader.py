@@ -87,7 +87,7 @@ class Reader:
     """The search strings that are complete ids or scenarios. They are not matched as substrings."""
     warnings: ImportWarnings = field(default_factory=ImportWarnings)
     no_calls_in: CallFreeNames = field(default_factory=CallFreeNames)
-    """The value that is passed to ``turns.parse_conversation``."""
+    """A value that is passed on to ``turns.parse_conversation``."""
     coverage: CoverageTally = field(default_factory=CoverageTally)
     _met: set[str] = field(default_factory=set)
 
@@ -143,7 +143,7 @@ class Reader:
 
     def with_exact(self, naming: Naming) -> Reader:
         """Return a copy of the reader in which ``exact_texts`` is set. This may require reading all records.
-        ``naming`` must not be used afterwards."""
+        ``naming`` must not be used afterward."""
         first = replace(self, naming=naming, warnings=ImportWarnings(), coverage=CoverageTally())
         found: set[str] = set()
         for recorded in first._read_all():
@@ -162,7 +162,7 @@ def conversation_of(
     entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
 ) -> ImportedConversation:
     """Parse a record, including the notes and the outcome from its importer. Raise ``AuthorError`` (without a
-    location)."""
+    location) if the record cannot be parsed."""
     imported = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
         return imported

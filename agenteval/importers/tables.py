@@ -118,8 +118,8 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 class _Lines:
-    """The decoded lines of a file, with their line numbers. ``broken`` is the reason why the lines end before
-    the end of the file."""
+    """The decoded lines of a file, with their line numbers. ``broken`` is the reason why reading stopped
+    before the end of the file."""
 
     def __init__(self, lines: Iterable[NumberedLine | UnreadableRecord]) -> None:
         self._lines = iter(lines)
@@ -145,7 +145,8 @@ class _Lines:
         return text.removeprefix(_MARK) if line.number == 1 else text
 
     def why_not_text(self, since: int) -> str:
-        """Describe the encoding error from line ``since`` onward. Return an empty string if there is none."""
+        """Describe the first encoding error from line ``since`` onward. Return an empty string if there is
+        none."""
         line, byte = self._not_text
         return f"not UTF-8 at byte {byte} of line {line}: save the file as UTF-8" if line >= since else ""
 

@@ -25,7 +25,7 @@ from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.unplaced_entries import Unplaced
 
 _CALL_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
-"""Strings of which every JSON text with a call contains at least one."""
+"""Strings at least one of which occurs in every JSON text that contains a call."""
 _MOST_TEXTS = 3
 """The maximum number of nested JSON texts that are parsed."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")

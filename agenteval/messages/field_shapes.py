@@ -2,9 +2,10 @@
 
 These fields occur in many libraries; for each field, the shape of its value is defined. A name alone proves
 nothing: an author who writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value fits a shape if
-every object in the value fits. An object fits if it has one of the shape's marks, if its type (when present)
-is one of the shape's kinds, and if it contains objects only below the shape's places. For a shape that allows
-anything, the only condition is that the value contains no call in a known form (``calls_in``)."""
+every object in the value fits. An object fits if it has one of the shape's ``marks``, if its type (when
+present) is one of the shape's ``kinds``, and if it contains objects only below the shape's ``places``. For a
+shape that allows anything, the only condition is that the value contains no call in a known form
+(``calls_in``)."""
 
 from __future__ import annotations
 
@@ -260,7 +261,7 @@ plain values."""
 
 
 def is_broken_message(text: str) -> bool:
-    """Check whether a string begins like a JSON message but was cut off, so that it cannot be parsed.
+    """Check whether a string starts out as a JSON message but was cut off and therefore cannot be parsed.
 
     The string may be a message, a response, or a list of messages, responses or parts."""
     return (
@@ -491,7 +492,8 @@ FIELD_SHAPES: Mapping[str, FieldShape] = {
         ("raw_representation", "rawRepresentation", "inner_content", "innerContent", "raw_data"), ANYTHING
     ),
 }
-"""The shapes of fields in messages, parts and calls. The keys are field names that many libraries use."""
+"""The shapes of fields in messages, parts and calls. The keys are field names that are common to many
+libraries."""
 
 METADATA_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("token_usage", "tokenusage", "usage", "tokens", "metrics"), NUMBERS),

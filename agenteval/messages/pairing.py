@@ -62,7 +62,7 @@ class WaitingCalls(Generic[_Step]):
 def match_pairs(
     items: Sequence[_One], candidates: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
 ) -> dict[int, int]:
-    """Match each of ``items`` with an item in ``candidates`` that passes a test, and return a map of their
+    """Match each item in ``items`` with one in ``candidates`` that passes a test, and return a map of their
     positions. Each candidate is matched at most once.
 
     All pairs that pass one test are matched before the next test is tried."""

@@ -26,7 +26,7 @@ _PIECE_FIELDS = frozenset((
 ))  # fmt: skip
 """The fields of a piece that are parsed, or that are repeated in a complete object that is parsed."""
 _TRAILING_KINDS = ("ping", DONE)
-"""Types of pieces that may follow the end of a response. A piece of any other type belongs to another
+"""The types of pieces that may follow the end of a response. A piece of any other type belongs to another
 response, which is not parsed."""
 _FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _END_KINDS = (*_FINAL_EVENTS, "message_stop")

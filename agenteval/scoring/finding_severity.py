@@ -24,7 +24,7 @@ def rate_finding(
 ) -> Finding:
     """Return the finding with the severity of its effect.
 
-    ``tools`` are the declared tools, with their marks."""
+    ``tools`` contains the declared tools, with their marks."""
     severity = severity_of(
         finding.label,
         overrides,

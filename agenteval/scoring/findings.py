@@ -59,7 +59,7 @@ class LocatedFinding:
 def locate_findings(
     samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]],
 ) -> tuple[LocatedFinding, ...]:
-    """Return each finding with its location. The numbering does not depend on the order of the samples."""
+    """Return each finding with its location, numbered independently of the order of the samples."""
     placed = []
     for key, trajectory, findings in samples:
         turns = [turn.tool_calls for turn in trajectory.all_turns]
@@ -89,8 +89,8 @@ def _sort_key(each: LocatedFinding) -> tuple[Any, ...]:
 
 
 def pick_varied_findings(members: Sequence[LocatedFinding], limit: int) -> list[LocatedFinding]:
-    """Pick up to ``limit`` findings, in order, from as many different scenarios, and then samples, as
-    possible."""
+    """Pick up to ``limit`` findings, in order. Prefer findings from different scenarios, and then from
+    different samples."""
     scenarios: dict[str, dict[SampleKey, int]] = {}
     seen: Counter[SampleKey] = Counter()
     ranked = []

@@ -43,7 +43,7 @@ def _criteria(samples: Iterable[SampleReport]) -> Iterator[Check]:
 
 
 def is_any_decided(sample: SampleReport) -> bool:
-    """Check whether a rule, a label or a goal that the author configured was decided. An answer from the
+    """Check whether at least one rule, label or goal configured by the author was decided. An answer from the
     agent is not enough."""
     return (
         any(
@@ -57,7 +57,7 @@ def is_any_decided(sample: SampleReport) -> bool:
 
 def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
     """Yield a row for each scenario × agent in which judges abstained or were skipped and nothing else was
-    decided. Anything that only errored conversations could have shown is left to ``fault_tolerance``."""
+    decided. Anything that only an errored conversation could have shown is covered by ``fault_tolerance``."""
     decided = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
     for scenario in report.scenarios:
         why = _describe_abstentions(scenario, report.plan)

@@ -65,7 +65,7 @@ class ScenarioState(StrEnum):
     NEW = "new"
     REMOVED = "removed"
     NOT_SELECTED = "not selected"
-    """The scenario is in one run only, because the command line of the other run selected specific scenarios.
+    """The scenario is in only one run, because the command line of the other run selected specific scenarios.
     """
 
 
@@ -84,8 +84,8 @@ class UncomparedScenario(Value):
 
     @property
     def got_worse(self) -> bool:
-        """True if the scenario passed before and no longer passes, whether because of the edit or because of
-        the agent."""
+        """True if the scenario passed before and no longer passes, whether the edit or the agent is the
+        cause."""
         return self.before is Verdict.PASSED and self.after not in (Verdict.PASSED, None)
 
 
@@ -112,7 +112,8 @@ class FailureState(StrEnum):
     BACK = "back again"
     KNOWN = "known"
     FIXED = "fixed"
-    """The failure occurred in the first run but in no known epoch of the second run."""
+    """The failure occurred in the first run but not in any epoch of the second run whose failures are known.
+    """
     UNKNOWN = "not decided"
     """The failure occurred in the first run, and the second run has no epoch whose failures are known."""
 
@@ -190,7 +191,7 @@ class RunComparison(Value):
     exit_code: int
     agents: tuple[AgentComparison, ...]
     apart: tuple[UncomparedScenario, ...] = ()
-    """Scenarios that are not compared."""
+    """The scenarios that are not compared."""
     left_out: tuple[str, ...] = ()
     """Descriptions of the agents that only one run contains."""
 
@@ -212,7 +213,7 @@ def compare_runs(
     margin: float = MARGIN,
     earlier: Mapping[str, str] | None = None,
 ) -> RunComparison:
-    """Compare ``after`` with the baseline ``before``, in the scenarios that are identical in both runs.
+    """Compare ``after`` with the baseline ``before``, using the scenarios that are identical in both runs.
 
     ``earlier`` maps the fingerprint of each failure in runs older than the baseline to its run. The order of
     samples and scenarios does not matter. Raise ``AuthorError`` with every reason why the two runs cannot be
@@ -335,8 +336,7 @@ def _compare_means(pairs: Sequence[tuple[_Values, _Values]]) -> tuple[MeanChange
 def _compare_mean(
     name: str, values: Sequence[tuple[tuple[float, ...] | None, tuple[float, ...] | None]]
 ) -> MeanChange | None:
-    """Compare the means of one value. Each scenario has the same weight, however many epochs it had.
-
+    """Compare the means of one value. Each scenario has the same weight, regardless of its number of epochs.
     The interval follows Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, on paired
     differences with clustered data."""
     both = [(fsum(old) / len(old), fsum(new) / len(new)) for old, new in values if old and new]

@@ -96,8 +96,8 @@ class FailureRates:
 
 
 def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
-    """Count the failures in a log. Return ``None`` if scenarios state the expected behavior, because then
-    conversations pass or fail."""
+    """Count the failures in a log. Return ``None`` if scenarios state the expected behavior, because
+    conversations then pass or fail."""
     if not decision.without_scenarios:
         return None
     samples = {sample.key: sample for sample in report.samples}

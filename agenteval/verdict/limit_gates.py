@@ -1,5 +1,5 @@
-"""Gate rows for the budget and the deadline. A run that was ended by either limit is undecided, even if
-everything had passed so far."""
+"""Gate rows for the budget and the deadline. A run that either limit ended is undecided, even if everything
+had passed up to that point."""
 
 from __future__ import annotations
 

@@ -38,14 +38,13 @@ class Shares(NamedTuple):
     by_checks: int
     """The number of conversations in ``bad`` in which only a check failed."""
     remedies: Mapping[str, int]
-    """The remedies for unknown conversations. Each remedy is mapped to the number of conversations that it
-    would settle."""
+    """Maps each remedy for unknown conversations to the number of conversations that it would settle."""
 
 
 def max_rate_rows(
     report: Report, samples: Mapping[SampleKey, SampleDecision], again: str
 ) -> Iterator[GateRow]:
-    """Yield a row for each ``--max-rate``. ``again`` is the command line that calls the judges again."""
+    """Yield a row for each ``--max-rate``. ``again`` is the command line that runs the judges again."""
     for severity, bound in report.plan.suite.max_rates.items():
         yield _row(severity, bound, shares_of(report, samples, severity, again))
 
@@ -114,8 +113,8 @@ def shares_of(
 
 
 def is_bad(key: SampleKey, samples: Mapping[SampleKey, SampleDecision], found: Set[SampleKey]) -> bool:
-    """Check whether a conversation counts against the limit. A check that does not pass fails a conversation
-    regardless of severity, whereas a detector's finding has a severity of its own."""
+    """Check whether a conversation counts against the limit. A failed check always counts, regardless of
+    severity; a detector's finding counts only if it is severe enough (``found``)."""
     return key in found or any(failed_checks(samples[key]))
 
 

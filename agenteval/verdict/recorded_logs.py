@@ -96,7 +96,7 @@ def named_places(places: Sequence[str]) -> str:
 
 
 def undecided_in(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> int:
-    """Count the conversations that could be read but are undecided."""
+    """Count the readable conversations that are undecided."""
     return sum(
         samples[sample.key].verdict is Verdict.INCONCLUSIVE and not is_unreadable(sample)
         for sample in report.samples

@@ -63,7 +63,7 @@ class ComparedAgent(Value):
     scenarios: int
     epochs: int
     success: float | None
-    """The mean success rate over scenarios, or ``None`` if the rate is unknown."""
+    """The mean success rate across scenarios, or ``None`` if the rate is unknown."""
     reference: float | None
     change: float | None
     """The difference between the two success rates."""

@@ -32,7 +32,7 @@ class ScenarioRepeats:
 
     tally: Tally
     fixed: Tally
-    """The epochs whose number was fixed beforehand. If the number of epochs depended on their success,
+    """The epochs whose number was fixed in advance. If the number of epochs depended on their success,
     estimates over scenarios use only these epochs."""
     interval: Interval
     """The 95% score interval of the rate (Wilson 1927), for display only; no gate uses this interval."""
@@ -56,8 +56,8 @@ class Repeats:
 
 
 def repeats_of(report: Report, decision: Decision) -> Repeats:
-    """Compute the reliability statistics of a run. A sample succeeds if it passed. When its goal was judged,
-    the goal must also have been completed. A sample that is inconclusive or never ran counts as missing."""
+    """Compute the reliability statistics of a run. A sample succeeds if it passed and its goal, if judged,
+    was completed. A sample that is inconclusive or never ran counts as missing."""
     entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, decision) for s in report.scenarios}
     unreadable = {(s.scenario.id, s.agent) for s in report.scenarios if _is_unreadable(s)}
     tallies = [entry.fixed for key, entry in entries.items() if key not in unreadable]
@@ -102,7 +102,8 @@ def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | No
 
 def means_over_scenarios(scenarios: Sequence[ScenarioReport]) -> dict[str, float]:
     """Return the mean of each metric. Values are averaged within each conversation, then over conversations,
-    then over scenarios, so every scenario has the same weight, however long its conversations are."""
+    then over scenarios, so every scenario has the same weight, regardless of the length of its conversations.
+    """
     means: dict[str, list[float]] = {}
     for scenario in scenarios:
         for metric, aggregate in scenario.aggregates.items():

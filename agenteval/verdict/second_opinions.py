@@ -11,11 +11,11 @@ from agenteval.verdict.report import Report
 
 
 class SecondOpinions(NamedTuple):
-    """The repeated judgements in a run."""
+    """The repeated judgments in a run."""
 
     doubted: int
-    """The number of verdicts that would have failed the sample and of goals that were ruled out or withdrawn.
-    All of these were judged again."""
+    """The number of results that were judged again because they would have failed the sample or because a
+    goal was ruled out or withdrawn."""
     upheld: int
     """The number of ``doubted`` verdicts that were confirmed."""
     sampled: int

@@ -105,7 +105,7 @@ def _resolution(decision: SequentialDecision, outcomes: EpochOutcomes, rule: Pas
         return RESUME
     more = epochs_to_decide(decision.successes, decided, rule) if decided else 0
     if more is None:
-        return "gates.pass_rate with at_least and reject_below further apart"
+        return "set `at_least` and `reject_below` further apart in `gates.pass_rate`"
     return f"epochs: {outcomes.planned_max + more}" if more else RERUN_FAILED
 
 

@@ -107,8 +107,8 @@ def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interva
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
     """Estimate pass@k without bias: the probability that at least one of ``k`` epochs succeeds, given ``c``
-    successes in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed
-    beforehand.
+    successes in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed in
+    advance.
 
     Chen, M. et al. (2021), "Evaluating large language models trained on code", arXiv 2107.03374: the share of
     the subsets of size k that contain a success."""
@@ -117,7 +117,7 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
 
 def pass_hat_k(n: int, c: int, k: int) -> float | None:
     """Estimate pass^k without bias: the probability that all of ``k`` epochs succeed, given ``c`` successes
-    in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
+    in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed in advance.
 
     Yao, S. et al. (2024), "tau-bench", arXiv 2406.12045: the share of the subsets of size k that contain only
     successes."""

@@ -46,14 +46,14 @@ class MeanRate(NamedTuple):
     """The stratified variance (Cochran 1977, "Sampling techniques", 5.3). Scenarios with a single epoch are
     collapsed into one stratum (5A.12), which overestimates the variance."""
     epochs: float
-    """The effective number of epochs. This is smaller than the number that were run if scenarios have unequal
-    numbers of epochs (Kish 1965, "Survey sampling")."""
+    """The effective number of epochs. This is smaller than the number of epochs run if scenarios have
+    different numbers of epochs (Kish 1965, "Survey sampling")."""
     degrees: int
     """The degrees of freedom of the variance (Student's t). They account for a variance that is estimated
     from few epochs."""
     lean_low: float
     """The total skew of the scenarios whose rate is above one half. If some scenarios always pass and others
-    never pass, the skew of their mean rate is not a guide."""
+    never pass, the skew of their mean rate is uninformative."""
     lean_high: float
     """The total skew of the scenarios whose rate is below one half."""
 
@@ -124,7 +124,7 @@ def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estima
     """Estimate the mean over the population that the scenarios represent, from one rate (or mean score in [0,
     1]) per scenario, with the clustered t interval of Miller (2024).
 
-    If all scenarios agree, their spread is not a guide, and the betting interval is used instead. A single
+    If all scenarios agree, their spread is uninformative, and the betting interval is used instead. A single
     scenario provides no information about other scenarios."""
     value = fsum(rates) / len(rates)
     estimand = "users like these"
@@ -160,7 +160,7 @@ def cluster_bootstrap(
 
 def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Return a confidence interval for the mean of independent values in [0, 1]. The interval is valid for
-    any number of values and any distribution, but it is wide.
+    any sample size and any distribution, but it is wide.
 
     A gambler who bets that the mean is above m multiplies the stake by 1 + c (x / m - 1) for each value x. In
     a fair game, the probability that the stake grows to 1/a is at most a. Waudby-Smith, I. & Ramdas, A.
