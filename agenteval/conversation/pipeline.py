@@ -46,8 +46,8 @@ class Runtime:
     checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     """Scorers in code, keyed by agent. They run within the conversation."""
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
-    """Scorers that call models (LLM-as-a-judge), keyed by agent. They run in parallel with the conversation.
-    """
+    """Scorers that call models (LLM-as-a-judge), keyed by agent. They run in parallel with the
+    conversation."""
     reviewer: Reviewer | None = None
     """The reviewer of finished conversations."""
     agent_concurrency: int = 20
@@ -64,7 +64,7 @@ class Runtime:
 
 
 class RunControl:
-    """The controls for ending a run early. ``interrupt`` prevents further conversations from starting; the
+    """The controls for ending a run early. ``interrupt`` prevents additional conversations from starting; the
     run is still complete if none remained. ``stop`` prevents anything further from starting. ``cancel`` also
     ends everything that is running."""
 
@@ -174,7 +174,7 @@ class _RunState:
             self.none_follows = anyio.Event()
 
     def end_playing(self) -> None:
-        """Note that a conversation provides no further evidence about the visibility of its calls."""
+        """Note that a conversation provides no more evidence about the visibility of its calls."""
         self.visibility.note_conversation_end()
         self.control.active_conversations -= 1
 

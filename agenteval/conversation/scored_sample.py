@@ -18,7 +18,7 @@ from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 
 class ScoredSample:
-    """A sample that is being scored. ``checks`` are scorers in code and run within the conversation.
+    """A sample that is being scored. ``checks`` contains scorers in code, which run within the conversation.
     ``judges`` call models in parallel with the conversation. ``visibility`` tracks how many of the agent's
     calls are seen."""
 

@@ -27,7 +27,7 @@ _BLOCKED_S = 0.2
 """The time after which code that occupies the loop counts as blocking, in seconds."""
 _GRACE_PERIOD_S = 5.0
 """The time, in seconds, for which all other conversations are excused because of code to which no deadline
-applies any longer. Such code may still finish on its own."""
+applies any more. Such code may still finish on its own."""
 _lock = threading.Lock()
 
 

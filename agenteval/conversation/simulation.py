@@ -236,7 +236,7 @@ async def _end_without_user(
 
 
 async def _await_agent_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
-    """Return the trajectory of a conversation without further messages. If the agent fails in its ``end``,
+    """Return the trajectory of a conversation without additional messages. If the agent fails in its ``end``,
     the fault is attributed to the turn that contains its last answer."""
     try:
         with world.watch.track_activity("the agent's shutdown"):

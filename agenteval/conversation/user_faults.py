@@ -42,8 +42,8 @@ _ASSISTANT = re.compile(
 REPEATABLE_ANSWERS = frozenset(
     ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
 )
-"""Answers that may be given to several different questions, collected from conversations written by people.
-"""
+"""Answers that may be given to several different questions, collected from conversations written by
+people."""
 _IDENTIFIER = re.compile(
     r"\b[A-Z]{2,}[-_#]?\d{2,}[A-Z0-9-]*\b"  # ORD-42, HAT136
     r"|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,}\b"  # 4WQ150

@@ -20,7 +20,7 @@ from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, 
 class VisibilityTracker:
     """The evidence that a run has collected about the visibility of its agents' calls. ``known`` contains
     what is known before the run, keyed by agent (``""`` stands for all other agents). ``evidence`` contains
-    what earlier parts of the run have shown. ``may_start`` is true if further conversations follow.
+    what earlier parts of the run have shown. ``may_start`` is true if additional conversations follow.
     ``passthrough`` is true if agents also have tools of their own."""
 
     def __init__(
@@ -45,7 +45,7 @@ class VisibilityTracker:
         self._playing += 1
 
     def note_conversation_end(self) -> None:
-        """Note that a conversation has ended and will provide no further evidence."""
+        """Note that a conversation has ended and will provide no more evidence."""
         self._playing -= 1
         self._wake()
 

@@ -159,9 +159,7 @@ def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
     name = first_text(run, "name")[:40]
     children = [str(each) for key in _WITHIN for each in run.get(key) or ()]
     missing = [unseen_steps(f"the missing parent run of '{name}'", [parent])] if parent else []
-    return (
-        [*missing, unseen_steps(f"a missing run nested in '{name}'", children)] if children else missing
-    )
+    return [*missing, unseen_steps(f"a missing run nested in '{name}'", children)] if children else missing
 
 
 def _unseen_within(run: Mapping[str, Any], messages: StepMessages) -> list[dict[str, Any]]:

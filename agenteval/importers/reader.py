@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.plurals import plural
 from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.selection import is_in_any
 from agenteval.importers.entries import entries_of
@@ -49,8 +50,8 @@ class CoverageTally:
     _messages: int = 0
     _read: int = 0
     _partly: list[tuple[float, str]] = field(default_factory=list)
-    """The lowest shares of messages that were read in a single record, each with the location of the record.
-    """
+    """The lowest shares of messages that were read in a single record, each with the location of the
+    record."""
 
     def add(self, coverage: Coverage, where: str) -> None:
         self._messages += coverage.messages
@@ -68,7 +69,9 @@ class CoverageTally:
         messages."""
         if self.is_whole:
             return f"all {self._messages:,} messages were read" if self._messages else ""
-        share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
+        share = (
+            f"{self._read:,} of {plural(self._messages, 'message')} read ({self._read / self._messages:.1%})"
+        )
         worst = ", ".join(f"{where} ({part:.0%})" for part, where in self._partly)
         return f"{share}; lowest: {worst}"
 

@@ -30,8 +30,8 @@ _AUXILIARY = frozenset(
 )
 """Steps in which models process a conversation without taking part in it."""
 _CYCLE = "execute_event_loop_cycle"
-"""The span that Strands writes around the spans of a model and its tools. Some versions do not set its kind.
-"""
+"""The span that Strands writes around the spans of a model and its tools. Some versions do not set its
+kind."""
 _KINDS_WITHOUT_CALLS = frozenset((
     *_AGENTS, *_AUXILIARY, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session",
     "prompt", "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext",
@@ -44,8 +44,8 @@ _CONVENTIONS = (
     "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
     "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
 )  # fmt: skip
-"""Prefixes of attributes that OpenTelemetry and similar conventions define for things other than tool calls.
-"""
+"""Prefixes of attributes that OpenTelemetry and similar conventions define for things other than tool
+calls."""
 _SERVER_KINDS = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
 _RUNNING_TOOLS = re.compile(r"running (?:\d+ )?tools?")
 """The name of the span that Pydantic AI writes around the spans of its tools."""

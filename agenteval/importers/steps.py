@@ -244,8 +244,8 @@ def _parse_message(value: Any, role: str) -> Any:
 
 
 def _is_pair(value: Any) -> bool:
-    """Check whether LangChain would accept a value as a message, that is, whether it is a role–content pair.
-    """
+    """Check whether LangChain would accept a value as a message, that is, whether it is a role–content
+    pair."""
     return (
         isinstance(value, list)
         and len(value) == 2

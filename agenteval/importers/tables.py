@@ -10,6 +10,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 
 from agenteval.core.errors import did_you_mean
+from agenteval.core.plurals import plural
 from agenteval.files.data_rows import DELIMITERS, LARGEST_CELL, csv_problem
 from agenteval.importers.dataset_rows import ANSWER_KEYS, QUESTION_KEYS
 from agenteval.importers.exchanges import MESSAGE_KEYS
@@ -61,7 +62,7 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
 
 def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
-        why = f"the row has {len(cells)} cells, but the header has {len(header)} columns"
+        why = f"the row has {plural(len(cells), 'cell')}, but the header has {plural(len(header), 'column')}"
         return UnreadableRecord(
             where, f"{why}: put values that contain a comma or a line break in double quotes"
         )

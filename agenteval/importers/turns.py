@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.json_text import as_text
+from agenteval.core.plurals import plural
 from agenteval.core.reasoning import blank_reasoning
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, Trajectory, Turn
@@ -118,7 +119,9 @@ def _describe_unread(draft: _ConversationDraft, coverage: Coverage) -> str:
     why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
     keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
     key_list = f"; their keys are {keys}" if keys else ""
-    return f"only {coverage.read:,} of {coverage.messages:,} messages could be parsed: {why}{key_list}"
+    return (
+        f"only {coverage.read:,} of {plural(coverage.messages, 'message')} could be parsed: {why}{key_list}"
+    )
 
 
 @dataclass(slots=True, eq=False)

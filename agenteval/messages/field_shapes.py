@@ -28,7 +28,8 @@ class FieldShape(NamedTuple):
     """Keys that identify the objects of this shape. An object that contains text needs at least one of these
     keys. If ``None``, any value fits."""
     places: frozenset[str] | None = frozenset()
-    """Keys below which further objects of this shape may occur. If ``None``, they may occur below any key."""
+    """Keys below which additional objects of this shape may occur. If ``None``, they may occur below any
+    key."""
     kinds: frozenset[str] | None = None
     """The types that the objects may have. A type that ends in ``*`` is a prefix. If ``None``, any type is
     allowed."""

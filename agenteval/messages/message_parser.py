@@ -344,8 +344,8 @@ _CHUNKS_KEY = "tool_call_chunks"
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """Yield the content under the alternative content keys of a message, unless it repeats the main content.
-    """
+    """Yield the content under the alternative content keys of a message, unless it repeats the main
+    content."""
     for other in CONTENT_KEYS:
         content = message.get(other)
         if other == key or isinstance(content, str) or not content or content == message.get(key):

@@ -49,8 +49,8 @@ class ModelToolCall(NamedTuple):
     result: Message | None
     """The tool message with the result, taken from a later request."""
     framework: str = ""
-    """The instrumented (hooked) framework that sent the request, or an empty string for a plain agent loop.
-    """
+    """The instrumented (hooked) framework that sent the request, or an empty string for a plain agent
+    loop."""
     is_form: bool = False
     """True if the request forced the model to call this tool, as clients do to obtain structured output."""
 

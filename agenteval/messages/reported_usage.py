@@ -261,7 +261,7 @@ def _payload_of(value: Any) -> dict[str, Any]:
 
 
 class _TokenCount(NamedTuple):
-    """A token count, and further counts that may have to be added to it."""
+    """A token count, and additional counts that may have to be added to it."""
 
     reported: int
     """The reported count."""

@@ -70,7 +70,7 @@ def parse_response(messages: Sequence[Any], response: Any) -> ParsedResponse:
     that cannot be assembled."""
     is_answered = ends_with_answer(messages)
     if not response or (isinstance(response, str) and not response.strip()):
-        return ParsedResponse([], failure="" if is_answered else "the request received no response")
+        return ParsedResponse([], failure="" if is_answered else "the request got no response")
     try:
         return _find_reply(messages, response, is_answered=is_answered)
     except AuthorError:

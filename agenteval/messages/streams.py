@@ -81,7 +81,7 @@ def _with_unknown_events(
 ) -> Mapping[str, Any]:
     """Return the response together with the pieces of its stream that were not understood.
 
-    ``unread`` contains further pieces that were not used in assembling the response."""
+    ``unread`` contains additional pieces that were not used in assembling the response."""
     end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _END_KINDS), len(pieces))
     unknown = [
         piece

@@ -253,7 +253,7 @@ def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator
         yield _unknown_value(value, f"'{_shorten_key(key)}' in the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):
         # Much that describes a record (a model, an experiment) has a name and parameters.
-        yield Unplaced(f"a call in '{_shorten_key(key)}' of the record", (str(key),), calls[0], calls=calls)
+        yield Unplaced(f"a call in '{_shorten_key(key)}' in the record", (str(key),), calls[0], calls=calls)
 
 
 _DESCRIPTION_FIELDS = frozenset((*SPEAKER_FIELDS, "config"))

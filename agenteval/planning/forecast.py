@@ -34,8 +34,8 @@ GATING = 20
 """The assumed interval between failures: one in this many verdicts that can cause a failure is assumed to
 cause one and to require a second opinion."""
 OPINION_TOKENS = 200
-"""The assumed length in tokens of an earlier answer together with the instructions for reviewing that answer.
-"""
+"""The assumed length in tokens of an earlier answer together with the instructions for reviewing that
+answer."""
 AGAIN = "judge again"
 """The role of a row for second opinions on verdicts."""
 _ROLES = ("agent", "user", "judge", AGAIN, "dedup")

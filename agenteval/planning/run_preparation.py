@@ -16,8 +16,8 @@ from agenteval.planning.wiring import WiredRun, wire
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """All objects that a run needs, along with the suite and the selection from which the run was prepared.
-    """
+    """All objects that a run needs, along with the suite and the selection from which the run was
+    prepared."""
 
     suite: Suite
     selected: SelectedSamples

@@ -19,6 +19,7 @@ from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.core.event import RunStarted
 from agenteval.core.plan import Plan
+from agenteval.core.plurals import plural
 from agenteval.core.protocols import Scorer
 from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import Scenario
@@ -352,7 +353,9 @@ def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Reco
     if unreadable:
         problems = [_to_problem(each) for each in unreadable[:_MOST_PROBLEMS]]
         if len(unreadable) > _MOST_PROBLEMS:
-            problems.append(Problem(f"… and {len(unreadable) - _MOST_PROBLEMS:,} more lines like these"))
+            problems.append(
+                Problem(f"… and {plural(len(unreadable) - _MOST_PROBLEMS, 'more line')} like these")
+            )
         raise AuthorError(*problems)
     if request.texts:
         asked = " ".join(f"-s {text}" for text in request.texts)

@@ -399,8 +399,8 @@ def _turn(
 
 
 def _format_agent(agent: str) -> str:
-    """Return an agent's name in brackets, without any characters that could make it look like something else.
-    """
+    """Return an agent's name in brackets, without any characters that could make it look like something
+    else."""
     plain = "".join(each for each in _line(agent) if each.isalnum() or each in " _-.")[:40].strip()
     return f" ({plain})" if plain else ""
 

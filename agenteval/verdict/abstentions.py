@@ -1,8 +1,8 @@
-"""Abstentions: judgements that count neither as a pass nor as a failure, and scenarios in which nothing else
+"""Abstentions: judgments that count neither as a pass nor as a failure, and scenarios in which nothing else
 was decided. Pure.
 
 A criterion whose condition never arose passes. A goal that was ruled out, was withdrawn or is unclear has no
-value. Neither may cause a run to fail, and a run must not pass on these judgements alone."""
+value. Neither may cause a run to fail, and a run must not pass on these judgments alone."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> It
 
 
 def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
-    """Describe which judgements were abstentions and what would turn them into decisions. Return an empty
+    """Describe which judgments were abstentions and what would turn them into decisions. Return an empty
     string if no judge abstained."""
     reasons = []
     if ruled_out := count_open_goals(scenario.samples, RULED_OUT):

@@ -50,7 +50,7 @@ class ScenarioChange(Value):
     high: float
     """The upper bound of the change, assuming the best outcome for missing epochs."""
     p_drop: float
-    """The p-value of Fisher's exact test for a drop, with Holm's correction over all scenarios."""
+    """The p-value of Fisher's exact test for a drop, with Holm's correction across all scenarios."""
     p_rise: float
     """The p-value of Fisher's exact test for a rise, with the same correction."""
     epochs_to_decide: int | None = None
@@ -65,8 +65,8 @@ class ScenarioState(StrEnum):
     NEW = "new"
     REMOVED = "removed"
     NOT_SELECTED = "not selected"
-    """The scenario is in only one run, because the command line of the other run selected specific scenarios.
-    """
+    """The scenario is in only one run, because the command line of the other run selected specific
+    scenarios."""
 
 
 class UncomparedScenario(Value):
@@ -90,7 +90,7 @@ class UncomparedScenario(Value):
 
 
 class MeanChange(Value):
-    """The change in a mean over the scenarios that have a value in both runs."""
+    """The change in a mean across the scenarios that have a value in both runs."""
 
     name: str
     before: float
@@ -112,8 +112,8 @@ class FailureState(StrEnum):
     BACK = "back again"
     KNOWN = "known"
     FIXED = "fixed"
-    """The failure occurred in the first run but not in any epoch of the second run whose failures are known.
-    """
+    """The failure occurred in the first run but not in any epoch of the second run whose failures are
+    known."""
     UNKNOWN = "not decided"
     """The failure occurred in the first run, and the second run has no epoch whose failures are known."""
 
@@ -148,7 +148,7 @@ class AgentComparison(Value):
     """The name of the agent in the second run."""
     verdict: Verdict
     change: float | None
-    """The change in the mean success rate over scenarios."""
+    """The change in the mean success rate across scenarios."""
     low: float
     """The lower bound of the change."""
     high: float
@@ -158,11 +158,11 @@ class AgentComparison(Value):
     drop_below: float
     """An upper bound on the drop at the stated confidence."""
     further_low: float | None
-    """The lower bound of the change for further scenarios of the same kind, by the cluster bootstrap."""
+    """The lower bound of the change for other scenarios of the same kind, by the cluster bootstrap."""
     further_high: float | None
-    """The upper bound of the change for further scenarios of the same kind."""
+    """The upper bound of the change for other scenarios of the same kind."""
     p_changed: float | None
-    """The p-value of the sign-flip test over scenarios."""
+    """The p-value of the sign-flip test across scenarios."""
     p_mcnemar: float | None
     """The p-value of McNemar's test, if each scenario has exactly one epoch in each run."""
     dropped: tuple[str, ...]

@@ -86,8 +86,8 @@ class FailureRates:
     rows: tuple[FailureRate, ...]
     """The rows, sorted by worst severity and then by frequency."""
     by_severity: Mapping[Severity, int] = field(default_factory=dict)
-    """The number of conversations for each severity, counting only the worst severity in each conversation.
-    """
+    """The number of conversations for each severity, counting only the worst severity in each
+    conversation."""
 
     @property
     def conversations(self) -> int:

@@ -83,7 +83,7 @@ class _RunRows(NamedTuple):
     """The gate rows of a run, grouped by type."""
 
     over_runs: tuple[GateRow, ...]
-    """Rows for gates over repeated runs."""
+    """Rows for gates across repeated runs."""
     tolerance: tuple[GateRow, ...]
     """Rows about errored samples."""
     undecided: tuple[GateRow, ...]

@@ -76,8 +76,8 @@ class ComparedAgent(Value):
     worse_in: tuple[str, ...] = ()
     """Scenarios with a lower success rate, by Fisher's exact test with Holm's correction."""
     epochs_to_decide: int | None = None
-    """The approximate number of epochs of each agent that would decide the comparison at the observed rates.
-    """
+    """The approximate number of epochs of each agent that would decide the comparison at the observed
+    rates."""
     numbers: tuple[ComparedNumber, ...] = ()
 
     @property

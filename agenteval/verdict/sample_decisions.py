@@ -282,7 +282,7 @@ def is_severe(finding: Finding, plan: Plan) -> bool:
 
 
 def is_never_tolerated(finding: Finding, plan: Plan) -> bool:
-    """Check whether a finding always fails the run. A gate over repeated runs tolerates failed samples but
+    """Check whether a finding always fails the run. A gate across repeated runs tolerates failed samples but
     never a critical finding."""
     tolerant = replaces_every_sample(plan.suite.gates)
     return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
@@ -302,7 +302,7 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
 
 
 def fails_alone(report: Report) -> bool:
-    """Check whether the only sample in a report is certain to fail its run. With a gate over repeated runs,
+    """Check whether the only sample in a report is certain to fail its run. With a gate across repeated runs,
     only a critical finding is certain to do so."""
     (scenario,) = report.scenarios
     (sample,) = scenario.samples

@@ -40,7 +40,7 @@ class PendingAnswer:
     request: ApiRequest
     """The GET request that polls for the answer."""
     after_s: float
-    """The seconds to wait before polling."""
+    """The number of seconds to wait before polling."""
     state: str
     """The current state, as named by the agent."""
 

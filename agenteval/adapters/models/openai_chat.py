@@ -190,7 +190,7 @@ class OpenAiChat:
                     return await self._adapt(question, found)
 
     async def _adapt(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
-        """Find out what the server accepts, while other callers wait."""
+        """Find out what the server accepts while other callers wait."""
         entry = self._entry
         while True:
             assert found is not None  # no other call finds out anything meanwhile
@@ -259,7 +259,7 @@ class OpenAiChat:
         return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
-        """Send the request until it is answered. Raise ``FailedCall`` if further retries are useless."""
+        """Send the request until it is answered. Raise ``FailedCall`` if more retries would be useless."""
         retries = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:

@@ -63,8 +63,8 @@ class CallRequirement:
     possible: Sequence[int] = ()
     """The calls that may match."""
     refused: Sequence[int] = ()
-    """The calls that match but were not carried out. They satisfy no requirement, and ``within`` allows them.
-    """
+    """The calls that match but were not carried out. They satisfy no requirement, and ``within`` allows
+    them."""
     perhaps_refused: Sequence[int] = ()
     """The calls that may match but were not carried out."""
 

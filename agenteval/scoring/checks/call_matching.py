@@ -91,8 +91,8 @@ def compare_tool_calls(
 ) -> ToolCallsResult:
     """Compare the actual tool calls in ``calls``, in order, with the expected and forbidden tool calls.
 
-    If ``is_ongoing`` is true, more calls were to follow, so the comparison fails only if no further calls
-    could correct the fault. Raise ``AuthorError`` for an invalid argument matcher."""
+    If ``is_ongoing`` is true, more calls were to follow, so the comparison fails only if no other calls could
+    correct the fault. Raise ``AuthorError`` for an invalid argument matcher."""
     seen = _GroupedCalls(calls, expectation)
     tried = [_try_alternative(each, seen, is_ongoing=is_ongoing) for each in expectation.alternatives]
     best = min(tried, key=_AlternativeResult.order, default=None)
@@ -138,7 +138,7 @@ def _rests_on_absence(
 
 
 def _bounds_calls(alternative: CallsExpectation) -> bool:
-    """Check whether the alternative disallows any further calls."""
+    """Check whether the alternative disallows any other calls."""
     counted = [call for call in alternative.calls or () if call.times is not None]
     if alternative.is_closed or (counted and alternative.is_ordered):
         return True

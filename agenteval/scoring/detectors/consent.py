@@ -41,7 +41,7 @@ def unconfirmed_action(conversation: DetectorInput) -> Iterator[Proof]:
 
 
 def find_consented_calls(scenario: Scenario, trajectory: Trajectory, *, is_judged: bool) -> frozenset[int]:
-    """Return the numbers of the calls that need no (further) consent, counted from 0 across the whole
+    """Return the numbers of the calls that need no (additional) consent, counted from 0 across the whole
     conversation.
 
     These are the calls that the author expects in that very turn, the calls with a recorded approval and, if

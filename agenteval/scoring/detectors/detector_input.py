@@ -82,7 +82,7 @@ class DetectorInput:
     secrets: Mapping[str, str] = field(default_factory=dict)
     """The secrets that the agent must never reveal, with their placeholders."""
     truths: tuple[str, ...] = ()
-    """True sentences from the profile, the goal, the knowledge and the facts."""
+    """Statements from the profile, the goal, the knowledge and the facts, all of which are true."""
     beliefs: tuple[str, ...] = ()
     """The user's beliefs."""
     now: str = ""
@@ -90,7 +90,7 @@ class DetectorInput:
     observed: bool = True
     """True if all calls were observed, so any other call was certainly not made."""
     agreed: frozenset[int] = frozenset()
-    """The numbers of the calls that need no (further) consent from the user."""
+    """The numbers of the calls that need no (additional) consent from the user."""
     calls: tuple[LocatedCall, ...] = ()
     answers_at: Mapping[int, int] = field(default_factory=dict)
     """The position in each turn's ``answer`` at which the final text begins, or 0 if a turn is not listed."""

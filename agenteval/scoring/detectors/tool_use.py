@@ -95,8 +95,8 @@ _AT_WILL = frozenset(
         "lower",
     ]
 )
-"""Words in an unmarked tool's name that indicate that the tool is meant to be called several times in a row.
-"""
+"""Words in an unmarked tool's name that indicate that the tool is meant to be called several times in a
+row."""
 _ADDING = frozenset(
     [
         "add",

@@ -214,8 +214,8 @@ def _is_fault_of(one: LocatedFinding, group: FindingGroup) -> bool:
 
 _REPETITION = "repetition"
 _ABOUT_A_RESULT = frozenset((FALSE_CLAIM, "ignored tool result"))
-"""Labels that cite a call because of its result. If several calls failed, such a label may cite any of them.
-"""
+"""Labels that cite a call because of its result. If several calls failed, such a label may cite any of
+them."""
 
 
 def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:

@@ -186,7 +186,7 @@ def load_custom_metric(
     """Load a custom metric (a user-defined scorer) from an entry in ``custom_metrics``.
 
     The entry is a rubric file, or a class (or object) specified as ``module:Class`` or ``file.py:Class``.
-    ``prompts`` are the prompts with which a rubric is sent. Raise ``AuthorError`` if the entry cannot be
+    ``prompts`` contains the prompts with which a rubric is sent. Raise ``AuthorError`` if the entry cannot be
     loaded."""
     if entry.endswith(".md"):
         return prompts.load_custom_rubric(entry, base=base, place=place)

@@ -127,7 +127,7 @@ def _drop_row(
 
 def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evidence) -> GateRow:
     """Return the row for a scenario that is missing from the baseline or differs there. The scenario passes
-    as it would without a gate over repeated runs, unless another of these gates examines it separately."""
+    as it would without a gate across repeated runs, unless another of these gates examines it separately."""
     id, agent = scenario.scenario.id, scenario.agent
     changed = baseline.changed.get(agent, {}).get(id)
     why = f"changed since the baseline: {changed}" if changed else "new: not in the baseline"

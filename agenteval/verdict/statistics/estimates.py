@@ -162,8 +162,8 @@ def pass_hat_k_bounds(tally: Tally, k: int) -> Bounds | None:
 
 
 def mean_pass_hat_k(tallies: Sequence[Tally], k: int) -> Bounds | None:
-    """Return the mean of pass^k over scenarios. Return ``None`` if any scenario has fewer than ``k`` planned
-    epochs or if there are no scenarios."""
+    """Return the mean of pass^k across scenarios. Return ``None`` if any scenario has fewer than ``k``
+    planned epochs or if there are no scenarios."""
     if not tallies or any(tally.planned < k for tally in tallies):
         return None
     known = all(tally.decided >= k for tally in tallies)

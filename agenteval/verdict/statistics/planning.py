@@ -64,8 +64,8 @@ def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
 
 
 def mean_pass_hat_k_chance(counts: Sequence[int], k: int, at_least: float, rate: float) -> float | None:
-    """Return the probability that the mean of pass^k over scenarios reaches ``at_least`` if each scenario has
-    the true ``rate``. Return ``None`` if pass^k is not estimable.
+    """Return the probability that the mean of pass^k across scenarios reaches ``at_least`` if each scenario
+    has the true ``rate``. Return ``None`` if pass^k is not estimable.
 
     ``counts`` contains the number of epochs for each scenario. The computation is exact: the distributions of
     the scenarios' estimates are convolved, with a resolution of one millionth if the epoch counts differ."""

@@ -232,7 +232,7 @@ def _epochs_for_mean(pairs: Sequence[Pair], margin: float, alpha: float) -> int 
 
 class ScenarioComparison(NamedTuple):
     """The comparison of one scenario between two runs. The p-values are from Fisher's exact test with Holm's
-    correction over scenarios, with missing epochs counted against the change."""
+    correction across scenarios, with missing epochs counted against the change."""
 
     pair: Pair
     change: Change
@@ -254,12 +254,12 @@ class Comparison(NamedTuple):
     these_scenarios: Interval
     """The bounds of the change for this set of scenarios."""
     users_like_these: Interval | None
-    """The bounds of the change for further scenarios from the same population, by the cluster bootstrap."""
+    """The bounds of the change for other scenarios from the same population, by the cluster bootstrap."""
     sign_flip: PValue | None
     """The sign-flip test for any change."""
     mcnemar: float | None
-    """McNemar's test for any change, or ``None`` if any scenario does not have exactly one epoch in each run.
-    """
+    """McNemar's test for any change, or ``None`` if any scenario does not have exactly one epoch in each
+    run."""
     scenarios: tuple[ScenarioComparison, ...]
 
 

@@ -2,7 +2,7 @@
 
 For *these scenarios*, the question is: how often does the agent succeed on exactly this set? Only the epochs
 are random, and each scenario is a stratum. For *users like these*, the question is: how often would the agent
-succeed on further scenarios from the same population? The scenarios are then random, and the epochs of a
+succeed on other scenarios from the same population? The scenarios are then random, and the epochs of a
 scenario are a cluster, so each additional epoch adds less information. Epochs are never pooled into one
 binomial distribution, which would answer neither question."""
 
@@ -73,7 +73,7 @@ class MeanRate(NamedTuple):
 
 
 def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
-    """Return the mean of the rates over scenarios, using only decided epochs. Each scenario has the same
+    """Return the mean of the rates across scenarios, using only decided epochs. Each scenario has the same
     weight. Raise ``ValueError`` if there are no scenarios or if a scenario has no decided epoch."""
     if not tallies or not all(tally.decided for tally in tallies):
         raise ValueError("a mean rate requires at least one decided epoch for each scenario")
@@ -141,7 +141,7 @@ def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estima
 def cluster_bootstrap(
     values: Sequence[float], confidence: float = 0.95, *, seed: int = 0, resamples: int = _RESAMPLES
 ) -> Interval:
-    """Return the percentile interval of a mean over scenarios (cluster bootstrap). Whole scenarios are
+    """Return the percentile interval of a mean across scenarios (cluster bootstrap). Whole scenarios are
     resampled, never their epochs.
 
     The order of the values does not matter, and the same seed gives the same interval. The interval is too
