@@ -100,7 +100,7 @@ class ActiveTurn:
         self.threads: list[TurnThread] = []
         self.is_over = False
         self.settled: Future[None] = Future()
-        """Done once it is known whether a thread of this turn made calls for other conversations."""
+        """Done once it is known whether a thread in this turn made calls for other conversations."""
 
     def settle(self) -> None:
         if not self.settled.done():

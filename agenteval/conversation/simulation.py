@@ -411,8 +411,8 @@ class _OpenTurn:
         )
 
     def keep(self, seen: AgentReply | None) -> None:
-        """Keep what the agent reported about the turn before the agent failed. Calls requested by then remain
-        unanswered."""
+        """Keep what the agent reported about the turn before it failed. Calls that it had requested by then
+        remain unanswered."""
         if seen is None:
             return
         with suppress(AgentevalError):  # half a call, or none: the agent's failure is known already
@@ -703,9 +703,10 @@ class _CallMatcher:
     def __init__(self, recorded: Sequence[Step]) -> None:
         self._recorded = recorded
         self._unmatched: dict[Any, deque[tuple[int, int]]] = {}
-        """The places of the calls that are not matched yet, by name and arguments."""
+        """The places of the calls that are not matched yet, keyed by name and arguments."""
         self._listed_at: dict[tuple[int, int], int] = {}
-        """The index of the listed step that also has a recorded call, by the place of that call."""
+        """The index of the listed step that also contains a recorded call, keyed by the place of that
+        call."""
         for number, step in enumerate(recorded):
             for index, call in enumerate(step.tool_calls):
                 self._unmatched.setdefault((call.name, json_key(call.args)), deque()).append((number, index))

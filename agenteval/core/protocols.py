@@ -145,9 +145,9 @@ async def finish(agent: Agent | None) -> None:
 
 
 def close(agent: Agent | None) -> None:
-    """Notify the agent, through ``end_conversation()``, that the conversation is over, however it ended. That
-    method neither waits nor raises an exception. Cleanup that has to wait belongs in the factory's
-    ``aclose``."""
+    """Notify the agent, through ``end_conversation()``, that the conversation is over, regardless of how it
+    ended. That method neither waits nor raises an exception. Cleanup that has to wait belongs in the
+    factory's ``aclose``."""
     if end := getattr(agent, "end_conversation", None):
         end()
 

@@ -60,8 +60,8 @@ _OBEYED = re.compile(
 
 
 def sanitize_page(text: str, *, colors: bool = False) -> str:
-    """Remove everything that a terminal interprets or that changes the reading order from ``text``, which is
-    a finished page. Newlines and tabs are kept. If ``colors`` is set, color sequences are kept as well."""
+    """Remove everything that a terminal interprets or that changes the reading order. ``text`` is a finished
+    page. Newlines and tabs are kept. If ``colors`` is set, color sequences are kept as well."""
     if not _OBEYED.search(text):
         return text
     if colors:

@@ -32,7 +32,7 @@ class VisibilitySource(StrEnum):
 
 
 class KnownVisibility(Value):
-    """The visibility of an agent's tool calls as far as it is known before the agent runs."""
+    """The visibility of an agent's tool calls, to the extent that it is known before the agent runs."""
 
     calls: ToolVisibility
     """The extent to which the agent's tool calls are visible."""

@@ -80,8 +80,8 @@ class UnreadCall(NamedTuple):
 
 
 class ReadCalls:
-    """The calls that were read. A call found elsewhere is the same call if the ids are equal. If either call
-    has no id, the names and the arguments (as far as known) must be equal instead."""
+    """The calls that were read. A call found elsewhere is treated as the same call if the ids are equal. If
+    either call has no id, the names and the arguments (where known) must be equal instead."""
 
     def __init__(self, calls: Iterable[CallLike]) -> None:
         calls = list(calls)

@@ -27,9 +27,9 @@ def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> ParsedTurn:
     """Parse the steps of the current turn from a message list.
 
     ``sent`` contains the turns so far, ending with the current turn. Messages known from these turns are
-    history. A call that is not known from these turns is never history, wherever it occurs in the list; the
-    same applies to an entry that cannot be placed. Raise ``AgentError`` for a tool call that cannot be
-    parsed."""
+    history. A call that is not known from these turns is never history, regardless of where it occurs in the
+    list; the same applies to an entry that cannot be placed. Raise ``AgentError`` for a tool call that cannot
+    be parsed."""
     read = drop_repeats(to_openai_messages(messages), sent[-1].tool_calls)
     lines = [_MessageText(message["role"], _message_text(message)) for message in read]
     start = _find_turn_start(lines, sent)

@@ -239,9 +239,8 @@ def _call_outside_scenario(model_call: ModelToolCall, known: KnownCalls) -> Mess
 
 
 class _Matches:
-    """Matches recorded calls with calls that are in the reply or that reached the scenario.
-
-    Calls are matched by id, otherwise by name and arguments, and otherwise by name."""
+    """Matches recorded calls with calls that are in the reply or that reached the scenario. Calls are matched
+    by id; failing that, by name and arguments; and failing that, by name alone."""
 
     def __init__(
         self,

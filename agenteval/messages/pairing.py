@@ -29,8 +29,8 @@ class WaitingCalls(Generic[_Step]):
         self._steps: list[_PendingStep[_Step]] = []
 
     def add(self, step: _Step, calls: Mapping[int, tuple[str, Any]]) -> None:
-        """Add the waiting calls of a step. The id and the name of each call are keyed by the position of the
-        call in the step."""
+        """Add the waiting calls of a step. The id and name of each call are keyed by the call's position in
+        the step."""
         if not calls:
             return
         by_id: dict[str, dict[int, Any]] = {}

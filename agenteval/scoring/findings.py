@@ -18,7 +18,7 @@ from agenteval.scoring.finding_severity import find_cited_calls
 
 
 class Cause(NamedTuple):
-    """The root cause, as far as code can identify it.
+    """The root cause, to the extent that code can identify it.
 
     A cause consists of names and labels only, never of a judge's prose, so that it stays the same in the next
     run."""

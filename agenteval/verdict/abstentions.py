@@ -87,7 +87,7 @@ def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
         )
     if withdrawn := count_open_goals(scenario.samples, WITHDRAWN):
         count = plural(withdrawn, "conversation")
-        reasons.append(f"the goal was withdrawn by the user in {count}: use {CONTINUE_REMEDY}")
+        reasons.append(f"the goal was withdrawn by the user in {count}: {CONTINUE_REMEDY}")
     if unclear := count_open_goals(scenario.samples, NOT_CLEAR):
         reasons.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
     policies = sum(

@@ -41,7 +41,7 @@ def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str,
         basis=broken or scope,
         where=report.plan.suite.where(name),
         verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
-        resolution=f"a higher {name}, and agenteval run --resume latest" if broken else "",
+        resolution=f"raise {name}, then agenteval run --resume latest" if broken else "",
     )
 
 

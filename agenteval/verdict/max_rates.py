@@ -76,7 +76,7 @@ def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
 
 def _resolution(shares: Shares) -> str:
     remedies = [f"{remedy} ({plural(n, 'conversation')})" for remedy, n in shares.remedies.items()]
-    return "; ".join(remedies) or "records in which the agent answers"
+    return "; ".join(remedies) or "use records in which the agent answers"
 
 
 def _places(samples: Sequence[SampleReport]) -> str:
@@ -133,15 +133,15 @@ def _find_remedy(
     severity. Return an empty string if this is already known."""
     if sample.stop is None or sample.stop.fault is not None:
         if sample.review is not None and sample.review.decides:
-            return "conversations in which the user is not at fault"
-        return "records in which the agent answers"
+            return "use conversations in which the user is not at fault"
+        return "use records in which the agent answers"
     if unplaced := unplaced_text([each.turn for each in sample.turns]):
-        return f"--no-calls-in KEY, if there is no call in {unplaced}"
+        return f"use --no-calls-in KEY if there is no call in {unplaced}"
     failures = [failure for failure in sample.all_failures if may_hide(failure, scenario, plan)]
     if failures:
         return _failure_remedy(failures[0].metric, failures[0].message, again)
     if any(score.is_open and gates_by_severity(score.metric, plan) for score in sample.all_scores):
-        return "a judge that can decide (another model, or -m again)"
+        return "use a judge that can decide (another model, or -m again)"
     details = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
     return next(details, "")
 

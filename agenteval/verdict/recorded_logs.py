@@ -87,8 +87,8 @@ def readable_row(report: Report) -> GateRow:
 
 def _resolution(places: Sequence[str]) -> str:
     if not places:
-        return "records in which the agent answers"
-    return f"readable records in place of {named_places(places)}"
+        return "use records in which the agent answers"
+    return f"replace {named_places(places)} with readable records"
 
 
 def named_places(places: Sequence[str]) -> str:

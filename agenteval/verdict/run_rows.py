@@ -263,7 +263,7 @@ def resolve_with_next_steps(
     if report.run.command[:1] == ("score",):
         return tuple(replace(row, resolution=_record_resolution(row, report, samples)) for row in rows)
     if report.finished and report.finished.outcome == "fail_fast":  # which cannot be resumed
-        again = "the same run without --fail-fast"
+        again = "repeat the run without --fail-fast"
         return tuple(replace(row, resolution=row.resolution.replace(RESUME, again)) for row in rows)
     return tuple(rows)
 
@@ -275,7 +275,7 @@ def _record_resolution(row: GateRow, report: Report, samples: Mapping[SampleKey,
         return _describe_unread_records(row.scenario, report, samples) or command_of(report)
     if row.resolution.startswith(_EPOCHS):
         number = row.resolution.removeprefix(_EPOCHS)
-        return f"{number} recorded conversations of each scenario"
+        return f"use {number} recorded conversations of each scenario"
     return row.resolution.replace(RESUME, command_of(report))
 
 
@@ -294,5 +294,6 @@ def _describe_unread_records(
     if not stops or not stops[0]:
         return ""
     place = stops[0].detail.partition(": ")[0]
-    more = f", and {len(stops) - 1:,} more" if len(stops) > 1 else ""
-    return f"a readable record instead of {place}{more}"
+    if len(stops) > 1:
+        return f"replace {place} and {len(stops) - 1:,} more with readable records"
+    return f"replace {place} with a readable record"

@@ -182,7 +182,7 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
 def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
     """Return the steps that would decide the threshold, with the most certain step first."""
     if left_out := _unjudged_reason(spec.name, plan):
-        return f"the same without {left_out.partition('(')[2].rstrip(')')}"
+        return f"repeat the run without {left_out.partition('(')[2].rstrip(')')}"
     if scores.broken:
         return "agenteval report latest --rejudge"
     if scores.ruled_out:
@@ -209,8 +209,8 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
     )
 
 
-REFUSAL_REMEDY = "`goal_outcome: refused` in the scenario, if refusing is correct"
-CONTINUE_REMEDY = "a goal or profile that makes the user continue, because a withdrawn goal never counts"
+REFUSAL_REMEDY = "set `goal_outcome: refused` in the scenario if refusing is correct"
+CONTINUE_REMEDY = "use a goal or profile that makes the user continue, because a withdrawn goal never counts"
 
 
 def _describe_known(scores: _Scores) -> str:

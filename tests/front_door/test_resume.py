@@ -219,7 +219,7 @@ def test_what_the_first_failure_stopped_is_decided_by_a_run_without_it(project: 
     done = project.call("run", "--fail-fast")
     assert done.code == 1
     assert "never ran" in done.out
-    assert re.search(r"to decide: +the same run without --fail-fast", done.out)
+    assert re.search(r"to decide: +repeat the run without --fail-fast", done.out)
     assert "--resume" not in done.out, "it would start nothing more"
 
 

@@ -304,7 +304,7 @@ class HttpAgent:
             raise
 
     def _read_last_reply(self) -> ReadReply | None:
-        """Return whatever the last reply reveals about the turn. The reply is not a complete answer."""
+        """Return what the last reply, which is not a complete answer, reveals about the turn."""
         reply, self._last = self._last, None
         with suppress(UnreadableResponseError, AgentError):
             return self._api.read_partial(reply) if reply else None

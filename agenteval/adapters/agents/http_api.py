@@ -71,7 +71,7 @@ class Api(Protocol):
         """Return the error that a reply contains instead of an answer, or ``None`` if there is no error."""
 
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
-        """Return whatever an incomplete answer reveals about the turn, or ``None`` if it reveals nothing.
+        """Return what an incomplete answer reveals about the turn, or ``None`` if it reveals nothing.
 
         Raise no errors other than ``UnreadableResponseError`` or ``AgentError``."""
 

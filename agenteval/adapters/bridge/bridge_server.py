@@ -192,7 +192,7 @@ async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[st
 
 def _merge_listing(declared: Any, real: Any) -> Any:
     """Merge two descriptions of a tool. The scenario's declaration takes precedence, and the real server's
-    description fills in the rest.
+    description fills any gaps.
 
     The output schema is omitted, because the scenario's answers need not have the same form as real answers.
     """

@@ -44,8 +44,8 @@ def find_consented_calls(scenario: Scenario, trajectory: Trajectory, *, is_judge
     """Return the numbers of the calls that need no (additional) consent, counted from 0 across the whole
     conversation.
 
-    These are the calls that the author expects in that very turn, the calls with a recorded approval and, if
-    no judge is used, the calls that follow a plain yes."""
+    These are the calls that the author expects in that turn, the calls with a recorded approval and, if no
+    judge is used, the calls that follow a plain yes."""
     found = set()
     number, before = 0, ""
     for turn in trajectory.all_turns:

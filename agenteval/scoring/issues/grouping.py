@@ -1,5 +1,5 @@
-"""Groups findings by cause as far as code can: it determines which findings are about one fault, under one or
-more labels."""
+"""Groups findings by cause to the extent that code can: it determines which findings are about the same
+fault, under one or more labels."""
 
 from __future__ import annotations
 

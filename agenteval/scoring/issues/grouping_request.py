@@ -257,7 +257,7 @@ _ID = re.compile(r"\W*F?0*([1-9][0-9]{0,8})\W*", re.ASCII | re.IGNORECASE)
 
 
 def _number(text: str) -> int:
-    """Return the number in an id such as ``F12``, however the id is spelled, or 0 if there is none."""
+    """Return the number in an id such as ``F12``, regardless of its spelling, or 0 if there is none."""
     found = _ID.fullmatch(text) if len(text) < 40 else None
     return int(found[1]) if found else 0
 

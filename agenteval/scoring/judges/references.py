@@ -349,7 +349,7 @@ def _judged_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _numbers(record: QuotableRecord, *, whole_record: bool = False) -> str:
-    """Describe the numbers of the judged calls, or of all calls in the record if ``whole_record`` is true."""
+    """State the numbers of the judged calls or, if ``whole_record`` is true, of all calls in the record."""
     first, last = 0 if whole_record else record.first_judged_call, len(record.calls) - 1
     scope = "the record" if whole_record else "what is judged"
     if last < first:

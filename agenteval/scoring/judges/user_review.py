@@ -47,7 +47,7 @@ NOT_KNOWN = "Not known."
 
 
 def _label(value: Any) -> Any:
-    """Parse a label, however it is spelled."""
+    """Parse a label, regardless of its spelling."""
     label = parse_label(value, LABELS) if isinstance(value, str) else None
     if label is None:
         raise ValueError(f"the label must be one of: {', '.join(LABELS)}")

@@ -49,9 +49,9 @@ class NoRegressionGate(Value):
     EXAMPLE: ClassVar[str] = "{margin: 0.05}"
 
     margin: Annotated[Number, Field(gt=0, lt=1)]
-    """Largest drop of the mean success rate that is not a regression."""
+    """Largest drop in the mean success rate that is not a regression."""
     scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
-    """Largest drop of one scenario's success rate that is not a regression."""
+    """Largest drop in one scenario's success rate that is not a regression."""
 
 
 def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, EpochOutcomes]) -> dict[str, tuple[Pairing, Pair]]:
@@ -104,7 +104,7 @@ def _resolution(result: NonInferiority) -> str:
     if result.outcome is not StatisticalOutcome.UNDECIDED:
         return ""
     enough = result.epochs_to_decide
-    return f"epochs: {enough} in both runs" if enough else "gates.no_regression with a larger margin"
+    return f"epochs: {enough} in both runs" if enough else "set a larger `margin` in `gates.no_regression`"
 
 
 def _drop_row(

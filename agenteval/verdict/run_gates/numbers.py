@@ -291,7 +291,7 @@ def _describe_ratio(
 
 def _ratio_resolution(found: Ratio, bound: float) -> str:
     enough = scenarios_to_decide(found, bound)
-    return f"about {enough} scenarios, or more epochs in both runs" if enough else f"a {_PAIRED} further away"
+    return f"use about {enough} scenarios, or more epochs in both runs" if enough else f"relax `{_PAIRED}`"
 
 
 # ── the gates ────────────────────────────────────────────────────────────────────────────────────

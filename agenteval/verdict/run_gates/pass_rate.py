@@ -34,9 +34,9 @@ class PassRateGate(Value):
     EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
 
     at_least: Annotated[Number, Field(gt=0, le=1)]
-    """Success rate from which a scenario counts as good, so that a failed run is unlikely."""
+    """Success rate at or above which a scenario counts as good, so a failed run is unlikely."""
     reject_below: Annotated[Number, Field(gt=0, lt=1)]
-    """Success rate up to which a scenario counts as bad, so that a passed run is unlikely."""
+    """Success rate at or below which a scenario counts as bad, so a passed run is unlikely."""
     confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
     """Confidence of a verdict; with 0.95, the verdict is wrong in at most 5 of 100 runs."""
 

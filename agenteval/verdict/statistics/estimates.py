@@ -83,7 +83,7 @@ def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
 def score_reach(variance: float, n: float, *, lean: float, z: float) -> float:
     """Return the distance between Wilson's bound and an estimate with this variance, based on ``n`` epochs.
 
-    ``lean`` in [-1, 1] is the side to which the outcomes are skewed; at 1, they may spread further on the
+    ``lean`` in [-1, 1] is the side to which the outcomes are skewed; at 1, they may spread more widely on the
     side of the bound. The terms of order 1/n keep the interval from collapsing if no variance was observed
     (all passed or all failed)."""
     half_term = z * z / (2 * n)

@@ -3,10 +3,10 @@
 Wald, A. (1945), "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16: after
 each epoch, the test updates the likelihood ratio of the outcomes at ``at_least`` to the outcomes at
 ``reject_below``. By Ville's inequality, the probability at the lower rate that this ratio ever rises above
-1/a is at most ``a``, however often the test looks at the outcomes. The number of epochs is limited, so the
-last look decides by exact arithmetic over all paths; it may use up the error probability that the earlier
-looks have left. With ``min_epochs == max_epochs``, there are no earlier looks, and the test is the exact
-binomial test.
+1/a is at most ``a``, regardless of how often the test looks at the outcomes. The number of epochs is limited,
+so the last look decides by exact arithmetic over all paths; it may use up the error probability that the
+earlier looks have left. With ``min_epochs == max_epochs``, there are no earlier looks, and the test is the
+exact binomial test.
 
 Both error rates hold for every true rate on their side, not only at the bounds: a path with more successes is
 accepted no later and rejected no earlier, so the probability of acceptance increases with the rate."""
