@@ -152,7 +152,7 @@ class TextAgent:
             (await agents.rate.reserve()).sent()
         if tools.turn and program.names.isdisjoint(_MEMORY):
             agents.warn(
-                "gets each message without the conversation before it, because `run` has neither ${session}"
+                "gets each message without the preceding conversation, because `run` has neither ${session}"
                 " nor"
                 " ${messages_file}"
             )

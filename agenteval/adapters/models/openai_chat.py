@@ -355,7 +355,7 @@ class OpenAiChat:
             hint = "the account's quota or credit is used up; waiting does not help"
         elif (refusal.retry_after_s or 0) > self._config.max_wait_s:
             hint = (
-                f"the server asks to wait {refusal.retry_after_s:.0f} s, which is too long"
+                f"the server asks callers to wait {refusal.retry_after_s:.0f} s, which is too long"
                 f" (`max_wait_s` is {self._config.max_wait_s:g})"
             )
         text = f"{text}: {self._quote(refusal.text)}" + (f" ({tried})" if tried else "")
@@ -363,7 +363,7 @@ class OpenAiChat:
 
     def _too_long(self, pause: PauseTooLong, retries: RetryBudget) -> str:
         where = f"{self._config.model} at {self._endpoint.shown}"
-        what = f"gave up after waiting {retries.waited_s:.1f} s: the server asks to wait"
+        what = f"gave up after waiting {retries.waited_s:.1f} s: the server asks callers to wait"
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 

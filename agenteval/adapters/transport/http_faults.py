@@ -83,7 +83,7 @@ _SENTENCES = {
         "no token was obtained from Entra ID",
         "sign in with `az login`, or set AZURE_OPENAI_API_KEY",
     ),
-    FaultKind.PAUSED: ("the server asks to wait", "raise `max_wait_s`, or send fewer requests"),
+    FaultKind.PAUSED: ("the server asks callers to wait", "raise `max_wait_s`, or send fewer requests"),
 }
 _HINTS = {
     401: "check the key in the headers",

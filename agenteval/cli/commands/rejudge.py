@@ -146,9 +146,9 @@ def _cost(usage: Usage, model: str, plan: Plan) -> str:
 
 def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[str]:
     if not tally.reused:
-        yield "the journal answers none of these requests, because prompts, model or record have changed"
+        yield "the journal answers none of these requests, because the prompts, model or record changed"
     if tally.calls and plan.suite.corroborate:
-        yield "verdicts that would fail or excuse the agent are checked twice, and a tenth of the clean ones"
+        yield "verdicts that would fail or excuse the agent are checked twice, as is a tenth of the others"
     if classes:
         yield f"model calls by {', '.join(classes)} are not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:

@@ -132,7 +132,9 @@ def _estimate_error_rates(gate: PassRateGate, planned_run: PlannedRun) -> GateEr
     designs = [rate_test(rule, planned.min, planned.max) for planned in planned_run.epochs]
     most = max(planned.max for planned in planned_run.epochs)
     if most < least_epochs(rule):
-        advice = f"no run can be green, which takes {plural(least_epochs(rule), 'epoch')} without a failure"
+        advice = (
+            f"no run can be green, because that takes {plural(least_epochs(rule), 'epoch')} without a failure"
+        )
     else:
         ranged = any(planned.min < planned.max for planned in planned_run.epochs)
         least = min(planned.min for planned in planned_run.epochs) if ranged else None
