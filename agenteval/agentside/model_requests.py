@@ -4,8 +4,8 @@
 The clients for OpenAI, Anthropic, Google (except with ``aiohttp``), Ollama, LiteLLM and other providers use
 these two libraries, regardless of the agent framework. A request counts as a model request if both its
 address and its body match a known interface. An application's other requests are not recorded. The records
-are passed to the tool world of the conversation that the code runs for. A request whose conversation is
-unknown is sent as usual, but then none of the conversations that were open can be evaluated.
+are passed to the tool world of the conversation for which the code runs. A request whose conversation is
+unknown is sent as usual, but none of the conversations that were open at the time can then be evaluated.
 
 A streamed reply is recorded while the agent reads it, because the agent cannot act on parts that it has not
 read."""
@@ -50,7 +50,7 @@ DIALECTS = {
 }
 """The address suffixes for each interface."""
 _NO_CALL_PATHS = ("/count_tokens", "/input_tokens", "/compact", "/cancel", "/input_items", ":countTokens")
-"""The suffixes of addresses at which a model receives tools but does not call any."""
+"""The suffixes of addresses at which a model receives tools but never calls any."""
 _NO_TOOL_PATHS = frozenset(
     (
         *("embeddings", "moderations", "models", "files", "uploads", "images", "audio", "vector_stores"),
@@ -356,7 +356,7 @@ def _record_response(exchange: Exchange, response: Any) -> None:
 
 
 class _ReplyPieces:
-    """The pieces of a reply that the agent has read."""
+    """The pieces of a reply that the agent has read so far."""
 
     def __init__(self, response: Any) -> None:
         self._response = response

@@ -39,7 +39,7 @@ class Transcript:
     def answer(
         self, text: str | None, calls: Iterable[ToolCall] = (), *, agent: str | None = None, **more: Any
     ) -> None:
-        """Add an agent's text, its calls, or both. ``more`` contains further fields of the message. Fields
+        """Add an agent's text, its calls, or both. ``more`` contains additional fields of the message. Fields
         with the value ``None`` are omitted."""
         fields = {"agent": agent or None, **more}
         known = {key: value for key, value in fields.items() if value is not None}

@@ -1,4 +1,5 @@
-"""Find the tool world of the conversation that a piece of code runs for, regardless of who started that code.
+"""Find the tool world of the conversation for which a piece of code runs, regardless of who started that
+code.
 
 Each conversation has one ``World``. During a turn, a context variable contains the world. The variable is
 propagated to tasks, to ``asyncio.to_thread`` and, after ``threads.install()``, to threads and to jobs in
@@ -99,7 +100,7 @@ class ActiveTurn:
         self.threads: list[TurnThread] = []
         self.is_over = False
         self.settled: Future[None] = Future()
-        """Done once it is known whether a thread of this turn made calls for other conversations."""
+        """Done once it is known whether a thread in this turn made calls for other conversations."""
 
     def settle(self) -> None:
         if not self.settled.done():
@@ -151,17 +152,18 @@ class World:
         self.name = name
         self.intercepted = intercepted or {}
         self.exchanges: list[Any] = []
-        """The requests to models of this turn so far (``model_requests``)."""
+        """The model requests in this turn so far (``model_requests``)."""
         self.answered_calls: list[AnsweredCall] = []
-        """The calls of this turn that have been answered."""
+        """The calls in this turn that have been answered."""
         self.called_tools: set[str] = set()
-        """The tools that were called in this world, so the agent has them."""
+        """The tools that were called in this world, which proves that the agent has them."""
         self.target: Any = None
-        """The callable of each turn: the agent itself, even if its framework also treats it as a tool."""
+        """The callable of each turn, which is the agent itself, even if its framework also treats it as a
+        tool."""
         self.has_hooked_calls = False
         """True if a framework's tool call was intercepted, which means that its tools are hooked."""
         self.fault = ""
-        """Why the agent's behavior cannot be evaluated; empty if no such reason is known."""
+        """The reason why the agent's behavior cannot be evaluated; empty if no such reason is known."""
         self._process = os.getpid()
         self._turn: ActiveTurn | None = None
         self._calls: list[RequestedCall] = []
@@ -170,7 +172,8 @@ class World:
         self._unseen_calls: dict[str, None] = {}
         self.is_forgotten = False
         self.shared_thread_fault = ""
-        """Why a thread of another conversation may have made calls of this one; empty if none may have."""
+        """The reason why a thread of another conversation may have made calls that belong to this one; empty
+        if none may have."""
         self._foreign_threads: list[TurnThread] = []
         with _LOCK:
             _OPEN_WORLDS.add(self)
@@ -199,8 +202,7 @@ class World:
             _OPEN_WORLDS.discard(self)
 
     def forget(self) -> None:
-        """Detach code that runs in this world from any conversation. An example is code that an import
-        started."""
+        """Detach code that runs in this world, such as code that an import started, from any conversation."""
         self.is_forgotten = True
 
     def record_fault(self, fault: str) -> None:
@@ -247,7 +249,7 @@ class World:
         return done
 
     def _forget_answered(self) -> None:
-        """Drop answered calls from earlier turns that were not taken, so that they are not attributed to this
+        """Drop answered calls from earlier turns that were not taken so that they are not attributed to this
         turn."""
         del self._calls[: self._answered_count]
         self._answered_count = 0
@@ -316,7 +318,7 @@ class World:
     def call_sync(
         self, name: str, args: Any, run_real: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> ToolAnswer:
-        """Do the same as ``call`` from any thread, for synchronous code."""
+        """Do the same as ``call``, but from any thread and for synchronous code."""
         calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
         return calls.call_sync(name, arguments, run_real)
 
@@ -332,7 +334,7 @@ class World:
     def record_sync(
         self, name: str, args: Any, run_real: Callable[[], Any], call_id: str = "", agent: str = ""
     ) -> Any:
-        """Do the same as ``record`` from any thread, for synchronous code."""
+        """Do the same as ``record``, but from any thread and for synchronous code."""
         calls, arguments = self._record_call(RequestedCall(name, args, call_id, agent))
         return calls.record_sync(name, arguments, run_real)
 
@@ -366,7 +368,7 @@ class World:
 
 
 def current_world() -> World | None:
-    """Return the world of the conversation that this code runs for, or ``None`` if the conversation is
+    """Return the world of the conversation for which this code runs, or ``None`` if the conversation is
     unknown."""
     world = _WORLD.get()
     return None if world is None or world.is_forgotten else world
@@ -434,7 +436,8 @@ def bind_world(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 LONGEST_WAIT_S = 0.1
-"""The maximum time in seconds that the first call in a thread waits for threads that were started earlier."""
+"""The maximum time, in seconds, that the first call in a thread waits for threads that were started
+earlier."""
 _CallResult = TypeVar("_CallResult")
 
 
@@ -496,7 +499,7 @@ THREAD_CONTEXT_REMEDY = (
     "run each job in the context of its caller (contextvars.copy_context().run), or start a new thread"
     " for each turn"
 )
-"""Advice on how to associate the calls in a thread with a conversation."""
+"""Advice on how to associate a thread's calls with a conversation."""
 
 
 def untracked_call_error(name: str, may_call: Callable[[World], bool] = lambda _: True) -> UntrackedCallError:

@@ -170,8 +170,8 @@ def _profiles(path: Path) -> list[str]:
 
 
 def _save_suite(suite: Mapping[str, Any], root: Path, patterns: Mapping[str, list[str]]) -> None:
-    """Cache the suite. Nothing is cached before the first run has been stored, because pressing TAB must not
-    create a folder."""
+    """Cache the suite. Nothing is cached before the first run has been stored, because pressing TAB should
+    not create a folder."""
     with suppress(OSError, ValueError):
         cached = {
             "read_at": time.time(),

@@ -154,8 +154,8 @@ def _metric_names() -> list[str]:
 
 
 def _key_by(made: Definitions, of: str, mapping: Schema, names: Iterable[str]) -> None:
-    """Make an editor suggest the usual keys of ``mapping``. ``of`` is the name of the definition for the
-    values of the mapping."""
+    """Make an editor suggest the usual keys of ``mapping``. ``of`` names the definition of the mapping's
+    values."""
     made[of] = mapping["additionalProperties"]
     mapping |= {"properties": dict.fromkeys(names, ref(of)), "additionalProperties": ref(of)}
 
@@ -212,7 +212,7 @@ def _with_description(by: Schema, schema: Schema) -> Schema:
 
 def _choice(names: Iterable[str], *others: str) -> Schema:
     """Return a schema that suggests ``names`` and also accepts variables. ``others`` contains patterns for
-    further strings that are accepted but not suggested."""
+    other strings that are accepted but not suggested."""
     return {"anyOf": [{"enum": list(names)}, {"type": "string", "pattern": "|".join((_VARIABLE, *others))}]}
 
 

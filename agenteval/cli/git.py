@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 _TIMEOUT_S = 20
 _CODE = (".py", ".yaml", ".yml", ".toml", ".js", ".ts", ".sh")
-"""The file types that belong to a run. Untracked files of other types, such as the reports of an earlier run,
-are ignored."""
+"""The file types that count as part of a run. Untracked files of other types, such as the reports of an
+earlier run, are ignored."""
 
 
 class Checkout(NamedTuple):
@@ -20,7 +20,7 @@ class Checkout(NamedTuple):
 
     commit: str
     is_dirty: bool
-    """True if the working copy contains uncommitted changes. A run with uncommitted changes does not
+    """True if the working copy contains uncommitted changes. A run of code with uncommitted changes does not
     represent the commit."""
 
 

@@ -1,6 +1,6 @@
-"""Formats ``--help`` pages in groups across the width of the terminal. Typer can also format groups
-(``rich_help_panel``, which also defines the groups here), but the library that Typer requires for this uses
-as much CPU time as everything else in ``agenteval --help``."""
+"""Formats ``--help`` pages in groups across the width of the terminal. Typer itself can format groups (using
+``rich_help_panel``, which also defines the groups here), but the library that it requires for this uses as
+much CPU time as everything else in ``agenteval --help``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDEST = 110
 """The maximum width in columns. Longer lines are hard to read."""
 OTHER = "Other"
 _MANY = 12
-"""The minimum number of options at which options are grouped."""
+"""The minimum number of options for options to be grouped."""
 
 
 def _print_through_safe_output(option: Any) -> Any:
@@ -88,7 +88,7 @@ def _write_options(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
 
 
 def _write_section(group: str, rows: list[tuple[str, str]], formatter: Any, widest: int) -> None:
-    """Write one group of a help page. The second column starts at the same position in all groups of a page,
+    """Write one group of a help page. The second column starts at the same position in all groups on a page,
     unless this would leave too little space for the column."""
     width = min(widest, formatter.width // 2)
     with formatter.section(group):

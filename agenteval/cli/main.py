@@ -330,7 +330,7 @@ def _show(
             "--metric",
             metavar="NAME",
             autocompletion=make_completer("metrics"),
-            help="Show the judge for this metric in full.",
+            help="Show the full judge requests and answers for this metric.",
         ),
     ] = "",
     as_json: JsonOption = False,
@@ -603,8 +603,8 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Replace standard streams that the shell closed (``2>&-``). A closed stream must not cause a successful
-    run to fail."""
+    """Replace standard streams that the shell closed (``2>&-``). A closed stream must not make a successful
+    run fail."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

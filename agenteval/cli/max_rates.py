@@ -13,7 +13,7 @@ _HOW = "use SEVERITY=RATE, for example --max-rate high=1% or --max-rate critical
 
 def max_rates_of(texts: Iterable[str]) -> dict[Severity, float]:
     """Parse the option, and return the maximum proportion of conversations with findings for each severity.
-    Findings of higher severities are included in the proportion. Raise ``AuthorError`` if an option is
+    Findings of higher severity are included in the proportion. Raise ``AuthorError`` if an option is
     malformed."""
     found: dict[Severity, float] = {}
     for text in texts:

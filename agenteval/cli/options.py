@@ -299,7 +299,7 @@ class JudgeOptions:
 
 @dataclass(frozen=True)
 class ReportingOptions:
-    """The options that select the reports and the level of detail."""
+    """The options that select the reports and their level of detail."""
 
     report: ReportOption = None
     verbose: VerboseOption = False

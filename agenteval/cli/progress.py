@@ -50,7 +50,7 @@ LINE_SHARE = 0.1
 TICK_S = 0.25
 """The interval in seconds at which the queue is read and the live display is repainted."""
 CLOSE_WAIT_S = 2.0
-"""The time in seconds for which the end of a run waits for a stream to accept a line."""
+"""The time, in seconds, that the end of a run waits for a stream to accept a line."""
 
 
 def progress_for(
@@ -73,10 +73,10 @@ class Screen(Protocol):
         """Write a permanent line."""
 
     def show_event(self, event: Event) -> None:
-        """Show the changes caused by ``event``, which has already been counted."""
+        """Show the changes that result from ``event``, which has already been counted."""
 
     def tick(self) -> None:
-        """Show the changes caused by the passage of time."""
+        """Show the changes that result from the passage of time."""
 
     def end(self) -> None:
         """Remove everything except the permanent lines."""
@@ -306,5 +306,5 @@ class Display:
 
 _STYLES = {Verdict.FAILED: "bold red", Verdict.INCONCLUSIVE: "bold magenta", None: "dim"}
 _BAR = 30
-"""The width in columns of the progress bar and the sample names. The width is smaller on a narrow terminal.
-"""
+"""The width in columns of the progress bar and the sample names. The width is smaller on a narrow
+terminal."""

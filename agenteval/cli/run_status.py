@@ -67,7 +67,7 @@ class _SampleProgress:
 
 class RunStatus:
     """The status of a run with ``total`` samples. If ``total`` is 0, the number of samples is taken from the
-    plan of the run."""
+    run's plan."""
 
     def __init__(self, total: int, clock: Callable[[], float], pending: PendingLookup) -> None:
         self.verdict_counts: Counter[Verdict] = Counter()
@@ -207,7 +207,7 @@ class RunStatus:
 
     def more_running(self, most: int) -> list[str]:
         """Return a line with the number of running samples that ``longest`` does not list. Return an empty
-        list if there are no further samples."""
+        list if there are no such samples."""
         more = len(self._running) - most
         return [f"  and {more:,} more running"] if more > 0 else []
 
@@ -228,7 +228,7 @@ class RunStatus:
         return [head, *pending, *self.more_running(SHOWN_PENDING)]
 
     def last_line(self) -> str:
-        """Format the line that remains in the log after the run is over."""
+        """Format the line that remains in the log after the run has ended."""
         return f"{'ran' if self.finished >= self.total else 'stopped:'} {self.counts()}"
 
 

@@ -22,7 +22,7 @@ from agenteval.core.safe_text import (
 )
 
 Form = Literal["text", "json", "xml"]
-"""The syntax that text must keep when it is masked and sanitized."""
+"""The syntax that must stay intact when text is masked and sanitized."""
 
 
 class UnwritableError(OSError):
@@ -30,8 +30,8 @@ class UnwritableError(OSError):
 
 
 def _redaction_module() -> Any:
-    """Return the module that masks secrets, or None if that module is not loaded. In that case (for example,
-    with ``--help``), nothing that contains a secret has been loaded."""
+    """Return the module that masks secrets, or None if that module is not loaded. If it is not loaded (for
+    example, with ``--help``), nothing that contains a secret has been loaded either."""
     return sys.modules.get("agenteval.files.redaction")
 
 

@@ -1,2 +1,2 @@
-"""Run one multi-turn conversation, including its user, the agent's turns, the simulated tools and the
-author's code."""
+"""Run a multi-turn conversation, including its user, the agent's turns, the simulated tools and the author's
+code."""

@@ -20,5 +20,5 @@ def enter_sample(key: SampleKey) -> None:
 
 def current_sample_key() -> SampleKey | None:
     """Return the key of the running task's sample, or ``None`` if the task does not belong to a sample
-    (de-duplication, for example, concerns the whole run)."""
+    (deduplication, for example, is done for the run as a whole)."""
     return _CURRENT.get()

@@ -24,14 +24,14 @@ _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", defau
 
 
 def is_in_sample() -> bool:
-    """Check whether the running code was started by a sample, for example as its agent, its user, a judge or
-    the author's code."""
+    """Check whether a sample (for example, its agent, its user, a judge or the author's code) started the
+    running code."""
     return _CURRENT.get() is not None
 
 
 class BlockedLoopError(InfrastructureError):
-    """Raised if calls on the event loop cannot continue because the loop is blocked by code to which a
-    deadline no longer applies."""
+    """Raised if calls on the event loop cannot continue because code to which a deadline no longer applies is
+    blocking the loop."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -40,7 +40,7 @@ class BlockedLoopError(InfrastructureError):
 
 
 class Deadlines:
-    """The deadlines for all conversations of a run, in seconds of each conversation's own working time
+    """The deadlines for all conversations of a run, in seconds of the conversation's own working time
     (``None`` means no limit), and the stopwatches of the running conversations."""
 
     def __init__(self, turn_s: float | None = None, sample_s: float | None = None) -> None:
@@ -198,7 +198,7 @@ def pause_deadlines() -> Iterator[None]:
 @contextmanager
 def exempt_from_deadlines(watch: Stopwatch, what: str) -> Iterator[None]:
     """Run ``what`` in parallel with the conversation. None of the conversation's deadlines apply to it, and
-    waiting in it does not stop the conversation's clock."""
+    time that it spends waiting does not stop the conversation's clock."""
     token = _CURRENT.set(None)
     try:
         with watch.track_activity(what):

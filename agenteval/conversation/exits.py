@@ -19,7 +19,7 @@ class ExitGuard:
     """Overrides (monkeypatches) ``os._exit`` so that the process exits with agenteval's exit code. Otherwise,
     an agent that ends the process with 0 would turn an interrupted run green. ``os.exec…`` is overridden too,
     because it ends the process with the exit code of the program that it starts. A forked process may end in
-    any way."""
+    any way it likes."""
 
     def __init__(self) -> None:
         self._code: int | None = None
@@ -127,7 +127,7 @@ def exit_on_late_interrupt(code: int) -> None:
 
 
 def flush_output() -> None:
-    """Flush the output as far as possible. Python's own final flush must not fail, because the exit code
+    """Flush as much of the output as possible. Python's own final flush must not fail, because the exit code
     would then be 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -137,7 +137,7 @@ def flush_output() -> None:
 
 
 def silence(stream: Any) -> None:
-    """Make a stream discard its content after writing to the stream has become impossible."""
+    """Make a stream discard its content once it can no longer be written to."""
     with suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())

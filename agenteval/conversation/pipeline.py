@@ -46,8 +46,8 @@ class Runtime:
     checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     """Scorers in code, keyed by agent. They run within the conversation."""
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
-    """Scorers that call models (LLM-as-a-judge), keyed by agent. They run in parallel with the conversation.
-    """
+    """Scorers that call models (LLM-as-a-judge), keyed by agent. They run in parallel with the
+    conversation."""
     reviewer: Reviewer | None = None
     """The reviewer of finished conversations."""
     agent_concurrency: int = 20
@@ -55,7 +55,7 @@ class Runtime:
     visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
     """The visibility of each agent's calls, as known before the run, keyed by agent."""
     evidence: Mapping[str, Collection[CallEvidence]] = field(default_factory=dict)
-    """The evidence that an earlier part of the run has provided, keyed by agent."""
+    """The evidence from an earlier part of the run, keyed by agent."""
     fail_fast: bool = False
     """True if no sample starts before the results of earlier samples are known."""
     deadlines: Deadlines = field(default_factory=Deadlines)
@@ -64,7 +64,7 @@ class Runtime:
 
 
 class RunControl:
-    """The controls for ending a run early. ``interrupt`` prevents further conversations from starting; the
+    """The controls for ending a run early. ``interrupt`` prevents additional conversations from starting; the
     run is still complete if none remained. ``stop`` prevents anything further from starting. ``cancel`` also
     ends everything that is running."""
 
@@ -72,7 +72,7 @@ class RunControl:
         self.outcome: RunOutcome = "complete"
         self.stop_reason = "the run was interrupted"
         self.active_conversations = 0
-        """The number of conversations under way, without those that are only being judged."""
+        """The number of conversations under way, excluding those that are only being judged."""
         self._is_interrupted = False
         self._scope: anyio.CancelScope | None = None
 
@@ -152,7 +152,7 @@ def _warn_unreadable_usage(emit: Emit) -> Emit:
 
 class _RunState:
     """The state that the samples of a run share: the number of running samples and the means to wait until
-    one of them has finished. ``none_follows`` is set while no further sample is about to begin."""
+    one of them has finished. ``none_follows`` is set when no other sample is about to begin."""
 
     def __init__(self, runtime: Runtime, emit: Emit, control: RunControl) -> None:
         self.runtime = runtime
@@ -174,7 +174,7 @@ class _RunState:
             self.none_follows = anyio.Event()
 
     def end_playing(self) -> None:
-        """Note that a conversation provides no further evidence about the visibility of its calls."""
+        """Note that a conversation provides no more evidence about the visibility of its calls."""
         self.visibility.note_conversation_end()
         self.control.active_conversations -= 1
 
@@ -250,7 +250,7 @@ class _RunningSample:
             self._free_slot()
 
     def _unfinished(self, why: str) -> Turn | None:
-        """Return the turn that failed or was interrupted, with everything that was done up to that point."""
+        """Return the turn that failed or was interrupted, with everything done up to that point."""
         last = self._scored.last_trajectory
         if last.stop is None and self._world and self._world.open_turn:
             return self._world.open_turn.close(error=why)
@@ -297,7 +297,7 @@ class _RunningSample:
             self._running.end_playing()
 
     def _free_slot(self) -> None:
-        """Free the conversation's slot when its simulation ends. Its scoring finishes afterwards."""
+        """Free the conversation's slot when its simulation ends. Its scoring finishes later."""
         if self._holds_slot:
             self._holds_slot = False
             self._running.slots.release()

@@ -48,7 +48,7 @@ async def rescore(
     conversations: Iterable[RecordedConversation], rescoring: Rescoring, emit: Emit, control: RunControl
 ) -> None:
     """Score each recorded conversation without keeping any of them in memory. Without judges, conversations
-    are scored one after the other; with judges, up to ``max_concurrent`` at a time. ``control`` can end the
+    are scored one after another; with judges, up to ``max_concurrent`` at a time. ``control`` can end the
     scoring early."""
     slots = anyio.Semaphore(rescoring.max_concurrent)
     visibility = VisibilityTracker(rescoring.visibility)

@@ -18,7 +18,7 @@ from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 
 class ScoredSample:
-    """A sample that is being scored. ``checks`` are scorers in code and run within the conversation.
+    """A sample that is being scored. ``checks`` contains scorers in code, which run within the conversation.
     ``judges`` call models in parallel with the conversation. ``visibility`` tracks how many of the agent's
     calls are seen."""
 
@@ -36,7 +36,7 @@ class ScoredSample:
         self.watch = Stopwatch()
         self.events: list[Event] = []
         self.is_refused = False
-        """True if one of its judges was not called."""
+        """True if one of the sample's judges was not called."""
         self._is_whole = False  # the checks have run on the whole conversation
         self._emit_all = emit
         self._checks = checks
@@ -48,8 +48,8 @@ class ScoredSample:
         self._emit_all(event)
 
     async def score_progress(self, trajectory: Trajectory, judging: TaskGroup | None) -> None:
-        """Report progress in the conversation (another turn or the end), and run all scorers on it.
-        ``judging`` is the task group for the judges, if there are any."""
+        """Report progress in the conversation (another turn or the end), and run all scorers on the new
+        state. ``judging`` is the task group for the judges, if there are any."""
         self.last_trajectory = trajectory
         turns = trajectory.turns
         if trajectory.stop is None:

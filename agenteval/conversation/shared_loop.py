@@ -27,7 +27,7 @@ _BLOCKED_S = 0.2
 """The time after which code that occupies the loop counts as blocking, in seconds."""
 _GRACE_PERIOD_S = 5.0
 """The time, in seconds, for which all other conversations are excused because of code to which no deadline
-applies any longer. Such code may still finish on its own."""
+applies any more. Such code may still finish on its own."""
 _lock = threading.Lock()
 
 
@@ -39,7 +39,7 @@ class ConversationClock:
         self.calls = 0
         self.loop: SharedLoop | None = None
         self.idle_since = 0.0
-        """The busy time of its loop when its own code last ran."""
+        """The busy time of the loop when the conversation's own code last ran."""
 
     def now(self) -> float:
         """Return the conversation's time in seconds. The time stands still while other conversations block
@@ -96,7 +96,7 @@ _current_clock: ContextVar[ConversationClock] = ContextVar("agenteval_share", de
 
 
 def set_conversation_clock(clock: ConversationClock) -> None:
-    """Make this context, and everything that it starts, use the conversation's clock."""
+    """Make this context, and everything started from it, use the conversation's clock."""
     _current_clock.set(clock)
 
 

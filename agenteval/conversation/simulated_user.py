@@ -21,8 +21,8 @@ from agenteval.files.prompt_templates import RenderedPrompt, fence
 from agenteval.files.prompts import SHIPPED_PROMPTS, Prompt
 
 ENOUGH_BYTES = 8
-"""The minimum length, in bytes, of the words that permit a user to make things up. Shorter words would not be
-meaningful."""
+"""The minimum length, in bytes, of a passage that permits a user to make things up. A shorter passage would
+not be meaningful."""
 ATTEMPTS = 2
 """The number of attempts at a message. A message that no real user would write is requested once more; after
 a second failure, the sample is inconclusive."""
@@ -38,9 +38,9 @@ _Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"}
 
 class UserReply(BaseModel):
     """The model's answer, in which the reason precedes the fields that depend on it. ``done`` is a separate
-    field, so that no word in a message can end a conversation. ``unknown`` is what the agent asked for but
-    the user was not told. ``invented`` is what the user made up because the words ``allowed_by`` in its
-    profile or goal permit it."""
+    field, so that no word in a message can end a conversation. ``unknown`` names what the agent asked for but
+    the user was not told. ``invented`` contains what the user made up because the passage ``allowed_by`` in
+    its profile or goal permits it."""
 
     reason: _Text = ""
     unknown: _Text = ""
@@ -58,7 +58,7 @@ class SimulatedUser:
 
     The user's message is checked in code before the agent sees it. Raises ``SimulatorError`` if two attempts
     at a message are not what a user would write or if the model's answer contains no message. Raises
-    ``MissingFactError`` if the agent asks for a fact that the checks need but nobody can know. Any other
+    ``MissingFactError`` if the agent asks for a fact that the checks need but no one can know. Any other
     model error is propagated. ``policy`` is the agent's policy. If ``agent_has_tools`` is true, the agent may
     have tools that the scenario does not declare."""
 
@@ -180,7 +180,8 @@ def format_list(items: Iterable[str]) -> str:
 
 
 def format_transcript(trajectory: Trajectory) -> str:
-    """Format the messages of both sides as text. The user sees no tool calls, only the agent's messages."""
+    """Format the messages from both sides as text. The user sees only the agent's messages, not its tool
+    calls."""
     if not trajectory.turns:
         return "(Nothing has been said yet: you begin.)"
     return "\n\n".join(

@@ -78,7 +78,7 @@ CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolRe
 
 
 class ToolWorld:
-    """The simulated tools (tool mocks) of one sample and their state. Each conversation has its own tool
+    """The simulated tools (tool mocks) of one sample, and their state. Each conversation has its own tool
     world."""
 
     def __init__(
@@ -236,7 +236,7 @@ async def _end_without_user(
 
 
 async def _await_agent_end(ended: Trajectory, end: Awaitable[None], world: ToolWorld) -> Trajectory:
-    """Return the trajectory of a conversation without further messages. If the agent fails in its ``end``,
+    """Return the trajectory of a conversation without additional messages. If the agent fails in its ``end``,
     the fault is attributed to the turn that contains its last answer."""
     try:
         with world.watch.track_activity("the agent's shutdown"):
@@ -282,7 +282,7 @@ def _agent_too_slow(what: str) -> AgentevalError:
 
 def _refused_turn(error: AgentevalError) -> Turn | None:
     """Return the turn that a refused message would have begun. The turn is kept as evidence and because it
-    has a cost."""
+    incurred a cost."""
     if not isinstance(error, SimulatorError):
         return None
     return Turn(
@@ -411,8 +411,8 @@ class _OpenTurn:
         )
 
     def keep(self, seen: AgentReply | None) -> None:
-        """Keep what the agent reported about the turn before the agent failed. Calls requested by then remain
-        unanswered."""
+        """Keep what the agent reported about the turn before it failed. Calls that it had requested by then
+        remain unanswered."""
         if seen is None:
             return
         with suppress(AgentevalError):  # half a call, or none: the agent's failure is known already
@@ -450,8 +450,8 @@ class _OpenTurn:
                 self._world.on_unread_message(entry)
 
     def _add_reply(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
-        """Add the steps of a reply to the messages ``sent``. The last step carries the usage and latency of
-        the reply."""
+        """Add the steps of a reply to the messages in ``sent``. The last step carries the usage and latency
+        of the reply."""
         read = observed.read_turn(reply.messages, sent)
         self._note_reply_evidence(reply, read)
         reply_steps = _steps_of(reply, read.steps, self._taken_rounds(answered=True))
@@ -465,7 +465,7 @@ class _OpenTurn:
 
     def _with_measured_usage(self, reported: Any, steps: Sequence[Step]) -> Sequence[Step]:
         """Return the steps of a reply with their usage: the total that the reply ``reported``, the usage
-        reported by each of its messages (messages without a report count as zero), or an estimate, in this
+        reported by each of its messages (messages without a report count as zero), or an estimate, in that
         order of preference."""
         usage, unread = read_usage(reported), unread_usage(reported)
         if usage is not None:
@@ -642,7 +642,7 @@ def _refused_step(step: Step) -> Step:
 
 
 def _refuse_unknown_tools(step: Step, unknown: Collection[str]) -> Step:
-    """Mark the failed calls in a step to nonexistent (hallucinated) tools as refused and not run. Return the
+    """Mark a step's failed calls to nonexistent (hallucinated) tools as refused and not run. Return the
     resulting step."""
     if not any(call.name in unknown for call in step.tool_calls):
         return step
@@ -682,11 +682,11 @@ def _with_call_ids(recorded: Sequence[Step], requested: Sequence[RequestedCall])
 def _merge_recorded_calls(listed: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """Merge the calls that an agent lists with the calls that were recorded.
 
-    An agent that makes calls through ``ctx`` may list these calls too. In the list, they are replaced by the
-    recorded calls. Recorded calls that are not in the list are inserted after the listed call that was
-    recorded before them (for example, after the call to an agent used as a tool, if that agent made them). If
-    there is no such call, they are inserted at the front. A call that was only attempted never reached the
-    scenario, so it never matches a recorded call."""
+    An agent that makes calls through ``ctx`` may list these calls too; if so, the recorded calls replace them
+    in the list. Recorded calls that are not in the list are inserted after the listed call that was recorded
+    before them (for example, after the call to an agent used as a tool, if that agent made them). If there is
+    no such call, they are inserted at the front. A call that was only attempted never reached the scenario,
+    so it never matches a recorded call."""
     doubles = _CallMatcher(recorded)
     merged = [doubles.merged(step, at) for at, step in enumerate(listed)]
     behind = doubles.unlisted()
@@ -698,20 +698,21 @@ def _merge_recorded_calls(listed: Sequence[Step], recorded: Sequence[Step]) -> l
 
 class _CallMatcher:
     """Recorded calls, and the places where an agent lists them again. The place of a recorded call consists
-    of the index of its step and its index within the step."""
+    of its step's index and its index within that step."""
 
     def __init__(self, recorded: Sequence[Step]) -> None:
         self._recorded = recorded
         self._unmatched: dict[Any, deque[tuple[int, int]]] = {}
-        """The places of the calls that are not matched yet, by name and arguments."""
+        """The places of the calls that are not matched yet, keyed by name and arguments."""
         self._listed_at: dict[tuple[int, int], int] = {}
-        """The index of the listed step that also has a recorded call, by the place of that call."""
+        """The index of the listed step that also contains a recorded call, keyed by the place of that
+        call."""
         for number, step in enumerate(recorded):
             for index, call in enumerate(step.tool_calls):
                 self._unmatched.setdefault((call.name, json_key(call.args)), deque()).append((number, index))
 
     def merged(self, step: Step, at: int) -> Step:
-        """Return a listed step in which its calls are replaced by the recorded calls."""
+        """Return a listed step with its calls replaced by the recorded calls."""
         if not (step.tool_calls and self._unmatched):
             return step
         calls = tuple(self._recorded_for(call, at) for call in step.tool_calls)
@@ -752,7 +753,7 @@ def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Us
     count as output.
 
     A provider would count the entire context again at each step, but what the agent sends is unknown here.
-    ``calls`` is 1 for each reply, however many steps the reply reports."""
+    ``calls`` is 1 for each reply, regardless of the number of steps that it reports."""
     if previous is None:
         tokens_in = count_tokens(user)
     else:

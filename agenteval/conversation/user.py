@@ -45,8 +45,8 @@ class ScenarioUser:
         return self._entry - 1
 
     async def _improvise(self, stretch: SimulatedTurns, trajectory: Trajectory) -> UserMove:
-        """Return the next message of a simulated stretch. The message has no text if the user is done and
-        sends nothing."""
+        """Return the next message of a simulated stretch. The message contains no text if the user is done
+        and sends nothing."""
         assert self._simulated is not None
         move = await self._simulated.next(trajectory)
         self._stretch_turns += 1

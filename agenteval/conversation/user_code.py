@@ -43,9 +43,9 @@ def import_target(
 ) -> Any:
     """Import the object that ``target`` names (dynamic import of ``file.py:attribute``).
 
-    ``base`` is the folder to which file paths are relative; it is added to the import path. ``what``
-    describes the purpose of the object in messages, and ``finder`` finds the object. Raise ``AuthorError`` if
-    the object cannot be imported."""
+    ``base`` is the folder to which file paths are relative; it is added to the import path. ``what`` is used
+    in messages to describe the purpose of the object, and ``finder`` finds the object. Raise ``AuthorError``
+    if the object cannot be imported."""
     try:
         with _time_limit(timeout_s), _empty_stdin():
             return finder(target, base)
@@ -55,7 +55,7 @@ def import_target(
 
 
 class ImportTimeout(BaseException):
-    """Raised in imported code that hangs. This is a ``BaseException``, so that no ``except Exception`` in the
+    """Raised in imported code that hangs. This is a ``BaseException`` so that no ``except Exception`` in the
     imported code can swallow it."""
 
 
@@ -103,8 +103,7 @@ class TimedResult(NamedTuple):
     value: Any
     """The value that the call returned."""
     elapsed_s: float
-    """The running time of the author's code in seconds, excluding the time for which it waited for its turn.
-    """
+    """The running time of the author's code in seconds, excluding the time spent waiting for its turn."""
 
 
 async def call_user_code(function: Callable[..., Any], *args: Any, timeout_s: float = math.inf) -> Any:

@@ -42,8 +42,8 @@ _ASSISTANT = re.compile(
 REPEATABLE_ANSWERS = frozenset(
     ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
 )
-"""Answers that may be given to several different questions, collected from conversations written by people.
-"""
+"""Answers that may be given to several different questions, collected from conversations written by
+people."""
 _IDENTIFIER = re.compile(
     r"\b[A-Z]{2,}[-_#]?\d{2,}[A-Z0-9-]*\b"  # ORD-42, HAT136
     r"|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,}\b"  # 4WQ150
@@ -102,7 +102,7 @@ def _role_words(attempt: _Attempt) -> str:
 def _thought(attempt: _Attempt) -> str:
     known = (*_visible_texts(attempt.scenario, attempt.trajectory), attempt.now)
     thought = find_thought(attempt.text, reason=attempt.reason, known=known)
-    return f"thought aloud or gave directions ({one_line(thought, 40)!r})" if thought else ""
+    return f"thought aloud or wrote stage directions ({one_line(thought, 40)!r})" if thought else ""
 
 
 def _assistant_words(attempt: _Attempt) -> str:
@@ -150,7 +150,7 @@ def find_leaked_text(message: str, scenario: Scenario, trajectory: Trajectory, *
     could not be known to the user (information leakage). Such a string appears neither in the scenario nor in
     the conversation so far. Return an empty string if there is no such string.
 
-    Strings without digits are ignored, because a user may well think of them."""
+    Strings without digits are ignored, because a user may well come up with them."""
     sought = [needle for needle in dict.fromkeys(_checked_texts(scenario)) if contains(message, needle)]
     if not sought:
         return ""
@@ -167,8 +167,8 @@ def _is_mentioned(needle: str, visible: str) -> bool:
 
 def _checked_texts(scenario: Scenario) -> Iterator[str]:
     """Yield the texts with a digit that checks look for. These include all texts in answers but only codes in
-    the arguments of calls, because the user has to express times and amounts in its own words ("at nine" for
-    09:00)."""
+    the arguments of calls, because users express times and amounts in their own words ("at nine" for 09:00).
+    """
     scripted = [entry.expect for entry in scenario.turns or () if isinstance(entry, ScriptedTurn)]
     texts: list[str] = list(scenario.case.keywords) if scenario.case else []
     for expect in filter(None, (scenario.expect, *scripted)):
@@ -227,7 +227,7 @@ def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
 
 
 def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the strings in an argument, excluding alternatives, each with the names of the keys above it."""
+    """Yield the strings in an argument, excluding alternatives, each with the names of its enclosing keys."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, str):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from agenteval.core.folding import fold
 
 ENOUGH_WORDS = 8
-"""The minimum length of the model's reason, in words. A message that contains such a reason in full is
+"""The minimum length of the model's reason, in words. A message that contains such a reason in full counts as
 thinking aloud."""
 
 # ── empty answers ────────────────────────────────────────────────────────────────────────────────
@@ -44,7 +44,8 @@ _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
 def is_empty_message(message: str, *, answer: str, done: bool, short_answers: Iterable[str] = ()) -> bool:
     """Check whether a message is empty or is a placeholder for an empty message. ``answer`` is the agent's
-    text before it. ``short_answers`` always count as messages, whatever surrounds them."""
+    text that precedes it. Strings in ``short_answers`` always count as messages, regardless of what surrounds
+    them."""
     text = html.unescape(_ESCAPES.sub(" ", message))
     if not any(map(_is_seen, text)):
         return True
@@ -115,7 +116,7 @@ def find_thought(message: str, *, reason: str, known: Iterable[str]) -> str:
 
 
 def _find_repeated_reason(reason: str, message: str) -> str:
-    """Return the model's reason if the message contains it and additional text."""
+    """Return the model's reason if the message contains both the reason and additional text."""
     words, spoken = list(_words(reason)), list(_words(message))
     is_there = f" {' '.join(words)} " in f" {' '.join(spoken)} "
     return reason.strip() if is_there and ENOUGH_WORDS <= len(words) < len(spoken) else ""

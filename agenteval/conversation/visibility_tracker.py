@@ -20,7 +20,7 @@ from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, 
 class VisibilityTracker:
     """The evidence that a run has collected about the visibility of its agents' calls. ``known`` contains
     what is known before the run, keyed by agent (``""`` stands for all other agents). ``evidence`` contains
-    what earlier parts of this run have shown. ``may_start`` is true if further conversations follow.
+    what earlier parts of the run have shown. ``may_start`` is true if additional conversations follow.
     ``passthrough`` is true if agents also have tools of their own."""
 
     def __init__(
@@ -45,13 +45,13 @@ class VisibilityTracker:
         self._playing += 1
 
     def note_conversation_end(self) -> None:
-        """Note that a conversation has ended and will provide no further evidence."""
+        """Note that a conversation has ended and will provide no more evidence."""
         self._playing -= 1
         self._wake()
 
     @property
     def may_start(self) -> bool:
-        """True if further conversations start without waiting for a judge."""
+        """True if more conversations will start without waiting for a judge."""
         return self._may_start
 
     @may_start.setter
@@ -113,8 +113,8 @@ class VisibilityTracker:
         return self._with_known_visibility(sample, trajectory)
 
     def _with_known_visibility(self, sample: Sample, trajectory: Trajectory) -> Trajectory:
-        """Set the known visibility of the agent's calls. For a scenario without tools, no judge waits, so the
-        visibility is determined from the conversation itself."""
+        """Set the known visibility of the agent's calls. For a scenario without tools, judges do not wait, so
+        the visibility is determined from the conversation itself."""
         if sample.scenario.tools:
             found = self._visibility_of(sample.key.agent)
         else:

@@ -103,9 +103,9 @@ def had_no_effect(call: ToolCall) -> bool:
 
 def is_clear_success(call: ToolCall) -> bool:
     """Check whether the form of the result shows that the call achieved its purpose: the result is an object
-    with a success marker, without an error or a false or null value. Other results are unclear: a refusal may
-    be worded in a way that code does not recognize (``{"status": "denied"}``, "it has shipped"), or the
-    result may not be an answer at all."""
+    that has a success marker and contains no error and no false or null value. Other results are unclear: a
+    refusal may be worded in a way that code does not recognize (``{"status": "denied"}``, "it has shipped"),
+    or the result may not be an answer at all."""
     if call.result is None or had_no_effect(call):
         return False
     value = decode_result(call.result)
@@ -174,9 +174,8 @@ _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error")
 
 def error_of(result: ToolResult | None) -> str | None:
     """Return the error message of a failed call, or ``None`` if the call did not fail. A result is an error
-    in any of these cases: it is marked as an error, it is an object that reports an error (``error``,
-    ``success: false``) or wraps such an object, or it is a string in the form of an exception or a status
-    line."""
+    if it is marked as an error, if it is an object that reports an error (``error``, ``success: false``) or
+    wraps such an object, or if it is a string in the form of an exception or a status line."""
     if result is None:
         return None
     if result.is_error:
@@ -300,7 +299,7 @@ _ERROR_ONLY_FIELDS = frozenset(
         "title", "retry_after", "retryable", "request_id", "requestId", "trace_id", "timestamp",
     )
 )  # fmt: skip
-"""Fields of an object that contains nothing but an error."""
+"""Fields that may occur in an object that contains nothing but an error."""
 _HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
 _LOOKUP_FIELDS = ("url", "endpoint", "host", "site", "path", "service")
 _FAILURE_WORDS = re.compile(

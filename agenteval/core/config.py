@@ -532,7 +532,8 @@ class Config(Value):
         return "default"
 
     def place(self, path: str) -> Place:
-        """Return the source of a key like ``where``, but with the column if the key is set in a file."""
+        """Return the source of a key, as ``where`` does, but include the column if the key is set in a
+        file."""
         while path and path not in self.origins and path not in self.lines:
             path = path.rpartition(".")[0]
         if path in self.origins or path not in self.lines:

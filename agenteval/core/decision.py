@@ -11,14 +11,14 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 
 RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-failed"
-"""The commands that decide a gate without some conversations, which were not run or were lost."""
+"""The commands that decide a gate that lacks some conversations because they were not run or were lost."""
 RERUN_AFTER_FIX = f"agenteval doctor shows the cause; once it is fixed, {RERUN_FAILED}"
 """The remedy to show instead of ``RERUN_FAILED`` if a repetition would fail in the same way, for example
 because access is denied, a host is unknown, or a judge fails."""
 REPORTED = "reported"
 """The verdict of a log that contains no expectations and was not evaluated by a gate."""
 EVERY_SAMPLE = "every sample passes"
-"""The name of the gate that applies if there are no gates over repeated runs."""
+"""The name of the gate that applies if there are no gates across repeated runs."""
 TOLERANCE = "fault_tolerance"
 """The name of the gate for lost samples. It has one row for the run, and one for each scenario that lost more
 samples than allowed."""
@@ -122,8 +122,8 @@ class Decision:
     without_scenarios: bool = False
     """True for a log that contains no expectations."""
     is_reported: bool = False
-    """True for a log without expectations if no conversation is decided on its own. If there is no gate, such
-    a log has not passed."""
+    """True for a log without expectations if none of its conversations is decided on its own. If there is no
+    gate, such a log has not passed."""
 
     @property
     def verdict_label(self) -> str:
@@ -131,7 +131,7 @@ class Decision:
         return REPORTED if self.is_reported and self.verdict is Verdict.PASSED else self.verdict.value
 
     def tolerates_losses(self, scenario: str, agent: str) -> bool:
-        """Check whether the number of inconclusive samples in a scenario × agent is within the tolerance."""
+        """Check whether the number of inconclusive samples for a scenario × agent is within the tolerance."""
         rows = [row for row in self.gates if row.name == TOLERANCE]
         rows = [row for row in rows if (row.scenario, row.agent) in (("", ""), (scenario, agent))]
         return bool(rows) and all(row.verdict is Verdict.PASSED for row in rows)

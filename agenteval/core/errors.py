@@ -70,7 +70,7 @@ REMEDY = " — "
 
 
 def split_remedy(text: str) -> tuple[str, str]:
-    """Split a message into a description and a remedy, reversing the way in which ``Problem`` joins them. The
+    """Split a message into a description and a remedy, reversing what ``Problem`` does to join them. The
     remedy is an empty string if the message contains none. A quotation after the dash is not a remedy."""
     what, _, remedy = text.partition(REMEDY)
     return (text, "") if remedy.startswith('"') else (what, remedy)

@@ -15,7 +15,7 @@ from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
 SCHEMA_VERSION = 8
-"""The version of the journal format. It is raised whenever the meaning or position of a field changes. A
+"""The version of the journal format. It is increased whenever the meaning or position of a field changes. A
 journal with a different version is rejected."""
 
 
@@ -24,17 +24,17 @@ class Baseline(Value):
 
     run_id: str
     outcomes: dict[str, dict[str, tuple[bool | None, ...]]]
-    """For each agent and scenario, the outcome of each epoch: True if it succeeded, or ``None`` if unknown.
-    Only scenarios that are the same in both runs are listed."""
+    """The outcome of each epoch, keyed by agent and scenario: True if the epoch succeeded, or ``None`` if
+    unknown. Only scenarios that are the same in both runs are listed."""
     changed: dict[str, dict[str, str]] = {}
-    """For each agent and scenario, the differences between the runs. A scenario that is in neither mapping is
+    """The differences between the runs, keyed by agent and scenario. A scenario that is in neither mapping is
     new."""
     gone: tuple[str, ...] = ()
     """Scenarios that this run no longer contains."""
     reached: tuple[str, ...] = ()
     """Unchanged scenarios whose goal was reached at least once."""
     effort: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {}
-    """For each agent and scenario, the known tokens, latency and similar numbers of each conversation."""
+    """The known tokens, latency and similar numbers of each conversation, keyed by agent and scenario."""
 
 
 class RunStarted(Value):
@@ -80,8 +80,8 @@ class RunStarted(Value):
 
 
 class RunResumed(Value):
-    """An interrupted run was resumed. Earlier events about the end of the run and its issues are superseded.
-    Earlier events about a sample apply until the sample starts again."""
+    """Reports that an interrupted run was resumed. Earlier events about the end of the run and its issues are
+    superseded. Earlier events about a sample apply until the sample starts again."""
 
     type: Literal["run_resumed"] = "run_resumed"
     at: str
@@ -109,8 +109,8 @@ def _is_empty(value: dict[str, Any] | str) -> bool:
 
 
 class SampleStarted(Value):
-    """A sample started, or started again because the run was resumed or the conversation was lost
-    (``SampleFinished.again``)."""
+    """Reports that a sample started, or started again because the run was resumed or the conversation was
+    lost (``SampleFinished.again``)."""
 
     type: Literal["sample_started"] = "sample_started"
     key: SampleKey
@@ -121,7 +121,7 @@ class SampleStarted(Value):
 
 
 class TurnFinished(Value):
-    """Turn ``index`` (from 0) is complete."""
+    """Reports that turn ``index`` (from 0) is complete."""
 
     type: Literal["turn_finished"] = "turn_finished"
     key: SampleKey
@@ -153,7 +153,7 @@ class ModelAsked(Value):
     turn: int | None = None
     """The turn (from 0), or ``None`` for the entire conversation."""
     hash: Annotated[str, Field(exclude_if=_is_empty)] = ""
-    """A hash of everything that may affect the answer: model, prompts, record, shape of the answer, epoch."""
+    """A hash of everything that may affect the answer: model, prompts, record, form of the answer, epoch."""
     system: Annotated[str, Field(exclude_if=_is_empty)] = ""
     prompt: Annotated[str, Field(exclude_if=_is_empty)] = ""
     record: Annotated[int, Field(exclude_if=_is_false)] = 0
@@ -174,8 +174,8 @@ class ModelAsked(Value):
 
 
 class Reconsidered(Value):
-    """A judge's result for a finished sample was reviewed after all conversations in its scenario had ended.
-    ``items`` replaces the results for ``metric`` for the entire conversation."""
+    """Reports that a judge's result for a finished sample was reviewed after all conversations in its
+    scenario had ended. ``items`` replaces the results for ``metric`` for the entire conversation."""
 
     type: Literal["reconsidered"] = "reconsidered"
     key: SampleKey
@@ -200,13 +200,13 @@ class SampleFinished(Value):
     again: Annotated[bool, Field(exclude_if=_is_false)] = False
     """True if the conversation was lost and will be repeated; its results do not count."""
     refused: Annotated[bool, Field(exclude_if=_is_false)] = False
-    """True if a judge was not called, because the budget was used up or the judge had failed on every call.
-    """
+    """True if a judge was not called, because the budget was used up or the judge had failed on every
+    call."""
     took_s: Annotated[float | None, Field(exclude_if=_is_none)] = None
     """The time from the start of the sample until its last judge finished, in seconds."""
     names: Annotated[dict[str, tuple[str, ...]], Field(exclude_if=_is_empty)] = {}
-    """The fingerprints of failures before secrets from the environment were masked, in order. Each key is the
-    fingerprint of the same failure in this event. Only fingerprints that differ are listed."""
+    """Maps the fingerprint of each failure in this event to the fingerprint, or fingerprints in order, that
+    it had before secrets from the environment were masked. Only fingerprints that differ are listed."""
 
     @property
     def is_over(self) -> bool:

@@ -5,7 +5,7 @@ The steps of ``fold`` are applied in this order, because each step prepares the 
 
 1. Unicode normalization (NFC): ``≠`` becomes one character rather than a struck-through ``=``.
 2. Invisible characters (zero-width characters, soft hyphens, control characters) and combining strokes are
-   removed. Letters and digits of another width or font, and currency signs, become plain characters,
+   removed. Letters and digits in a different width or font, and currency signs, become plain characters,
    according to the Unicode database (``<wide>``, ``<narrow>``, ``<font>``). Superscripts, circled characters
    and fractions have a different meaning and are kept: 10² is not 102.
 3. Letter case and the variants of white space, quotes, hyphens and digits are unified.
@@ -13,7 +13,7 @@ The steps of ``fold`` are applied in this order, because each step prepares the 
    star, a tilde or a backtick after a backslash is visible rather than markup (``s\*orry``), so it becomes a
    lookalike character that no later step treats as markup.
 5. Markdown's markers for emphasis, strikethrough and code are removed one by one rather than in pairs,
-   because a needle is a part of a text and may contain one half of a pair. Markers are also removed within
+   because a needle is part of a text and may contain only half of a pair. Markers are also removed within
    words and numbers: ``re**fund**ed``, ``4**7**11``. Markers that separate two names or numbers are kept,
    because the text would have a different meaning without them: underscores within a word (``order_id``) and,
    between two digits, a single star, which multiplies (``2*3``), and tildes, which indicate a range or a

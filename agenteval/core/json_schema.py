@@ -78,8 +78,9 @@ value to be checked, and the schema."""
 
 
 _REFERENCES, _REFERENCES_OF_A_VALUE = 10_000, 100
-"""As many may be followed for a whole, and besides for each value in it: seconds for what agents write. Where
-a schema refers to itself twice, they double with each level."""
+"""The number of references that may be followed for a whole value, plus the same number for each value in it.
+This takes seconds for the values that agents write. If a schema refers to itself twice, the number of
+references doubles with each level."""
 _DEEPEST = 60
 """The maximum depth of nested references. Beyond this depth, the library fails, as it does for an infinitely
 recursive schema."""

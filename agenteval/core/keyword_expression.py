@@ -24,8 +24,8 @@ class _Token(NamedTuple):
 
 def compile_expression(text: str) -> Matches:
     """Compile a keyword expression. A word matches if one of the names contains it, ignoring case. ``not``
-    binds most tightly, followed by ``and`` and ``or``. Raise ``AuthorError`` with the column of the syntax
-    error."""
+    has the highest precedence, followed by ``and`` and ``or``. Raise ``AuthorError`` with the column of the
+    syntax error."""
     reader = _ExpressionParser(text)
     matches = reader.parse_or()
     if reader.token.text:

@@ -1,7 +1,8 @@
 """Finds the secrets that an author has declared for an agent, and redacts (masks) them in all output.
 
-The leak detector and the masking code find a secret in the same way as ``not_contains``. Therefore everything
-that would be a leak is masked, in any notation. A number within a longer number is neither a leak nor masked.
+The leak detector and the masking code find a secret in the same way as ``not_contains``. Therefore,
+everything that would be a leak is masked, in any notation. A number within a longer number is neither a leak
+nor masked.
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ _ESCAPE = re.compile(
 
 def replace_secrets(text: str, by: Mapping[str, str], *, cased: bool = False) -> str:
     """Return ``text`` with each secret replaced (redacted) by its counterpart in ``by``, from the first
-    letter or digit of the secret to the last. ``cased`` adapts the case of the replacement if the secret is
-    not written as its author wrote it."""
+    letter or digit of the secret to the last. If ``cased`` is true, the case of the replacement is adapted
+    where the secret is not written as its author wrote it."""
     if not text:
         return text
     pieces, at = [], 0

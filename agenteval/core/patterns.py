@@ -3,9 +3,9 @@
 
 Some expressions run almost forever on some texts, such as ``(a|aa)+$`` on forty letters followed by a
 different character, or ``a.*b.*c`` on a long answer. ``re`` has no time limit, so the ``regex`` package is
-used and limited to ``LIMIT_S`` of processor time. The load of the machine therefore does not affect the
-result. An expression that Python rejects is a mistake. Syntax that ``regex`` interprets differently is
-rewritten to have the same meaning as in Python."""
+used and limited to ``LIMIT_S`` of processor time. The machine's load therefore does not affect the result. An
+expression that Python rejects is a mistake. Syntax that ``regex`` interprets differently is rewritten to have
+the same meaning as in Python."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def pattern_matches(pattern: str, text: str, flags: int = 0) -> bool:
 
 
 async def run_in_thread_if_slow(function: Callable[..., T], *args: Any) -> T:
-    """Return the result of ``function``. If a search within it takes long, ``function`` runs in a thread, so
-    that it does not block the event loop."""
+    """Return the result of ``function``. If a search within it takes too long, ``function`` runs in a thread
+    so that it does not block the event loop."""
     token = _MUST_NOT_BLOCK.set(True)
     try:
         return function(*args)
@@ -74,12 +74,12 @@ async def run_in_thread_if_slow(function: Callable[..., T], *args: Any) -> T:
 
 
 class _SlowSearchError(Exception):
-    """Raised when a search takes long and the caller must not block."""
+    """Raised when a search takes too long and the caller must not block."""
 
 
 @lru_cache(maxsize=4096)
 def _compile(pattern: str, flags: int) -> Any:
-    """Compile an expression. Like Python, raise ``re.error``, ``OverflowError`` or ``RecursionError``."""
+    """Compile an expression. Raise ``re.error``, ``OverflowError`` or ``RecursionError``, as Python does."""
     import regex
 
     _parse(pattern)

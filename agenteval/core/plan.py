@@ -58,8 +58,8 @@ class Threshold(Value):
     rule: Annotated[ThresholdRule, BeforeValidator(_rule), PlainSerializer(compact_threshold)]
     where: str
     is_sure: Annotated[bool, Field(exclude_if=bool)] = True
-    """True if the threshold must be met even when nothing was judged there, because the metric is certain to
-    be judged or the scenario itself sets the threshold. Any other threshold applies only if something was
+    """True if the threshold must be met even if nothing was judged, because the metric is certain to be
+    judged or the scenario itself sets the threshold. Any other threshold applies only if something was
     judged."""
 
     @property
@@ -213,8 +213,8 @@ class Plan(Value):
         )
 
     def restrict_to_pairing(self, scenario: str, agent: str, *, epochs: int = 0) -> Plan:
-        """Return the plan for one scenario × agent with ``epochs`` planned epochs, regardless of other
-        scenarios in the run."""
+        """Return the plan for one scenario × agent with ``epochs`` planned epochs, regardless of the run's
+        other scenarios."""
         rules = self.rules_for_pairing(scenario, agent).model_copy(update={"epochs": epochs})
         return self.model_copy(update={"rule_sets": (rules,), "scenarios": {scenario: {agent: 0}}})
 

@@ -45,13 +45,13 @@ class AgentReply:
     """Tool calls that agenteval should answer, in OpenAI's format. The agent is then called again with the
     results."""
     messages: Sequence[Message] = ()
-    """The messages of this turn, from an agent that executed its own tools."""
+    """The messages in this turn, from an agent that executed its own tools."""
     usage: Usage | Mapping[str, Any] | None = None
     """The token usage: a ``Usage``, or a mapping or object in a provider's format. If ``None``, tokens are
     estimated."""
     latency_ms: float | None = None
-    """The agent's response time in milliseconds, if the agent can measure it more accurately than its caller.
-    """
+    """The agent's response time in milliseconds, if the agent can measure it more accurately than its
+    caller."""
     agent: str = ""
     """The name of the agent that replied, in a multi-agent system. Names in ``messages`` take precedence."""
 
@@ -110,7 +110,7 @@ class TurnTools:
     """``record(name, args, batch, own)`` records a call that the agent executes. ``await own()`` returns its
     result."""
     call_known: Callable[[str, Any, int], Awaitable[ToolResult]] | None = None
-    """A function like ``call``, for a tool that the agent certainly has."""
+    """A function that works as ``call`` does, for a tool that the agent certainly has."""
     list_asked: Callable[[], None] = lambda: None
     """The function to call, from any thread, when the agent requests the list of tools."""
     mocked: frozenset[str] = frozenset()
@@ -128,7 +128,7 @@ class Agent(Protocol):
 
     - ``end_conversation()`` is for an agent that holds resources. ``close`` calls it.
     - ``async after_last_answer()`` is for an agent that may fail after its last answer. ``finish`` calls it.
-    - ``async settle(none_follows)`` is for an agent whose process handles further
+    - ``async settle(none_follows)`` is for an agent whose process handles additional
       conversations. ``settle`` calls it.
     """
 
@@ -145,9 +145,9 @@ async def finish(agent: Agent | None) -> None:
 
 
 def close(agent: Agent | None) -> None:
-    """Notify the agent, through ``end_conversation()``, that the conversation is over, however it ended. That
-    method neither waits nor raises an exception. Cleanup that has to wait belongs in the factory's
-    ``aclose``."""
+    """Notify the agent, through ``end_conversation()``, that the conversation is over, regardless of how it
+    ended. That method neither waits nor raises an exception. Cleanup that has to wait belongs in the
+    factory's ``aclose``."""
     if end := getattr(agent, "end_conversation", None):
         end()
 
@@ -191,8 +191,8 @@ class AgentTool(NamedTuple):
     hints: Mapping[str, bool] = MappingProxyType({})
     """The declared effects of the tool, named as in MCP."""
     is_agent: bool = False
-    """True if the tool is another agent (multi-agent system), which runs unless a scenario answers instead.
-    """
+    """True if the tool is another agent (multi-agent system), which runs unless a scenario answers
+    instead."""
 
 
 class AgentFactory(Protocol):
@@ -234,7 +234,8 @@ class AgentAdapter:
     """A function that finds additional mistakes in the options as written."""
     visibility: Callable[[Any, frozenset[str]], KnownVisibility | None] = lambda _options, _tools: None
     """``visibility(options, tools)`` returns the visibility of the agent's tool calls as known before a run.
-    ``tools`` are all tools that occur in the suite. ``None`` means that the run determines the visibility."""
+    ``tools`` contains all tools that occur in the suite. ``None`` means that the run determines the
+    visibility."""
     hears_mcp_url: Callable[[Any], bool] = lambda _options: False
     """A function that returns True if, with these options, each conversation of an agent with ``mcp`` gets
     its own server address. Otherwise, all conversations read the same address from the environment of this
@@ -252,7 +253,7 @@ class SampleQueue(Protocol):
 
     ``next`` returns ``None`` if no sample is available now, and is called again when a sample has finished.
     ``plays_again`` returns True if a sample that is about to finish will be repeated because its conversation
-    was lost. ``events`` are all events of the sample, including its end."""
+    was lost. ``events`` contains all events of the sample, including its end."""
 
     def __call__(self, event: Event, /) -> None: ...
 
@@ -296,7 +297,7 @@ class Scorer(Protocol):
 
 class Reviewer(Protocol):
     """Selects the conversations that are reviewed after everything else has been scored, and provides the
-    scorer for the review. ``events`` are all events of the sample, including its end."""
+    scorer for the review. ``events`` contains all events of the sample, including its end."""
 
     def __call__(self, sample: Sample, events: Sequence[Event]) -> Scorer | None: ...
 
@@ -345,10 +346,10 @@ class ModelRequest:
     flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
     """``flaw_in(value, scripted)`` returns a description of any other flaw in an answer of the right shape,
     such as a quotation that does not occur in the record, or an empty string if there is no flaw. The
-    description is written for the model. Every ``ChatModel`` calls this function for each answer, and treats
-    a flawed answer like an unreadable one."""
+    description is addressed to the model. Every ``ChatModel`` calls this function for each answer and treats
+    a flawed answer as an unreadable one."""
     accepts_flawed: Callable[[Any, bool], bool] = field(default=reject_flawed, compare=False, repr=False)
-    """``accepts_flawed(value, scripted)`` returns True if a flawed answer can be used nevertheless. A
+    """``accepts_flawed(value, scripted)`` returns True if an answer can be used despite its flaw. A
     correction is still requested, and the corrected reply is used as the answer."""
     shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
     """The lengths, in characters, of prefixes of ``prompt`` that other requests share (for prompt caching),
@@ -385,7 +386,7 @@ class ExpectRule(Protocol):
 
 
 class ChatModel(Protocol):
-    """One of agenteval's own models (LLMs). It is called by a simulated user, by a judge, or for grouping
+    """One of agenteval's own models (LLMs). It is called by a simulated user, by a judge, or to group
     findings."""
 
     async def complete(self, request: ModelRequest) -> ModelReply:
@@ -412,8 +413,8 @@ class Importer(Protocol):
     def read(self, record: Any, /) -> Sequence[Mapping[str, Any]]:
         """Return the conversations in a record, in OpenAI's format. Each conversation contains ``messages``
         and, if present in the record, ``id``, ``agent``, ``tools``, ``system``, ``outcome`` (true or 1 means
-        success) and ``notes``. ``notes`` are sentences about content that was not read. An empty result means
-        that the record turned out to be in another dialect."""
+        success) and ``notes``. ``notes`` contains sentences about content that was not read. An empty result
+        means that the record turned out to be in another dialect."""
 
 
 @runtime_checkable

@@ -38,7 +38,7 @@ class ScenarioSummary(Value):
     """The number of planned epochs with an outcome."""
     planned: int = 0
     known: int = 0
-    """The number of epochs that were not lost, so that their failures are known."""
+    """The number of epochs that were not lost and whose failures are therefore known."""
     scores: dict[str, tuple[float, ...]] = {}
     """The mean score of each epoch that was not lost, keyed by metric."""
     effort: dict[str, tuple[float, ...]] = {}

@@ -1,5 +1,5 @@
-"""Sanitizes text written by an agent or a tool, so that it is harmless where it is displayed (terminal escape
-sequences, Markdown or XML injection, CI workflow commands).
+"""Sanitizes text written by an agent or a tool so that it is harmless wherever it is displayed (terminal
+escape sequences, Markdown or XML injection, CI workflow commands).
 
 The module contains one pure function for each destination. Each function accepts any text and returns text
 that a terminal, an XML parser, a CI log or a Markdown renderer displays but never interprets. Only control
@@ -15,8 +15,8 @@ from hashlib import blake2b
 from agenteval.core.errors import REMEDY, split_remedy
 
 _WIDTH_SPACE = "\u200b"
-"""A zero-width space, inserted where a renderer would create a link. It is invisible and stops autolinking.
-"""
+"""A zero-width space, inserted where a renderer would create a link. It is invisible and stops
+autolinking."""
 
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colors, cursor, erase
@@ -60,8 +60,8 @@ _OBEYED = re.compile(
 
 
 def sanitize_page(text: str, *, colors: bool = False) -> str:
-    """Remove everything from ``text``, a finished page, that a terminal interprets or that changes the
-    reading order. Newlines and tabs are kept. If ``colors`` is set, color sequences are kept as well."""
+    """Remove everything that a terminal interprets or that changes the reading order. ``text`` is a finished
+    page. Newlines and tabs are kept. If ``colors`` is set, color sequences are kept as well."""
     if not _OBEYED.search(text):
         return text
     if colors:
@@ -112,7 +112,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def one_line_message(text: str, limit: int) -> str:
-    """Format one of agenteval's messages like ``one_line``, but truncate only quoted content, never the
+    """Format one of agenteval's messages as ``one_line`` does, but truncate only quoted content, never the
     remedy."""
     line = one_line(text, len(text))
     what, remedy = split_remedy(line)
@@ -122,8 +122,8 @@ def one_line_message(text: str, limit: int) -> str:
 
 
 def one_line_with_digest(text: str, limit: int) -> str:
-    """Format ``text`` like ``one_line``, but replace the truncated part with a digest of the entire text, so
-    that different texts can be distinguished."""
+    """Format ``text`` as ``one_line`` does, but replace the truncated part with a digest of the entire text,
+    so that different texts can be distinguished."""
     line = " ".join(clean(text).split())
     if len(line) <= limit:
         return line
@@ -208,7 +208,8 @@ def shorten(text: str, limit: int) -> str:
 
 
 def shorten_message(text: str, limit: int) -> str:
-    """Shorten one of agenteval's messages like ``shorten``. Remedies in the truncated part are appended."""
+    """Shorten one of agenteval's messages as ``shorten`` does, and append any remedies in the truncated
+    part."""
     short = shorten(text, limit)
     if len(text) <= limit:
         return short
@@ -225,8 +226,8 @@ _ASCII = str.maketrans({
 
 
 def for_encoding(text: str, encoding: str | None) -> str:
-    """Make ``text`` writable to a stream with the given encoding. agenteval's symbols become ASCII, and other
-    unsupported characters become ``?``."""
+    """Convert ``text`` so that it can be written to a stream with the given encoding. agenteval's symbols
+    become ASCII, and other unsupported characters become ``?``."""
     name = encoding or "utf-8"
     try:
         text.encode(name)

@@ -1,4 +1,5 @@
-"""The results of one conversation, and aggregates over several conversations. Pure values."""
+"""The results of one conversation, and aggregates across several conversations. The module contains only
+values."""
 
 from __future__ import annotations
 
@@ -128,7 +129,7 @@ def combine_outcomes(each: Iterable[bool | None]) -> bool | None:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A mean and the number of values ``n`` that it is based on."""
+    """A mean, and the number ``n`` of values that it is based on."""
 
     value: float | None
     n: int
@@ -138,12 +139,12 @@ class Aggregate:
     """The mean of the conversations' means, so that long conversations do not count more than short ones.
     ``None`` if each conversation has only one value."""
     undecided: Mapping[str, int] = field(default_factory=dict)
-    """The number of judgements that count neither for nor against the agent, keyed by label."""
+    """The number of judgments that count neither for nor against the agent, keyed by label."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, median and 95th percentile (nearest rank) of ``n`` values."""
+    """The mean, median and 95th percentile (nearest rank) of ``n`` values."""
 
     mean: float
     p50: float
@@ -171,7 +172,7 @@ def means_of_samples(samples: Iterable[SampleReport]) -> dict[str, tuple[float, 
 
 
 def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
-    """Return the mean over all turns of all samples, keyed by metric. For label metrics, the mean is the
+    """Return the mean across all turns of all samples, keyed by metric. For label metrics, the mean is the
     share of ``no failure``. As in thresholds, samples that were lost to a failure that is not the agent's
     fault do not count."""
     samples = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]

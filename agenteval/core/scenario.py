@@ -70,8 +70,8 @@ class MatchMode(StrEnum):
             **{"superset": "contains", "subset": "within"},
         }
     )
-    """Terms used by other tools, mapped to the mode with the same meaning. The mode with the most similar
-    name may have a different meaning."""
+    """Maps terms that other tools use to the mode with the same meaning, because the mode with the most
+    similar name may have a different meaning."""
 
 
 class CallPattern(Value):
@@ -344,8 +344,8 @@ with warnings.catch_warnings():
         json_schema: dict[str, Any] = {}
         """JSON Schema for the answer, which must be valid JSON."""
         json: dict[str, Any] = {}  # type: ignore[assignment]
-        """Paths in the answer, which must be valid JSON, and their expected values: {"items[0].price": 9.5}.
-        """
+        """Paths in the answer, which must be valid JSON, and their expected values: {"items[0].price":
+        9.5}."""
         cites: Needles = ()
         """Strings that both the answer and the result of an earlier tool call must contain."""
 
@@ -732,14 +732,14 @@ class Scenario(ScenarioFields):
     source: str = ""
     """The location of the scenario (``path:line``)."""
     lines: dict[str, int | str] = {}
-    """The line of each key in the scenario's file, or its location if the key is in another file. The keys
+    """The line of each key in the scenario's file, or the key's location if it is in another file. The keys
     are dotted paths, such as ``expect.output.contains``, ``turns.1.expect.tool_calls`` or
     ``thresholds.helpfulness``."""
     base: str = ""
     """The folder of the scenario's file. Paths in ``python`` expectations are relative to it."""
     row: str = ""
-    """The location of the data row from which the scenario was generated; an empty string if there is none.
-    """
+    """The location of the data row from which the scenario was generated; an empty string if there is
+    none."""
     pattern: str = ""
     """The id shared by all scenarios of the same template, with ``*`` for the parts that differ. Empty if the
     scenario was not generated."""

@@ -73,7 +73,7 @@ class References(Value):
     they exist."""
 
     call: int | None = None
-    """The tool call, counted from 0 over the entire conversation."""
+    """The tool call, counted from 0 across the entire conversation."""
     other_call: int | None = None
     """The earlier call that ``call`` repeats."""
     parameter: str = ""
@@ -116,9 +116,9 @@ class Check(Value):
     """The path of the rule under ``expect`` (``tool_calls``, ``output.contains``, ``limits.steps``),
     ``no_error``, or ``answer``."""
     passed: bool | None
-    """True if the check passed, or ``None`` if this could not be decided."""
+    """True if the check passed; ``None`` if this could not be decided."""
     detail: str = ""
-    """The reason why the check passed or failed, in words."""
+    """A free-text explanation of why the check passed or failed."""
     where: str = ""
     """The line of the rule."""
     parts: tuple[str, ...] = ()
@@ -162,7 +162,7 @@ _OPEN = frozenset((*EXCUSES, NOT_CLEAR))
 
 
 class Score(Value):
-    """A judgement: a number (``value``) or a label. A goal has both: its outcome as the label, and a value,
+    """A judgment: a number (``value``) or a label. A goal has both: its outcome as the label, and a value,
     which is ``None`` if the outcome counts neither for nor against the agent."""
 
     kind: Literal["score"] = "score"
@@ -191,8 +191,7 @@ class Score(Value):
 
     @property
     def calibrated(self) -> bool:
-        """True if the judge was calibrated against human judgements. Always false until human
-        labels exist."""
+        """True if the judge was calibrated against human judgments. Always false until human labels exist."""
         return False
 
     @property
@@ -214,11 +213,11 @@ class ScoreFailure(Value):
     """True if the author caused the failure (such as a scripted model that has no rule), which ends the run
     with exit code 2."""
     refused: bool = False
-    """True if the judge was not called, because the budget was used up or the judge had failed on every call.
-    """
+    """True if the judge was not called, because the budget was used up or the judge had failed on every
+    call."""
     unclear: bool = False
-    """True if the judge did not fail, but answered that the record is not sufficient to decide the question.
-    """
+    """True if the judge did not fail, but answered that the record is not sufficient to decide the
+    question."""
     unless_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
     """True if the failure applies only when some calls may not be visible."""
     worst: Annotated[Severity | None, Field(exclude_if=_is_none)] = None
@@ -285,7 +284,7 @@ class Finding(Value):
     turn: int | None = None
     """The turn, counted from 0, or ``None`` for the entire conversation."""
     call: int | None = None
-    """The tool call, counted from 0 over all tool calls in the conversation."""
+    """The tool call, counted from 0 across all tool calls in the conversation."""
     evidence: str = ""
     explanation: str = ""
     criterion: str = ""
@@ -366,13 +365,13 @@ class Issue(Value):
 
     @property
     def findings(self) -> int:
-        """The number of findings in the issue. A loop over eight turns of a sample counts as eight."""
+        """The number of findings in the issue. A loop that spans eight turns of a sample counts as eight."""
         return sum(len(occurrence.findings) for occurrence in self.occurrences)
 
     @property
     def samples(self) -> int:
-        """The number of samples in which the issue was found. A loop over eight turns of a sample counts as
-        one."""
+        """The number of samples in which the issue was found. A loop that spans eight turns of a sample
+        counts as one."""
         return len(self.occurrences)
 
     @property
@@ -382,7 +381,7 @@ class Issue(Value):
 
 
 Needs: TypeAlias = Literal["", "goal", "policy", "tools"]
-"""A prerequisite of judging a metric: a goal in the scenario, a policy of the agent, or available tools."""
+"""A prerequisite for judging a metric: a goal in the scenario, a policy of the agent, or available tools."""
 
 
 class MetricSpec(Value):

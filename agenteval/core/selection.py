@@ -80,7 +80,8 @@ def _make_test(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
 
 
 def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
-    """Yield one test function for each kind of filter that is set. Raise ``AuthorError``."""
+    """Yield one test function for each kind of filter that is set. Raise ``AuthorError`` if a filter is
+    invalid."""
     if filters.scenarios:
         yield _name_test(filters.scenarios, scenarios)
     if filters.tags:
@@ -140,7 +141,7 @@ def scenario_file(scenario: Scenario) -> str:
 
 def is_in_file(scenario: Scenario, file: str) -> bool:
     """Check whether ``file`` is the path of the scenario's file or the end of that path, such as
-    ``orders.yaml`` in a report that was written in a different folder."""
+    ``orders.yaml`` in a report written in a different folder."""
     return path_ends_with(scenario_file(scenario), file)
 
 
@@ -193,8 +194,8 @@ def _suggest_similar(name: str, file: str, scenarios: Iterable[Scenario]) -> lis
 
 
 def describe_unknown_id(file: str, name: str, known: Iterable[str]) -> Problem:
-    """Return a ``Problem`` for a file that contains no scenario with the id in ``FILE::ID``. ``known`` are
-    the ids in the file."""
+    """Return a ``Problem`` for a file that contains no scenario with the id in ``FILE::ID``. ``known``
+    contains the ids in the file."""
     return Problem(f"{file} has no scenario '{name}'", _hint(name, known))
 
 

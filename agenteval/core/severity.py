@@ -58,7 +58,7 @@ LABELS_AGAINST_A_CALL = frozenset(
         NOT_COMPLETED,
     )
 )
-"""Labels that mean that the cited call should not have been made, should have been made differently, or
+"""Labels that indicate that the cited call should not have been made, should have been made differently, or
 should not have been repeated. Other labels cite a call for its result."""
 
 
@@ -88,7 +88,7 @@ def severity_of(
     severity of the effect: that of the act or that of the words, whichever is higher.
 
     ``act`` is the act that the finding cites, or ``None`` if the finding concerns only words. ``kind`` is the
-    kind of the broken rule. ``in_words`` means that the finding quotes the agent, in addition to anything
+    kind of the broken rule. If ``in_words`` is true, the finding quotes the agent in addition to anything
     else that it cites. ``carried_out`` is true if saying the words does what the rule forbids, or ``None`` if
     this is unknown."""
     for name in (f"{label}.{kind}", label):

@@ -90,8 +90,8 @@ def needle_mistake(needle: str, *, takes_stars: bool) -> str:
         )
     if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
         return (
-            f"`not_contains` does not support '*' in '{needle}'; remove it, because letters also match"
-            f" inside words (for a literal star, use '{_ESCAPED}')"
+            f"`not_contains` does not support '*' in '{needle}'; remove it: the text is also found inside"
+            f" longer words (for a literal asterisk, use '{_ESCAPED}')"
         )
     return ""
 
@@ -129,7 +129,7 @@ class _NumberReading(NamedTuple):
 
     text: str
     marks: bytes
-    """For each position between two characters, a mark if a number continues across the position: ``_POINT``
+    """A mark for each position between two characters if a number continues across that position: ``_POINT``
     before a fraction, ``_SIGN`` after a minus sign."""
 
 
@@ -146,7 +146,7 @@ def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_NumberReading,
 
 
 def _needle_readings(needle: _Needle) -> Iterator[str]:
-    """Yield the ways of reading a needle. Its point is a decimal point if possible, so "1,250" does not
+    """Yield the ways of reading a needle. A point is read as a decimal point if possible, so "1,250" does not
     contain 1.250. A star within the needle is markup, or a star that is escaped in the text."""
     for stars in (Stars.MARKS, Stars.SEEN):
         seen = fold_but_blanks(needle.text, stars=stars)

@@ -2,8 +2,8 @@
 marked as estimates.
 
 tiktoken downloads its vocabulary on first use, without a timeout. agenteval makes no network call that was
-not requested, so it uses tiktoken only if the complete vocabulary is on disk (``agenteval doctor
---fetch-vocabulary`` downloads it). Otherwise, four bytes of UTF-8 count as one token."""
+not requested, so it uses tiktoken only if the complete vocabulary is on disk (downloaded by ``agenteval
+doctor --fetch-vocabulary``). Otherwise, four bytes of UTF-8 count as one token."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Determines the effect of a tool: writing, reading (read-only), or unknown. The author's mark takes
-precedence, followed by hints from MCP or the agent's framework, and finally by an unambiguous name."""
+precedence, followed by hints from MCP or the agent's framework, and finally an unambiguous name."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class VisibilitySource(StrEnum):
 
 
 class KnownVisibility(Value):
-    """The visibility of an agent's tool calls as far as it is known before the agent runs."""
+    """The visibility of an agent's tool calls, to the extent that it is known before the agent runs."""
 
     calls: ToolVisibility
     """The extent to which the agent's tool calls are visible."""
@@ -58,7 +58,7 @@ def declared_visibility(calls: Literal["all", "unseen"] | None) -> KnownVisibili
 def visibility_of(
     known: KnownVisibility | None, evidence: Collection[CallEvidence], *, passthrough: bool
 ) -> ToolVisibility:
-    """Determine the extent to which an agent's calls are visible. ``evidence`` is all evidence from the
+    """Determine the extent to which an agent's calls are visible. ``evidence`` contains all evidence from the
     agent's turns. With ``passthrough``, or if only some of its calls are visible, the agent also has tools of
     its own. In this case, a request to agenteval for a tool proves nothing about the agent's own tools."""
     if known and (known.is_authors or known.calls is ToolVisibility.ALL):
@@ -143,7 +143,7 @@ def unplaced_text(turns: Sequence[Turn]) -> str:
 
 
 def mark_absence_based(check: Check) -> Check:
-    """Leave a check open if it passes or fails only because no (further) call was observed."""
+    """Leave a check open if it passes or fails only because no (additional) call was observed."""
     return check if check.passed is None else copy_with(check, {"passed": None, "if_all_seen": check.passed})
 
 

@@ -1,4 +1,4 @@
-"""The content (transcript) of a conversation: messages, tool calls, steps and turns.
+"""The content of a conversation (its transcript): messages, tool calls, steps and turns.
 
 The module contains only values, without identity (see ``SampleKey``), storage or display."""
 
@@ -80,7 +80,7 @@ class Usage(Value):
 
 def sum_usage(usages: Iterable[Usage]) -> Usage:
     """Return the sum of several usages. Most parts of most conversations have no usage, so objects are
-    created only if needed."""
+    created only when needed."""
     total: Usage | None = None
     for usage in usages:
         if usage.is_spent or usage.cached_calls:
@@ -200,21 +200,20 @@ class Turn(Value):
     """The time from the user's message to the final text in milliseconds, including tools. It excludes the
     time spent waiting for a free slot, a retry or the agent's thread."""
     error: str | None = None
-    """The reason why the turn was interrupted by the agent or the network, or ``None`` if it was not
-    interrupted."""
+    """The reason why the agent or the network interrupted the turn, or ``None`` if it was not interrupted."""
     script: int | None = None
     """The index of the message in the scenario's ``turns``, or ``None`` if the simulated user wrote it."""
     user_model: str = ""
     """The model of the simulated user. ``user_usage`` is the token usage of this model."""
     user_usage: Usage = Usage()
     user_fault: str = ""
-    """A description of the fault in the simulated user's first attempt, or an empty string if there was none.
-    """
+    """A description of the fault in the simulated user's first attempt, or an empty string if there was
+    none."""
     evidence: Annotated[CallEvidence | None, Field(exclude_if=_is_none)] = None
     """Evidence in this turn about the visibility of the agent's calls."""
     unplaced: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
-    """Content of the record that could not be placed, as phrases. It may contain calls that are not visible.
-    """
+    """Content of the record that could not be placed, as phrases. It may contain calls that are not
+    visible."""
 
     @property
     def answer(self) -> str:
@@ -288,7 +287,7 @@ class StopReason(StrEnum):
 
 
 _NAMED = re.compile(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
-"""A pattern that matches the class of an exception or the status of a response in a sentence."""
+"""A pattern that matches an exception's class or a response's status in a sentence."""
 
 
 class Stop(Value):

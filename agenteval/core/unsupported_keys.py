@@ -1,6 +1,6 @@
 """Keys and values that are documented but not implemented yet, each with an alternative. They are rejected as
-"not supported yet", never as unknown, and are never ignored. When one of them is implemented, its line here
-must be removed."""
+"not supported yet", never as unknown, and are never ignored. When one of them is implemented, its line must
+be removed from this module."""
 
 from __future__ import annotations
 

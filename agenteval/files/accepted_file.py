@@ -21,8 +21,7 @@ _EXAMPLE = "use, for example, accepted: [{fingerprint: …, owner: …, reason: 
 
 def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tuple[AcceptedFailure, ...]:
     """Return the entries of the accept list (known failures), in order. ``named_at`` is the location in the
-    configuration at which the file is specified. Raise ``AuthorError`` with every mistake and its location.
-    """
+    configuration where the file is specified. Raise ``AuthorError`` with every mistake and its location."""
     name = display_path(path, cwd)
     with wrap_read_errors(
         f"the accept list {name}", named_at, "paths are relative to the configuration file"

@@ -1,5 +1,5 @@
 """Checks the agents in a configuration: the adapter of each agent, and the options that the adapter accepts.
-The checks use the values as written, so that they can run alongside model validation."""
+The checks use the values as written so that they can run alongside model validation."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _option_problems(
 
 
 def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Adapters) -> Problems:
-    """Find options that no adapter accepts, for an agent whose adapter is unknown."""
+    """Find options that no adapter accepts if the agent's adapter is unknown."""
     known = [adapters.get(name) for name in adapters]
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
@@ -122,7 +122,7 @@ def _unknown_adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, ad
 
 
 def _former_key_problem(key: str, value: Any, where: Mark) -> Problem | None:
-    """Return a problem that states the new spelling of the former key ``tools``, or ``None`` for any other
+    """Return a problem that states the replacement for the former key ``tools``, or ``None`` for any other
     key."""
     if key != "tools":
         return None

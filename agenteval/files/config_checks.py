@@ -1,5 +1,5 @@
 """Checks a configuration for mistakes that its models cannot find, such as unreachable agents and unknown
-names, and reports the location of each mistake. The checks use the values as written, so that they can run
+names, and reports the location of each mistake. The checks use the values as written so that they can run
 alongside model validation."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Problems: TypeAlias = Iterator[Problem]
 
 
 class Registries(NamedTuple):
-    """The names that a configuration may use and that are registered by higher-level packages. The command
-    line provides the registries."""
+    """The names that a configuration may use and that higher-level packages register. The command line
+    provides the registries."""
 
     agents: Adapters
     gates: Mapping[str, type[BaseModel]]

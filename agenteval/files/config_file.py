@@ -176,8 +176,8 @@ def _assemble(
     is_other: bool = False,
 ) -> _AssembledConfig:
     """Build the configuration from ``merged``, which contains all layers with variables expanded.
-    ``problems`` are the problems found so far. ``is_other`` means that this configuration is an unselected
-    profile, not the configuration of the run. Raise ``AuthorError`` with every problem."""
+    ``problems`` contains the problems found so far. If ``is_other`` is true, this configuration is an
+    unselected profile, not the configuration of the run. Raise ``AuthorError`` with every problem."""
     merged = normalize_options(merged, known.agents, problems)
     secrets = find_config_secrets(merged.value)
     register_marked_secrets(_marked_secret_texts(merged.value), also=is_other)
@@ -212,7 +212,8 @@ def _check_other_profiles(
 
 
 def _unsupported_locations(value: Any) -> frozenset[Loc]:
-    """Return the locations of unsupported keys. An unset variable there would only cause a second problem."""
+    """Return the locations of unsupported keys. An unset variable there would only lead to a second
+    problem."""
     return frozenset(found.loc for found in find_unsupported_keys(value, "config"))
 
 
@@ -221,7 +222,7 @@ _FLAGS = {"models": "--model", "metrics": "--metric"}
 
 
 def _flag_layer(flags: Mapping[str, Any]) -> LocatedValue:
-    """Return the values that command-line flags set, with the flags as their locations."""
+    """Return the values set by command-line flags, with the flags as their locations."""
     values = {key: flag for key, flag in flags.items() if flag is not None}
     return LocatedValue(
         values, Mark("", children={key: _flag_mark(key, flag) for key, flag in values.items()})
@@ -410,7 +411,7 @@ def _with_real_value(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
 
 
 def _marks_in_file(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
-    """Yield the dotted key and the mark of each value that is written in the file itself."""
+    """Yield the dotted key and the mark of each value that appears in the file itself."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if below.path == path:

@@ -26,7 +26,7 @@ class Table(NamedTuple):
     """The rows in a data file or a list."""
 
     columns: tuple[str, ...]
-    """All column names, in the order in which they first occur."""
+    """All column names, in the order of their first occurrence."""
     rows: tuple[LocatedValue, ...]
     mark: Mark
     is_text: bool = False

@@ -147,8 +147,8 @@ def _documented_fields(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
 # ── simplification ───────────────────────────────────────────────────────────────────────────────
 
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""JSON Schema's keyword for each bound, keyed by pydantic's name. Used where a validator of this project runs
-before pydantic's validator."""
+"""JSON Schema's keyword for each bound, keyed by pydantic's name. These are used where one of this project's
+validators runs before pydantic's."""
 
 
 def simplify_schema(schema: Schema) -> Schema:
@@ -163,7 +163,8 @@ def simplify_schema(schema: Schema) -> Schema:
 
 
 def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
-    """Simplify a part of a schema. ``choices`` are definitions to inline wherever they are referenced."""
+    """Simplify a part of a schema. ``choices`` contains definitions to inline wherever they are
+    referenced."""
     if isinstance(schema, list):
         return [_simplified(each, choices) for each in schema]
     if not isinstance(schema, dict):
@@ -179,7 +180,8 @@ def _simplified(schema: Any, choices: Mapping[str, Schema]) -> Any:
 
 
 def _alternatives(schema: Schema, choices: Mapping[str, Schema]) -> Iterator[Schema]:
-    """Yield the alternatives in a schema, flattening alternatives that only contain further alternatives."""
+    """Yield the alternatives in a schema, flattening alternatives that only contain additional
+    alternatives."""
     for each in choices.get(schema.get("$ref", ""), schema).get("anyOf", ()):
         below = list(_alternatives(each, choices)) if len(each) == 1 else []
         yield from below or [each]
@@ -187,8 +189,8 @@ def _alternatives(schema: Schema, choices: Mapping[str, Schema]) -> Iterator[Sch
 
 def _any_of(alternatives: Iterable[Schema], keywords: Mapping[str, Any]) -> Schema:
     """Build a schema from alternatives. Alternatives whose types do not overlap are merged, so that an editor
-    shows one message for a mistake instead of one per alternative. ``keywords`` are the keywords next to the
-    alternatives; bounds among these keywords apply to the numbers."""
+    shows one message for a mistake instead of one per alternative. ``keywords`` contains the keywords next to
+    the alternatives; any bounds among them apply to the numbers."""
     merged: list[Schema] = []
     flat = list(alternatives)
     takes_any_text = any("string" in _types(each) and "pattern" not in each for each in flat)

@@ -37,7 +37,7 @@ _SECRET_KEYS = {
     "headers": SECRET_HEADER,
     **dict.fromkeys(("body", "extra", "options", "request"), _SECRET_NAME),
 }
-"""For each secret place, a pattern for the keys below it whose literal values are secrets."""
+"""Maps each secret place to a pattern for the keys below it whose literal values are secrets."""
 _ADDRESSES = ("endpoint", "base_url")
 
 _URL_USER = re.compile(r"(?<=//)[^/@\s]+(?=@)")
@@ -45,7 +45,7 @@ _URL_QUERY = re.compile(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([
 
 
 class ExpandedText(str):
-    """A string in which environment variables were expanded."""
+    """A string in which environment variables have been expanded."""
 
     __slots__ = ("unexpanded", "values")
 
@@ -84,8 +84,8 @@ def expand_variables(
     configuration. Expanded values are not expanded again. As in a shell, the default also replaces an empty
     variable. ``$${`` is an escaped ``${``.
 
-    Names that are filled in for each request or turn (``_FILLED_LATER``) are kept; in a string with such
-    names, the escaped form ``$${`` is still required. ``skip`` lists the locations to leave unchanged.
+    Names that are filled in for each request or turn (``_FILLED_LATER``) are kept; a string that contains
+    such names must still use the escaped form ``$${``. ``skip`` lists the locations to leave unchanged.
     Mistakes are appended to ``problems``."""
     return LocatedValue(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
@@ -179,7 +179,7 @@ def referenced_variables(value: Any) -> Iterator[str]:
 def read_variable_overrides(
     environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
 ) -> LocatedValue:
-    """Read the configuration overrides from ``AGENTEVAL_*`` environment variables, parsed like YAML scalars.
+    """Read the configuration overrides from ``AGENTEVAL_*`` environment variables, parsed as YAML scalars.
     Empty variables are ignored. Unknown variables are problems, unless the file refers to them
     (``mentioned``)."""
     found: dict[str, Any] = {}
@@ -278,7 +278,7 @@ def _masked(text: str) -> str:
 
 
 def find_config_secrets(value: Any) -> tuple[str, ...]:
-    """Return every string in an expanded configuration that must not be shown, longest first. These are
+    """Return every string in an expanded configuration that must not be shown, longest first. These are the
     values of variables that occur in secret places or whose names suggest a secret, and literal secrets in
     headers, bodies and addresses."""
     found: set[str] = set()

@@ -35,8 +35,8 @@ from agenteval.files.regular_files import private_opener
 LOCK_FILE = "lock"
 """A lock file next to the journal. It contains the process id (PID) for people to read."""
 _BETWEEN_SYNCS_S = 0.01
-"""The pause between two syncs, in seconds. At a thousand samples per second, waking up for each sample would
-slow down the run."""
+"""The pause between two syncs, in seconds. At a rate of a thousand samples per second, waking up for each
+sample would slow the run down."""
 _LOCK_OFFSET = 2**30  # beyond the end of the file: a locked byte cannot be read on Windows
 
 
@@ -70,9 +70,9 @@ def _events() -> TypeAdapter[Event]:
 
 
 class EventLog:
-    """The events of a run in memory, stored as lines, which take up an eighth of the space of objects. This
-    sink can be iterated repeatedly and does not depend on the journal file. ``RunStarted`` is stored as an
-    object, because the plan is kept in memory anyway."""
+    """The events of a run in memory, stored as lines, which take up an eighth of the space that objects
+    would. This sink can be iterated repeatedly and does not depend on the journal file. ``RunStarted`` is
+    stored as an object, because the plan is kept in memory anyway."""
 
     def __init__(self, past: Iterable[Event] = ()) -> None:
         self._entries: deque[bytes | RunStarted] = deque()
@@ -108,7 +108,7 @@ def _restore_entry(entry: bytes | RunStarted) -> Event:
 
 
 class Journal:
-    """Writes the events of a run as JSON Lines. Each line is written in one piece, so that it survives if the
+    """Writes the events of a run as JSON Lines. Each line is written in one piece so that it survives if the
     process is killed. A finished sample is synced to disk immediately and also survives a power failure. Can
     be used as a context manager.
 
@@ -154,8 +154,8 @@ class Journal:
 
 
 def _repair_end(path: Path, file: FileIO) -> None:
-    """Make the file end with a complete line. If the last line is missing only its line ending, the line is
-    kept, because readers accept such a line."""
+    """Make the file end with a complete line. If the last line lacks only its line ending, it is kept,
+    because readers accept such a line."""
     data = path.read_bytes()
     end = data.rfind(b"\n") + 1
     rest = data[end:]
@@ -220,7 +220,7 @@ class _Syncs:
 
 @contextmanager
 def lock_run(folder: Path) -> Iterator[None]:
-    """Lock the folder of a run, so that only one process writes to it. The operating system releases the lock
+    """Lock the folder of a run so that only one process writes to it. The operating system releases the lock
     when the process ends for any reason. Raise ``AuthorError`` if another process holds the lock."""
     try:
         file = (folder / LOCK_FILE).open("a+b")

@@ -10,7 +10,8 @@ from agenteval.files.yaml_source import Mark
 
 
 class LocatedValue(NamedTuple):
-    """A value from a file with its mark. Instances are immutable: each method returns a new instance."""
+    """A value from a file, together with its mark. Instances are immutable: each method returns a new
+    instance."""
 
     value: Any
     """The value as written, or the value that replaced it."""

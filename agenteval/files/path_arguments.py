@@ -93,7 +93,7 @@ def _split(path: str, cwd: Path) -> tuple[str, str]:
 
 
 def absolute_path_argument(path: str, cwd: str) -> str:
-    """Make a path argument absolute, so that it does not depend on the working directory."""
+    """Make a path argument absolute so that it does not depend on the working directory."""
     file, name = _split(path, Path(cwd))
     if not name:
         return os.path.abspath(Path(cwd, path))

@@ -16,7 +16,7 @@ from agenteval.files.validation import known_keys, unknown_key
 from agenteval.files.yaml_source import parse_yaml
 
 NOT_ENOUGH_INFORMATION = "not enough to judge"
-"""The answer of a judge that cannot decide on a label."""
+"""The answer that a judge gives if it cannot decide on a label."""
 METRIC_NAME = re.compile(r"[^\W\d_][\w .-]*")
 """The pattern for metric names, which occur in YAML keys, in tables and on the command line."""
 
@@ -189,7 +189,7 @@ class BuiltInRubricFrontMatter(RubricFrontMatter):
     """The front matter of a built-in rubric, which supports additional keys."""
 
     references: Mapping[str, Any] = {}
-    """The references that an answer contains in addition to its evidence, each with a description for the
+    """The references that an answer must contain in addition to its evidence, each with a description for the
     judge."""
     outcomes: Mapping[str, Any] = {}
     """The possible outcomes of a goal with their values. An outcome whose value is null counts neither as a
@@ -205,7 +205,7 @@ class BuiltInRubricFrontMatter(RubricFrontMatter):
     shared: bool = False
     """True if a single call may judge the metric together with other metrics."""
     unsure: str = NOT_ENOUGH_INFORMATION
-    """The answer of a judge that cannot decide."""
+    """The answer that a judge gives if it cannot decide."""
 
 
 def unknown_keys(file: PromptFile, model: type[Value]) -> Iterator[Problem]:

@@ -180,7 +180,7 @@ class Rubric:
     severities: Mapping[str, Severity] = field(default_factory=dict)
     """The severities that the file itself specifies, keyed by label."""
     references: Mapping[str, str] = field(default_factory=dict)
-    """The references that an answer contains in addition to its evidence, each with a description for the
+    """The references that an answer must contain in addition to its evidence, each with a description for the
     judge."""
     outcomes: Mapping[str, float | None] = field(default_factory=dict)
     """The possible outcomes of a goal with their values. An outcome whose value is ``None`` counts neither as
@@ -195,7 +195,7 @@ class Rubric:
     """True if a single call may judge the metric together with other metrics. Only built-in rubrics can be
     shared."""
     unsure: str = NOT_ENOUGH_INFORMATION
-    """The answer of a judge that cannot decide."""
+    """The answer that a judge gives if it cannot decide."""
     version: int = 1
     hash: str = ""
     """A hash of everything that is sent to a judge in addition to the conversation: the rules, the criterion
@@ -205,8 +205,8 @@ class Rubric:
     """The prompts that contain the rules and the form of the answer."""
 
     def without_label(self, label: str) -> Rubric:
-        """Return the rubric without the given label. The label is not offered as an answer. Its explanation
-        and any references that only this label uses are left out."""
+        """Return the rubric without the given label: the label is not offered as an answer, and its
+        explanation and any references that only it uses are left out."""
         if label not in self.labels:
             return self
         text = "\n".join(line for line in self.text.split("\n") if not line.startswith(f"- {label}:"))
@@ -258,7 +258,7 @@ _TABLE_LINES = re.compile(rf"^(?:{'|'.join(_TABLE_KEYS)}): .*\n", re.MULTILINE)
 def _parse_rubric(
     text: str, source: str, prompts: Prompts, *, shipped: bool = False, replaced: PromptFile | None = None
 ) -> Rubric:
-    """Parse a rubric file. ``shipped`` means that the metric has the name of a built-in metric. ``replaced``
+    """Parse a rubric file. If ``shipped`` is true, the metric has the name of a built-in metric. ``replaced``
     is the built-in file that this file overrides."""
     file = split_front_matter(text, source)
     problems = [*unknown_keys(file, BuiltInRubricFrontMatter if shipped else RubricFrontMatter)]
@@ -331,9 +331,9 @@ def judge_prompt_names(form: str) -> tuple[str, ...]:
 
 
 def _metric_mismatches(file: PromptFile, shipped: Mapping[str, Any]) -> Iterator[Problem]:
-    """Find keys in which a project's rubric for a built-in metric differs from the metric. Such keys must not
-    change, because scores, thresholds, severities and comparisons depend on them. Keys that the file omits
-    keep their values."""
+    """Find keys whose values in a project's rubric for a built-in metric differ from those of the metric.
+    These values must not change, because scores, thresholds, severities and comparisons depend on them. Keys
+    that the file omits keep their values."""
     head = file.head.value
     for key in head:
         if key in _FIXED_KEYS and head[key] != shipped.get(key, _DEFAULT_TERMS.get(key)):

@@ -1,5 +1,5 @@
 """Redacts secrets (API keys, tokens, passwords) in all output. Secrets are recognized by their value in
-plain, URL-encoded, base64-encoded and JSON-escaped form, even with invisible characters between their
+plain, URL-encoded, base64-encoded and JSON-escaped form, even if there are invisible characters between their
 letters. Secrets that an author marked (``agent: {secrets}``) are matched in the same way as ``not_contains``
 matches text, so that a number inside a longer number is kept. In events, each marked secret is replaced with
 a placeholder of its own.
@@ -32,7 +32,7 @@ from agenteval.files.journal import event_from_json, event_to_json
 
 MASK = "***"
 SHORTEST_SECRET = 6
-"""The minimum length of a secret. A shorter string is too common to be masked everywhere."""
+"""The minimum length of a secret. Shorter strings are too common to be masked everywhere."""
 SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
 """A pattern for the names of HTTP headers whose values are secrets."""
 KEY_VARIABLES = tuple(name for provider in PROVIDERS.shipped.values() for name in provider.keys)
@@ -105,7 +105,7 @@ def redactor(secrets: Iterable[str]) -> Mask:
 
 
 def masker(forms: Sequence[str]) -> Mask:
-    """Return a function that masks each of ``forms``, in the given order."""
+    """Return a function that masks each form in ``forms``, in the given order."""
     return replacer(dict.fromkeys(forms, MASK))
 
 
@@ -140,8 +140,8 @@ def replacer(by_form: Mapping[str, str]) -> Mask:
 
 
 def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
-    """Return the forms that do not contain another form. These are about a fifth of all forms. Most strings
-    contain none of these forms and therefore contain no form at all."""
+    """Return the forms that do not contain another form. About a fifth of all forms qualify. Most strings
+    contain none of them and therefore contain no form at all."""
     found: list[str] = []
     for form in sorted(forms, key=len):
         if not any(map(form.__contains__, found)):
@@ -150,8 +150,8 @@ def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
 
 
 _Replacement = tuple[int, int, str]
-"""The start and end of a span in a string from which invisible characters were removed, and the replacement.
-"""
+"""The start and end of a span in a string from which invisible characters were removed, and the
+replacement."""
 _ELLIPSIS = re.compile(r"(?:…|\.{3}|\\u2026)+")
 """A mark that shows where a string was shortened."""
 
@@ -268,7 +268,7 @@ def schema_vocabulary(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
 @cache
 def _event_vocabulary() -> tuple[frozenset[str], frozenset[str]]:
     """Return the vocabulary of events. It is computed only when a secret is first found, because the
-    computation takes a moment."""
+    computation is slow."""
     return schema_vocabulary(TypeAdapter(Event).json_schema(mode="serialization"))
 
 
@@ -340,8 +340,8 @@ def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] |
 
 
 def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
-    """Return the event without secrets. Raise ``AuthorError`` if none of the ``masks`` is valid at some
-    location, because a secret that cannot be masked must not be written."""
+    """Return the event without secrets. Raise ``AuthorError`` if there is a location at which none of the
+    ``masks`` is valid, because a secret that cannot be masked must not be written."""
     masking = _Masking(masks)
     while True:
         masked = masking.apply(value)
@@ -411,7 +411,7 @@ _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")
 
 def _error_path(loc: Sequence[str | int], value: Any) -> _Path:
     """Return the path to an error in ``value``. This is the error's ``loc`` without the names of union
-    members, as far as such a path exists."""
+    members, to the extent that such a path exists."""
     path: list[str | int] = []
     for part in loc:
         is_there = isinstance(value, Mapping) and part in value

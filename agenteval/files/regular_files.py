@@ -1,5 +1,5 @@
-"""Reads regular files only. Reading a named pipe could block forever, reading a device may never end, and
-opening a device may have side effects."""
+"""Reads regular files only, because reading a named pipe could block forever, reading a device may never end,
+and opening a device may have side effects."""
 
 from __future__ import annotations
 

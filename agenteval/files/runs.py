@@ -26,7 +26,7 @@ def find_run(name: str, root: Path) -> Path:
     ``name`` is the id of a run, an unambiguous prefix of an id, the part of an id after its last ``-``,
     ``latest``, ``previous`` (the run before the latest), or the path of a run's folder or journal, relative
     to the working directory. ``root`` is the configuration's folder, which contains ``.agenteval/runs``.
-    Raise ``AuthorError`` with the closest ids."""
+    Raise ``AuthorError`` with the closest ids if there is no such run."""
     path = Path(name)
     if path.is_file():
         return path.parent if path.name == JOURNAL_FILE else path
@@ -47,7 +47,7 @@ def find_run(name: str, root: Path) -> Path:
 def ensure_project_folder(root: Path) -> Path:
     """Create the folder for all files that agenteval writes in a project, and return it. Git ignores the
     contents of this folder except for the schemas, because the first lines of authors' files refer to them
-    and other people need them to edit those files. Raise ``OSError``."""
+    and other people need them to edit those files. Raise ``OSError`` if the folder cannot be created."""
     home = root / ".agenteval"
     home.mkdir(parents=True, exist_ok=True)
     ignore = home / ".gitignore"
@@ -164,8 +164,8 @@ def _check_version(file: Path) -> None:
 
 
 def _check_samples(events: Sequence[Event], file: Path) -> None:
-    """Check that each event of a sample belongs to a sample that was started, so that readers can rely on
-    this even if the file was edited."""
+    """Check that every sample event belongs to a sample that was started, so that readers can rely on this
+    even if the file was edited."""
     if not events or not isinstance(events[0], RunStarted):
         what = "the journal does not start with `run_started`, so the run cannot be read"
         raise AuthorError(Problem(what, "the run may have been killed as it started", Place(str(file), 1)))

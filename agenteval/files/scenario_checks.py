@@ -55,7 +55,7 @@ def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] 
 
 
 def _argument_names(parameters: Any) -> frozenset[str] | None:
-    """Return the only names that arguments may have, or ``None`` if other names are possible."""
+    """Return the names that arguments may have, or ``None`` if any other names are possible."""
     if not isinstance(parameters, Mapping) or not isinstance(parameters.get("properties"), Mapping):
         return None
     if parameters.get("additionalProperties") or "patternProperties" in parameters:
@@ -132,8 +132,8 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Problems:
 
 
 _EMPTY_LISTS_OF_MODEL = ("tool_calls", "tool_calls.calls", "tool_calls.any_of")
-"""Lists that are checked by the model itself if they are empty. The model determines when an empty list means
-that no call is expected."""
+"""Lists that the model itself checks if they are empty. The model determines when an empty list means that no
+call is expected."""
 
 
 def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Problems:

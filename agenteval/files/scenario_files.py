@@ -72,7 +72,7 @@ def _is_excluded(path: Path, root: Path, exclude: Sequence[str]) -> bool:
 @lru_cache(maxsize=256)
 def _glob(pattern: str) -> re.Pattern[str]:
     """Translate a glob pattern to a regular expression: ``*`` and ``?`` match within a name, ``[…]`` matches
-    one of several characters, and ``**`` matches any number of folders."""
+    one of several characters, and ``**`` matches any number of nested folders."""
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", pattern)
     wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     text = "".join(
@@ -150,7 +150,7 @@ def _scenario_files_below(folder: Path) -> list[Path]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield everything below ``folder`` that is not a folder, including broken links and named pipes. The
-    loader reports these, so that a suite does not shrink unnoticed. A folder that is reached twice, for
+    loader reports these so that a suite does not shrink unnoticed. A folder that is reached twice, for
     example through a circular link, is searched only once."""
     seen: set[str] = set()
     for here, folders, files in os.walk(folder, followlinks=True):

@@ -123,8 +123,8 @@ def load_scenario_files(
     check: ScenarioCheck = no_extra_check,
 ) -> tuple[Scenario, ...]:
     """Load the scenarios (test cases) from YAML files, in order. Relative ``paths`` are resolved against
-    ``root``; files below ``cwd`` (the working directory) are shown relative to ``cwd``. ``rules`` are the
-    checks that ``expect`` may use. ``check`` returns additional problems in a scenario, so that they are
+    ``root``; files below ``cwd`` (the working directory) are shown relative to ``cwd``. ``rules`` contains
+    the checks that ``expect`` may use. ``check`` returns additional problems in a scenario, so that they are
     reported together with all other problems.
 
     Raise ``AuthorError`` with every problem in every file."""
@@ -192,7 +192,7 @@ def _read(path: Path, shown_as: str) -> bytes:
 
 
 class _LoadedScenario(NamedTuple):
-    """A scenario and the location of its id, or of the name from which the id is derived."""
+    """A scenario, and the location of its id or of the name from which the id is derived."""
 
     scenario: Scenario
     place: Place
@@ -347,7 +347,7 @@ class _FileLoader:
 
     def _table(self, path: str, mark: Mark) -> Table:
         """Read the data file at a path. Raise ``AuthorError`` with the location of the path if the file does
-        not exist, and with the locations of the mistakes in the file otherwise."""
+        not exist, or with the locations of any mistakes in the file."""
         full_path = Path(self._base, path)
         if full_path not in self._tables:
             if not path.strip() or not full_path.exists():
@@ -516,8 +516,8 @@ def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str)
 def is_vacuous_scenario(scenario: Scenario, *, thresholds_apply: bool, judges_gate: bool) -> bool:
     """Check whether ``scenario`` is vacuous, that is, whether only a broken agent could make it fail.
 
-    ``thresholds_apply`` means that at least one threshold applies to the scenario. ``judges_gate`` means that
-    a judge may find a reason to fail the scenario: a label, or a goal that none of its conversations
+    If ``thresholds_apply`` is true, at least one threshold applies to the scenario. If ``judges_gate`` is
+    true, a judge may find a reason to fail the scenario: a label, or a goal that none of its conversations
     completed."""
     if thresholds_apply or judges_gate or scenario.case or scenario.checks == "none":
         return False

@@ -54,7 +54,7 @@ class ScenarioEntry(NamedTuple):
 
 ReadTable: TypeAlias = Callable[[str, Mark], Table]
 """A function that returns the table at a path. The mark is the location at which the path is written. Raises
-``AuthorError``."""
+``AuthorError`` if the table cannot be read."""
 AsWritten: TypeAlias = Callable[[SourceDocument], Any]
 """A function that returns the value of a document. Numbers keep their spelling where a string is expected."""
 
@@ -210,7 +210,8 @@ def _combination(row: LocatedValue, chosen: Sequence[tuple[str, int]], matrix: L
 
 
 class _RowFiller:
-    """Inserts the values of one row into a scenario. Inserted values are not searched for references."""
+    """Inserts the values of one row into a scenario. Inserted values are not themselves searched for
+    references."""
 
     def __init__(self, row: LocatedValue, rows: Sequence[LocatedValue], found: dict[Problem, None]) -> None:
         self._row = row
@@ -258,8 +259,8 @@ class _RowFiller:
         return made, mark if made == text else self._row.mark.without_children
 
     def _fill_references(self, text: str, mark: Mark, path: tuple[str, ...]) -> str:
-        """Fill in the references to rows in a string. References are filled in again in a tool's answer when
-        the tool is called. Therefore all other references in the answer are kept, and inserted values are
+        """Fill in the references to rows in a string. Because references in a tool's answer are filled in
+        again when the tool is called, all other references in an answer are kept, and inserted values are
         escaped."""
         is_template = _is_template(path)
 
@@ -431,7 +432,7 @@ def _is_unique_column(name: str, rows: Sequence[LocatedValue]) -> bool:
 
 
 def slug(name: str) -> str:
-    """Create an id (slug) from a name: letters and digits in any script, in lower case, with dashes instead
+    """Create an id (slug) from a name: letters and digits in any script, in lower case, with a dash in place
     of everything between them."""
     text = unicodedata.normalize("NFC", name).lower()
     letters = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
@@ -444,9 +445,9 @@ def slug(name: str) -> str:
 def case_from_row(
     row: LocatedValue, fields: Mapping[str, Any], as_written: AsWritten, *, is_text: bool
 ) -> LocatedValue:
-    """Create a case from a row whose columns are named like the keys of a case. In CSV (``is_text``), an
-    empty cell omits the key, and a cell for a key that accepts lists, mappings or numbers is parsed
-    accordingly. ``fields`` contains the type of each key. Raise ``AuthorError``."""
+    """Create a case from a row whose columns have the names of a case's keys. In CSV (``is_text``), an empty
+    cell omits the key, and a cell for a key that accepts lists, mappings or numbers is parsed accordingly.
+    ``fields`` contains the type of each key. Raise ``AuthorError`` if a cell cannot be parsed."""
     problems: list[Problem] = []
     cells = row.items
     if is_text:

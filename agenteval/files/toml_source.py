@@ -1,8 +1,8 @@
 """Reads ``[tool.agenteval]`` in a ``pyproject.toml``, with the line number of every key that a text search
 can find.
 
-Python's TOML parser does not report locations. A search for ``key =`` in the right table finds nearly all
-keys; the remaining keys are given the location of their nearest parent key."""
+Python's TOML parser does not report locations. Searching for ``key =`` in the right table finds nearly all
+keys; any remaining key is given the location of its nearest parent key."""
 
 from __future__ import annotations
 

@@ -210,8 +210,8 @@ def _is_consequence(detail: Any, loc: Loc, early: tuple[Loc, ...]) -> bool:
 
 
 def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tuple[Loc, Any]:
-    """Return ``loc`` without the tags of unions, cut off at a union of plain types, together with the type
-    that is expected at that location (for an unknown key, the type of the mapping that contains the key)."""
+    """Return ``loc`` without the tags of unions, cut off at a union of plain types, along with the type that
+    is expected at that location (for an unknown key, the type of the mapping that contains the key)."""
     expected: Any = model
     parts: list[str | int] = []
     path = loc[:-1] if is_extra else loc
@@ -329,8 +329,8 @@ _BOUNDS = {
     "less_than_equal": ("at most", "le"),
     "less_than": ("less than", "lt"),
 }
-"""The wording for each bound and the bound's key in the error context, keyed by pydantic's name of the error.
-"""
+"""The wording for each bound and the bound's key in the error context, keyed by pydantic's name of the
+error."""
 
 
 def _remedy(value: Any, expected: Any) -> str:
@@ -369,7 +369,7 @@ _PLAIN_TYPES = {str: "a string", bool: "true or false", int: "a whole number", f
 
 
 def describe_expected_type(annotation: Any) -> str:
-    """Describe a type in terms that the author knows, such as ``a list of texts``."""
+    """Describe a type in terms that the author knows, such as ``a list of strings``."""
     choices = _choices(annotation)
     others = [_describe_expected_member(m) for m in members_of(annotation) if not _choices_of(m)]
     if choices and not others:
@@ -411,7 +411,7 @@ def keep_scalar_text(
     text_maps: frozenset[str] = frozenset(),
     opaque: frozenset[str] = frozenset(),
 ) -> Any:
-    """Return the document's value with numbers as written where a string is expected: ``1.50`` must not
+    """Return the document's value, leaving numbers as written where a string is expected: ``1.50`` must not
     become ``1.5`` there. A string is expected at the keys ``texts`` (and in lists at these keys) and at any
     key of a mapping at ``text_maps``. Nothing is changed below an ``opaque`` key."""
 

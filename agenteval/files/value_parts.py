@@ -11,8 +11,8 @@ _CONTAINERS = (Mapping, list)
 
 
 def iter_items(value: Any) -> Iterable[tuple[str | int, Any]]:
-    """Return the items of a mapping, or the items of a list with their positions. For any other value, return
-    no items."""
+    """Return the items of a mapping, or the items of a list with their positions. Return nothing for any
+    other value."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list) else ()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 MAX_DIGITS = 1_000
-"""The maximum number of digits in an integer. JSON parsers preserve far fewer digits. Python refuses to
-convert integers only above a higher limit."""
+"""The maximum number of digits in an integer. Most JSON parsers preserve far fewer digits; Python's own limit
+for converting integers is higher."""
 
 _PREFIX = "tag:yaml.org,2002:"
 STANDARD_TAGS = frozenset(

@@ -131,8 +131,8 @@ def _too_deep_before(error: yaml.YAMLError, text: str, path: str) -> Problem | N
     """Find nesting deeper than ``MAX_DEPTH`` before the position at which the parser stopped.
 
     The parser reads ahead of the events that it reports. It may therefore reject deep nesting because of its
-    own limit before it has reported any nesting. If the text is cut at the position where the parser stopped,
-    everything read up to that position is reported."""
+    own limit before it has reported any nesting. Cutting the text at the position where the parser stopped
+    makes it report everything that it has read up to there."""
     mark: Any = getattr(error, "problem_mark", None)
     depth = 0
     with suppress(yaml.YAMLError):

@@ -34,7 +34,7 @@ def require_one_conversation(messages: Sequence[Any]) -> None:
 
 
 def _require_one_name(messages: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> None:
-    """Raise ``AuthorError`` if the messages contain different conversation ids. ``keys`` are the keys under
+    """Raise ``AuthorError`` if the messages contain different conversation ids. ``keys`` lists the keys under
     which such an id may be stored."""
     for key in keys:
         values = [each[key] for each in messages if each.get(key) not in (None, "")]
@@ -59,8 +59,7 @@ def _is_date(value: Any) -> bool:
 
 
 def users_in(messages: Sequence[Any]) -> list[str]:
-    """Return the names of the people who write in the role of the user. A group chat may contain several
-    names."""
+    """Return the names of the people who write as the user. A group chat may contain several."""
     users = [each for each in messages if len(object_of(each)) > 2 and role_of(each) == "user"]
     names = (" ".join(first_text(each, *_USER_NAME_KEYS).split())[:40] for each in users)
     return list(dict.fromkeys(filter(None, names)))

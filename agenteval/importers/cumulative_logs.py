@@ -13,8 +13,8 @@ from agenteval.messages.message_parser import parse_messages
 from agenteval.messages.parsed_message import UNPLACED, ParsedMessage
 
 INTERACTIONS = "interactions"
-"""The key under which a cassette (written by an HTTP recorder such as VCR) stores its requests and responses.
-"""
+"""The key under which a cassette (written by an HTTP recorder such as VCR) stores its requests and
+responses."""
 
 
 class ComparableMessage(NamedTuple):

@@ -15,18 +15,18 @@ ANSWER_KEYS = ("output", "completion", "response", "answer")
 _RUN_KEYS = (("inputs", "outputs"), ("inputs", "output"), ("input", "output"))
 """The pairs of keys under which traced runs store the question and the answer, each as an object."""
 _MORE_ANSWER_KEYS = ("content", "text", "result")
-"""Additional keys that may contain the answer within an outputs object."""
+"""Additional keys that may contain the answer in an ``outputs`` object."""
 
 
 class DatasetRow(NamedTuple):
     """A row of a data set, parsed as a conversation."""
 
     messages: list[Any]
-    """The question, or all messages before the answer."""
+    """The question, or all messages that precede the answer."""
     reply: ParsedResponse
     """The answer."""
     unplaced: tuple[Unplaced, ...]
-    """Other content in the row that could not be placed."""
+    """Other content of the row that could not be placed."""
 
 
 def parse_row(record: Mapping[str, Any]) -> DatasetRow | None:
@@ -101,7 +101,7 @@ def _find_question(inputs: Mapping[str, Any]) -> Any:
 
 
 def _question_messages(value: Any) -> list[Any] | None:
-    """Convert a string, a number or a list of messages to the messages before the answer."""
+    """Convert a string, a number or a list of messages to the list of messages that precede the answer."""
     match value:
         case bool():
             return None

@@ -45,7 +45,7 @@ _CONTINUATIONS = (b",", b"[", b"{", b":")
 
 def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[LogEntry]:
     """Yield the records of a log file in order. The items of a document are treated as if each were on its
-    own line. ``traces`` are the traces of earlier files; the traces of this file are added to them."""
+    own line. ``traces`` holds the traces of earlier files; the traces of this file are added to it."""
     read = rows_of if is_table(source) else _read_document if is_document(source) else _read_lines
     yield from group_traces(import_entries(read(source)), traces)
 
@@ -89,14 +89,15 @@ def is_document(source: Source) -> bool:
 
 
 def _is_broken_log(lines: Sequence[bytes]) -> bool:
-    """Check whether every line begins like an object and at least one of them does not continue on the next
+    """Check whether every line begins as an object would and at least one line does not continue on the next
     line."""
     goes_on = all(line.endswith(_CONTINUATIONS) for line in lines[:-1])
     return not goes_on and all(line.startswith(b"{") for line in lines)
 
 
 def _is_record(value: Any) -> bool:
-    """Check whether a value is a record, in a known form or not, rather than a message on its own line."""
+    """Check whether a value is a record (in any form, known or unknown) rather than a message on its own
+    line."""
     return isinstance(value, list | dict) and (_is_conversation(value) or not is_message(value))
 
 
@@ -135,7 +136,7 @@ def _describe_json_error(error: ValueError) -> str:
 
 
 def _remedy(text: str) -> str:
-    """Return the remedy for text that does not even begin like a record."""
+    """Return the remedy for text whose beginning does not even resemble a record."""
     return "" if _BEGINS.match(text) else f"; {IMPORTER_REMEDY}"
 
 
@@ -311,7 +312,7 @@ def conversations_in(value: Any) -> list[Any] | None:
 
 def _are_conversations(values: list[Any]) -> bool:
     """Check whether a list contains conversations rather than the messages of one conversation. Entries that
-    are neither are treated as conversations, so that they are reported as unreadable."""
+    are neither are treated as conversations so that they are reported as unreadable."""
     found = sum(map(_is_conversation, values))
     if found == len(values):
         return True

@@ -1,7 +1,7 @@
 """Finds the messages in a record: a list of messages, or a logged request and its response. Pure.
 
-Supported are the requests and responses of OpenAI (both APIs), Anthropic, Google and Bedrock, as proxies and
-tracers log them: as objects or JSON text, with or without an enclosing body."""
+The requests and responses of OpenAI (both APIs), Anthropic, Google and Bedrock are supported in the forms in
+which proxies and tracers log them: as objects or JSON text, with or without an enclosing body."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _has_role(message: Any) -> bool:
 
 
 def _question_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
-    """Return a list that contains one message: the question that a row stores separately from its history."""
+    """Return a list with a single message: the question that a row stores separately from its history."""
     question = first_text(record, *QUESTION_KEYS)
     if key != "history" or not question or (history and _is_question(history[-1], question)):
         return []
@@ -93,7 +93,7 @@ def request_messages(inputs: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _with_unplaced(logged: LoggedMessages, record: Mapping[str, Any], *read_keys: str) -> LoggedMessages:
-    """Add the content of the record that was not read."""
+    """Add the unread content of the record."""
     return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read_keys, *_SETTINGS})))
 
 
@@ -148,7 +148,7 @@ def _separate_answers(record: Mapping[str, Any], key: str) -> Iterator[tuple[str
 
 
 def _separate_reply(messages: list[Any], response: Any, *, is_response: bool) -> ParsedResponse:
-    """Parse an answer that is stored separately from the messages. ``is_response`` means that the field can
+    """Parse an answer that is stored separately from the messages. If ``is_response`` is true, the field can
     only be a response. Any other field may be a data set column, and is treated as the answer only if the
     messages contain no answer."""
     if not response and not is_response:

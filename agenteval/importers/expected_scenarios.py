@@ -16,7 +16,7 @@ _MOST_NAMED = 5
 
 
 class ExpectedScenarios:
-    """Scenarios, keyed by id. The scenarios that have matched a conversation are tracked."""
+    """Scenarios, keyed by id, with a record of which of them have matched a conversation."""
 
     def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
         self._scenarios = {scenario.id: scenario for scenario in scenarios}

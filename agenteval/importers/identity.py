@@ -34,7 +34,7 @@ class FieldPaths:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The paths that were set, keyed by command-line option."""
+        """The paths that were specified, keyed by command-line option."""
         paths = {
             "--scenario-from": self.scenario,
             "--epoch-from": self.epoch,

@@ -135,7 +135,7 @@ def _read_batch(
     batch: _RecordBatch, candidates: Sequence[Importer], seen_ids: set[tuple[str, str]]
 ) -> Iterator[LogEntry]:
     """Convert a finished batch. If records of another conversation interrupted the batch, report an error,
-    because otherwise only part of the conversation would be checked."""
+    because only part of the conversation would be checked otherwise."""
     for entry in _read_records(batch.importer, batch.records, tuple(batch.values), candidates):
         is_left = isinstance(entry, UnreadableRecord) or any(entry is record for record in batch.records)
         identity = "" if isinstance(entry, UnreadableRecord) or is_left else entry.value.get("id")

@@ -196,7 +196,7 @@ _CALL_EVENT_MARKS = (b'"type":"run_started"', b'"type":"calls_seen"')
 
 def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
     """Return the visibility of each agent's tool calls, which was either known before the run or determined
-    during the run. ``lines`` are the lines of the run's journal."""
+    during the run. ``lines`` contains the lines of the run's journal."""
     started: RunStarted | None = None
     evidence: dict[str, set[CallEvidence]] = {}
     for line in lines:
@@ -214,7 +214,7 @@ def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
 
 
 def placeholders_in(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
-    """Return the placeholders for each agent's secrets in a run. ``lines`` are the lines of the run's
+    """Return the placeholders for each agent's secrets in a run. ``lines`` contains the lines of the run's
     journal."""
     for line in lines:
         if _CALL_EVENT_MARKS[0] in line:

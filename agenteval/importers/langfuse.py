@@ -106,7 +106,7 @@ def _trace_spans(trace: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     identity = first_text(trace, "id") or next(filter(None, map(_trace_of, listed)), "")
     starts = [start for each in listed if (start := first_text(each, "startTime", "start_time"))]
     messages = parse_step_messages(trace.get("input"), trace.get("output")).for_request()
-    what = "the trace's observations, which are not included (fetch them with GET /api/public/traces/ID)"
+    what = "the observations missing from the trace (fetch them with GET /api/public/traces/ID)"
     unseen = [] if listed else [unseen_steps(what, [str(each) for each in inside] or None)]
     yield to_span(
         TracerStep(
@@ -134,8 +134,8 @@ def _root_id(trace: str) -> str:
 def _observation_span(
     value: Mapping[str, Any], trace: str = "", others: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Convert an observation to a span. ``others`` are the ids of all observations in its ``trace``. If they
-    do not include the parent's id, the observation becomes a child of the trace."""
+    """Convert an observation to a span. ``others`` contains the ids of all observations in its ``trace``. If
+    the parent's id is not among them, the observation becomes a child of the trace."""
     trace, kind = _trace_of(value) or trace, _kind(value)
     parent = first_text(value, "parentObservationId", "parent_observation_id")
     if others is not None and parent not in others:
@@ -143,7 +143,7 @@ def _observation_span(
     error = first_text(value, "statusMessage", "status_message") or "error"
     inputs, outputs = read_json(value.get("input")), read_json(value.get("output"))
     name, io_attributes = first_text(value, "name"), {_INPUT: inputs, _OUTPUT: outputs}
-    what = f"the parent observation of '{name[:40]}', which is missing"
+    what = f"the missing parent observation of '{name[:40]}'"
     step = TracerStep(
         trace, first_text(value, "id") or f"{trace}.{first_text(value, 'startTime', 'start_time')}.{name}",
         parent or _root_id(trace), name, kind, _KIND,

@@ -35,7 +35,7 @@ _READ_FIELDS = frozenset((
     *_WITHIN, "feedback_stats",
 ))  # fmt: skip
 _NO_RUN = ""
-"""An id that no run uses."""
+"""A placeholder id that no run uses."""
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -82,7 +82,7 @@ def _trace_of(run: Mapping[str, Any]) -> str:
 
 def _ids_of(run: Mapping[str, Any]) -> list[str]:
     """Return the ids of the enclosing runs, followed by the id of this run. They are read from
-    ``dotted_order``, which consists of pairs of a time and an id."""
+    ``dotted_order``, which consists of time–id pairs."""
     return [each.rpartition("Z")[2] for each in first_text(run, "dotted_order").split(".")]
 
 
@@ -158,17 +158,15 @@ def _unseen_around(run: Mapping[str, Any], parent: str) -> list[dict[str, Any]]:
     """Return the absent runs that this run refers to: its parent and its children."""
     name = first_text(run, "name")[:40]
     children = [str(each) for key in _WITHIN for each in run.get(key) or ()]
-    missing = [unseen_steps(f"the parent run of '{name}', which is missing", [parent])] if parent else []
-    return (
-        [*missing, unseen_steps(f"a run within '{name}' that is missing", children)] if children else missing
-    )
+    missing = [unseen_steps(f"the missing parent run of '{name}'", [parent])] if parent else []
+    return [*missing, unseen_steps(f"a missing run nested in '{name}'", children)] if children else missing
 
 
 def _unseen_within(run: Mapping[str, Any], messages: StepMessages) -> list[dict[str, Any]]:
-    """Describe the runs that are missing within the outermost run, because a list of runs may contain only
+    """Describe the missing runs that are nested in the outermost run, because a list of runs may contain only
     the outermost run. Return an empty list if no runs are nested in it, or if its messages contain the calls.
     """
     is_alone = any(run.get(key) == [] for key in _WITHIN)
     has_calls = any(each.get("role") == "tool" or each.get("tool_calls") for each in messages.output_messages)
-    what = f"the runs within '{first_text(run, 'name')[:40]}', which are missing"
+    what = f"the missing runs nested in '{first_text(run, 'name')[:40]}'"
     return [] if is_alone or has_calls else [unseen_steps(what, None)]

@@ -84,8 +84,8 @@ _SPAN_FIELDS: Mapping[int, _Reader] = {
 
 
 def _read_fields(data: bytes, known: Mapping[int, _Reader]) -> dict[str, Any]:
-    """Return the ``known`` fields of a protobuf message, keyed by name. Each field is parsed by its reader. A
-    value is skipped if its wire type differs from the type that the reader expects."""
+    """Return the ``known`` fields of a protobuf message, keyed by name. Each field is parsed by its own
+    reader. A value is skipped if its wire type differs from the type that the reader expects."""
     found = {}
     for field, value in _fields(data):
         name, read = known.get(field, ("", int))

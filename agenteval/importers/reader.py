@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.plurals import plural
 from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.selection import is_in_any
 from agenteval.importers.entries import entries_of
@@ -49,8 +50,8 @@ class CoverageTally:
     _messages: int = 0
     _read: int = 0
     _partly: list[tuple[float, str]] = field(default_factory=list)
-    """The lowest shares of messages that were read in a single record, each with the location of the record.
-    """
+    """The lowest shares of messages that were read in a single record, each with the location of the
+    record."""
 
     def add(self, coverage: Coverage, where: str) -> None:
         self._messages += coverage.messages
@@ -68,7 +69,9 @@ class CoverageTally:
         messages."""
         if self.is_whole:
             return f"all {self._messages:,} messages were read" if self._messages else ""
-        share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
+        share = (
+            f"{self._read:,} of {plural(self._messages, 'message')} read ({self._read / self._messages:.1%})"
+        )
         worst = ", ".join(f"{where} ({part:.0%})" for part, where in self._partly)
         return f"{share}; lowest: {worst}"
 
@@ -87,7 +90,7 @@ class Reader:
     """The search strings that are complete ids or scenarios. They are not matched as substrings."""
     warnings: ImportWarnings = field(default_factory=ImportWarnings)
     no_calls_in: CallFreeNames = field(default_factory=CallFreeNames)
-    """The value that is passed to ``turns.parse_conversation``."""
+    """A value that is passed on to ``turns.parse_conversation``."""
     coverage: CoverageTally = field(default_factory=CoverageTally)
     _met: set[str] = field(default_factory=set)
 
@@ -143,7 +146,7 @@ class Reader:
 
     def with_exact(self, naming: Naming) -> Reader:
         """Return a copy of the reader in which ``exact_texts`` is set. This may require reading all records.
-        ``naming`` must not be used afterwards."""
+        ``naming`` must not be used afterward."""
         first = replace(self, naming=naming, warnings=ImportWarnings(), coverage=CoverageTally())
         found: set[str] = set()
         for recorded in first._read_all():
@@ -162,7 +165,7 @@ def conversation_of(
     entry: Record, tool_sets: ToolSets, no_calls_in: CallFreeNames | None = None
 ) -> ImportedConversation:
     """Parse a record, including the notes and the outcome from its importer. Raise ``AuthorError`` (without a
-    location)."""
+    location) if the record cannot be parsed."""
     imported = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
         return imported

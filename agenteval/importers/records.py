@@ -103,7 +103,7 @@ def read_conversation(
     """Parse a record in a built-in form: an object with messages, a bare array of messages, a logged request
     with its response, or a trace.
 
-    ``around`` is content around the record that could not be placed. For ``no_calls_in``, see
+    ``around`` holds unplaced content that surrounds the record. For ``no_calls_in``, see
     ``parse_conversation``. Raise ``AuthorError`` (without a location) if the record has none of these forms.
     """
     logged = _find_messages(record)

@@ -40,8 +40,8 @@ class Source(NamedTuple):
 def find_sources(
     names: Iterable[str], cwd: Path, *, warn: Callable[[str], None] = lambda _: None
 ) -> list[Source]:
-    """Return the log files that are specified on the command line. For a folder, these are the files with
-    records in it; for the folder of a run, only the journal. ``warn`` is called for everything that is
+    """Return the log files that are specified on the command line. For a folder, these are the files in it
+    that contain records; for a run folder, only the journal. ``warn`` is called for everything that is
     skipped. Raise ``AuthorError`` if a path does not exist or a file cannot be opened."""
     found: list[Source] = []
     problems: list[Problem] = []
@@ -93,7 +93,7 @@ def deduplicate_sources(sources: Iterable[Source], warn: Callable[[str], None]) 
             other = (
                 f" and {source.display_name} are the same file"
                 if first.display_name != source.display_name
-                else " is given twice"
+                else " is specified twice"
             )
             warn(f"{first.display_name}{other} and was read once")
     return list(known.values())
@@ -219,7 +219,7 @@ def check_journals(sources: Iterable[Source]) -> None:
 
 def parse(data: bytes) -> Any:
     """Parse JSON encoded in UTF-8. Values that strict JSON does not allow (NaN) become null. An unpaired
-    surrogate becomes U+FFFD. Raise ``ValueError`` or ``RecursionError``."""
+    surrogate becomes U+FFFD. Raise ``ValueError`` or ``RecursionError`` if the data cannot be parsed."""
     try:
         return from_json(data, allow_inf_nan=False)  # takes half the time, but accepts only strict JSON
     except ValueError:
@@ -240,7 +240,7 @@ def is_stream(path: Path) -> bool:
 
 
 def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
-    """Copy a stream (such as stdin) to a temporary file, because records are read more than once. Raises
+    """Copy a stream (such as stdin) to a temporary file, because records are read more than once. Raise
     ``AuthorError`` if the compression or the encoding is not supported."""
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
         shutil.copyfileobj(stream, file, 1 << 20)
@@ -251,8 +251,8 @@ def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
 
 
 def spool_path(path: Path, folder: Path, shown: str) -> Source:
-    """Copy a stream that has a path, opening the path only once. See ``spool_stream``. Raises
-    ``AuthorError``."""
+    """Copy a stream that has a path, as ``spool_stream`` does, opening the path only once. Raise
+    ``AuthorError`` under the same conditions, or if the path cannot be opened."""
     with wrap_read_errors("the stream", Place(shown)):
         if is_device(path):
             raise AuthorError(Problem("it is a device, not a file", "", Place(shown)))

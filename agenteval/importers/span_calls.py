@@ -47,7 +47,7 @@ _USAGE = {
         "ai.usage.reasoningTokens",
     ),
 }  # fmt: skip
-"""Token counts by the names that ``read_usage`` accepts, with the attributes that contain them."""
+"""Maps the name of each token count, as accepted by ``read_usage``, to the attributes that may contain it."""
 
 
 @dataclass
@@ -97,7 +97,7 @@ def has_served(spans: Iterable[RawSpan], root: str) -> bool:
 
 
 def turn_of(spans: Sequence[RawSpan], known: Iterable[ToolCall] = ()) -> TracedTurn:
-    """Return the turn recorded in the spans. ``known`` are calls that are known from elsewhere; one
+    """Return the turn recorded in the spans. ``known`` contains the calls that are known from elsewhere; one
     occurrence of each is omitted."""
     tree, known = SpanTree(spans), list(known)
     calls, unread = _collect_calls(tree)
@@ -115,7 +115,7 @@ def turn_of(spans: Sequence[RawSpan], known: Iterable[ToolCall] = ()) -> TracedT
 
 
 class SpanCall(NamedTuple):
-    """A call that is in a span but not in the messages."""
+    """A call that appears in a span but not in the messages."""
 
     span: Span
     name: str
@@ -126,7 +126,7 @@ class SpanCall(NamedTuple):
 
 
 class SpanOnlyContent(NamedTuple):
-    """Content that is in the spans but not in the messages."""
+    """Content that appears in the spans but not in the messages."""
 
     calls: list[SpanCall]
     results: dict[int, Message]
@@ -134,7 +134,7 @@ class SpanOnlyContent(NamedTuple):
     unplaced: list[tuple[Span, Unplaced]]
     """Content that could not be placed, with its span."""
     earlier: list[tuple[Span, Unplaced]]
-    """Unplaced content that belongs to turns before the turn of its span."""
+    """Unplaced content that belongs to earlier turns than its span does."""
 
 
 def find_span_only_content(
@@ -143,11 +143,9 @@ def find_span_only_content(
     known_before: Sequence[ToolCall],
     separate_spans: Sequence[Span],
 ) -> SpanOnlyContent:
-    """Return the content that the spans contain in addition to the ``known`` calls from the messages of a
-    trace, in chronological order.
-
-    ``known_before`` are the calls in messages before the first span. ``separate_spans`` are the spans whose
-    messages are not among the messages of the trace."""
+    """Return the content of the spans, in chronological order, excluding the ``known`` calls in the messages
+    of a trace. ``known_before`` contains the calls in messages before the first span. ``separate_spans``
+    contains the spans whose messages are not among the messages of the trace."""
     calls, unread = _collect_calls(tree)
     matched = _match_known(calls, known)
     results = {

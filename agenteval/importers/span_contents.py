@@ -1,7 +1,7 @@
 """Reads the messages in one span: the input and output of a model or of an agent. Pure.
 
-Supported are the GenAI semantic conventions of OpenTelemetry (including the variants of any-agent and
-OpenLLMetry), OpenInference and the AI SDK. Messages may be written as JSON text, as lists, as several
+The GenAI semantic conventions of OpenTelemetry (including the any-agent and OpenLLMetry variants),
+OpenInference and the AI SDK are supported. Messages may be written as JSON text, as lists, as several
 attributes, or as events."""
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ def message_in_event(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields_in(value: Any, *, is_text: bool) -> Mapping[str, Any]:
-    """Return the fields of a message that consists of a single value or stores its content as one.
-    ``is_text`` means that the value may be any text, even if the text is valid JSON."""
+    """Return the fields of a message that consists of a single value or stores its content as one. If
+    ``is_text`` is true, the value may be any text, even valid JSON."""
     inner = read_json(value)
     if isinstance(inner, dict) and not _EVENT_MESSAGE_FIELDS.isdisjoint(inner):
         return inner
@@ -340,7 +340,7 @@ _LISTS_OF_MESSAGES = (
     ("contents", "content", _unwrap_part),
     ("parts", "content", _normalize_part),
 )
-"""For each list in a message: its key, the common key for such lists, and the function that reads its
+"""The key of each list in a message, the common key for such lists, and the function that reads their
 elements."""
 
 
@@ -357,7 +357,7 @@ def _request_fields(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _parse_declaration(declared: Any) -> Any:
-    """Return the declaration of a tool. OpenInference stores the schema as text."""
+    """Return the declaration of a tool. OpenInference stores the tool's schema as text."""
     if not isinstance(declared, dict):
         return declared
     fields = unflatten({key: value for key, value in declared.items() if key.partition(".")[0] == "tool"})

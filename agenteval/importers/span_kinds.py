@@ -30,8 +30,8 @@ _AUXILIARY = frozenset(
 )
 """Steps in which models process a conversation without taking part in it."""
 _CYCLE = "execute_event_loop_cycle"
-"""The span that Strands writes around the spans of a model and its tools. Some versions do not set its kind.
-"""
+"""The span that Strands writes around the spans of a model and its tools. Some versions do not set its
+kind."""
 _KINDS_WITHOUT_CALLS = frozenset((
     *_AGENTS, *_AUXILIARY, "create_agent", "invoke_workflow", "workflow", "chain", "task", "session",
     "prompt", "parser", "memory", "execute_task", _CYCLE, "ai.generatetext", "ai.streamtext",
@@ -44,8 +44,8 @@ _CONVENTIONS = (
     "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
     "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
 )  # fmt: skip
-"""Prefixes of attributes that OpenTelemetry and similar conventions define for things other than tool calls.
-"""
+"""Prefixes of attributes that OpenTelemetry and similar conventions define for things other than tool
+calls."""
 _SERVER_KINDS = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
 _RUNNING_TOOLS = re.compile(r"running (?:\d+ )?tools?")
 """The name of the span that Pydantic AI writes around the spans of its tools."""
@@ -79,8 +79,8 @@ _KNOWN_EVENT_PREFIXES = ("exception", "gen_ai.", "ai.", "llm.", "First Token Str
 EVENT_LISTS = ("events", "span_events")
 UNSEEN = "unseen"
 """The key under which a span converted from another tracer lists absent steps. Each entry has ``what``, a
-description, and ``unless``, the ids of spans. The entry is obsolete if the trace contains all of these spans
-or, when ``unless`` is ``None``, any span nested in the span with the entry."""
+description, and ``unless``, a list of span ids. The entry is obsolete if the trace contains all of these
+spans or, when ``unless`` is ``None``, any span nested in the span that has the entry."""
 WHOLE_REQUEST = "whole"
 """The key that marks the outermost step of another tracer as a complete request. The value is ``said``, or
 ``object`` if the output may be anything, such as a state."""
@@ -131,7 +131,7 @@ def is_known_tool(attributes: Mapping[str, Any]) -> bool:
 
 def named_calls(name: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield the calls that are mentioned in a span or an event that is not a tool span. Each item consists of
-    the attribute name, the tool and the call id. The tool, the id or both may be missing."""
+    the attribute name, the tool and the call id; the tool and the id may each be missing."""
     found = [
         key for key in (*_NAMES, *CALL_IDS, *_OWN_ARGUMENTS, *_OWN_RESULTS) if attributes.get(key) is not None
     ]
@@ -164,9 +164,9 @@ def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
 def unplaced_span(
     span: Mapping[str, Any], attributes: Mapping[str, Any], *, is_known: bool
 ) -> Unplaced | None:
-    """Return the reason why a span could not be placed, or ``None`` if its kind and its events are
-    known. ``is_known`` means that the span is accounted for in another way: its messages are read, or all
-    other spans of the trace are nested in it."""
+    """Return the reason why a span could not be placed, or ``None`` if its kind and its events are known. If
+    ``is_known`` is true, the span is accounted for in another way: its messages are read, or all other spans
+    of the trace are nested in it."""
     kind, name = kind_of(attributes), str(span.get("name") or "")
     if is_known or _is_known(span, attributes, kind):
         if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":

@@ -269,15 +269,15 @@ class _MessageNode:
     def leave_unanswered(self, before: Span) -> None:
         """Mark the agent's answer to this message as missing, because a span continues without the answer."""
         if self.is_unanswered:
-            what = f"the answer before the span '{before.name[:40]}', which is not in any span"
+            what = f"the answer before the span '{before.name[:40]}' (not in any span)"
             self.silent = [mark_unplaced(Unplaced(what))]
 
 
 class _ConversationTree:
     """The tree of messages, built span by span.
 
-    ``_start_nodes`` are the nodes after which the messages of a span may begin. ``_last_node_in`` contains,
-    for each enclosing span, the last node added by its nested spans."""
+    ``_start_nodes`` contains the nodes after which the messages of a span may begin. ``_last_node_in`` maps
+    each enclosing span to the last node added by its nested spans."""
 
     def __init__(self, tree: SpanTree, reader: _ItemReader) -> None:
         self._tree = tree
@@ -356,8 +356,8 @@ class _ConversationTree:
         return self._last_node, None if self._is_next(span) else _maybe_missing(span, _CONVERSATION_ID_HINT)
 
     def _is_continuous(self, node: _MessageNode, left: Sequence[_Unit], span: Span) -> bool:
-        """Check that no message is missing between the last known message and the ``left`` remaining messages
-        of a span."""
+        """Check that no message is missing between the last known message and the remaining messages of a
+        span, whose number is ``left``."""
         if not left:
             return not self._is_invoked_again(span)
         return node.is_open or (node.is_end and all(each.role == "user" for each in left))
@@ -391,7 +391,7 @@ class _ConversationTree:
         return node
 
     def _add_instructions(self, items: Iterable[_Item]) -> None:
-        """Add the instructions, which are repeated in every model request, once at the beginning."""
+        """Add the instructions once, at the beginning, although every model request repeats them."""
         self._systems += [e.message for e in items if e.is_system and e.message not in self._systems]
 
     def _is_invoked_again(self, span: Span) -> bool:
@@ -462,8 +462,8 @@ class _ConversationTree:
                 each.gap = None
 
     def _place_of(self, unit: _Unit, at: int, ids: frozenset[str]) -> int | None:
-        """Return the position of a known message, searching from ``at``. ``ids`` are the ids of all known
-        calls. A message with other ids is new."""
+        """Return the position of a known message, searching from ``at``. ``ids`` contains the ids of all
+        known calls. A message with any other id is new."""
         left = range(at, len(self._nodes)) if unit.ids <= ids else ()
         return next((n for n in left if _is_same(self._nodes[n].unit, unit)), None)
 
@@ -505,7 +505,7 @@ class _ConversationTree:
 
 
 def _path_to(node: _MessageNode) -> list[_MessageNode]:
-    """Return the nodes before ``node``, starting with the first."""
+    """Return the nodes that precede ``node``, starting with the first."""
     path = []
     while node.parent:
         node = node.parent

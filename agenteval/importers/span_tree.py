@@ -97,7 +97,7 @@ class SpanTree:
 
     def unplaced(self) -> Iterator[tuple[Span, Unplaced]]:
         """Yield spans of unknown kind, absent spans that other spans refer to, and unrecorded model answers
-        that requested tools. The latter are omitted if any tool span was recorded."""
+        that requested tools. These answers are omitted if any tool span was recorded."""
         outermost = self._outermost()
         runs_tools = any(span.tool for span in self.ordered)
         parents = {(span.trace, span.parent) for span in self.ordered}
@@ -110,12 +110,12 @@ class SpanTree:
             if found := unplaced_span(span.raw, span.attributes, is_known=is_known):
                 yield span, found
             elif not runs_tools and not contents.output_messages and asks_for_tools(span.attributes):
-                what = f"the calls in a model's answer, which are missing from the span '{span.name[:40]}'"
+                what = f"the calls in a model's answer that are missing from the span '{span.name[:40]}'"
                 yield span, Unplaced(what)
 
     def _unseen(self, span: Span, parents: Collection[tuple[str, str]]) -> Iterator[str]:
-        """Yield the absent steps that a step of another tracer refers to. ``around`` are the spans that
-        contain other spans."""
+        """Yield the absent steps that a step of another tracer refers to. ``around`` contains the spans that
+        enclose other spans."""
         for unseen in span.raw.get(UNSEEN) or ():
             ids = unseen["unless"]
             seen = parents if ids is None else self._by_id

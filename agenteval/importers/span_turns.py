@@ -15,7 +15,7 @@ class SpanTurns:
     and including the turn.
 
     ``known`` maps each span that contains messages to its turn. ``last`` is the last turn of the
-    conversation, which is used if no span contains messages."""
+    conversation; it is used if no span contains messages."""
 
     def __init__(self, tree: SpanTree, known: Mapping[Span, int], last: int) -> None:
         self._tree = tree

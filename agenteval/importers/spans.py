@@ -58,8 +58,8 @@ class Span:
     """A parsed span.
 
     ``start`` and ``end`` are in nanoseconds or in the time unit of the trace, or ``None`` if unknown.
-    ``events`` are pairs of a name and fields. ``own`` are the attributes of the span, excluding the
-    attributes of its events."""
+    ``events`` contains name–field pairs. ``own`` contains the attributes of the span, excluding those of its
+    events."""
 
     def __init__(self, raw: RawSpan) -> None:
         self.raw = raw

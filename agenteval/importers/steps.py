@@ -69,7 +69,7 @@ class TracerStep(NamedTuple):
 
 
 def unseen_steps(what: str, steps: Sequence[str] | None = ()) -> dict[str, Any]:
-    """Describe the steps that are missing from the trace. Nothing is missing if the trace contains all of
+    """Describe steps that may be missing from the trace. Nothing is missing if the trace contains all of
     ``steps`` or, when ``steps`` is ``None``, any step nested in the step that contains this description."""
     return {"what": what, "unless": None if steps is None else list(steps)}
 
@@ -244,7 +244,8 @@ def _parse_message(value: Any, role: str) -> Any:
 
 
 def _is_pair(value: Any) -> bool:
-    """Check whether LangChain would accept a value as a message: a pair of a role and its content."""
+    """Check whether LangChain would accept a value as a message, that is, whether it is a role–content
+    pair."""
     return (
         isinstance(value, list)
         and len(value) == 2
@@ -295,7 +296,7 @@ def call_attributes(arguments: Any, result: StepResult, call_id: str = "") -> di
 
 
 def call_arguments(inputs: Any) -> Any:
-    """Return the arguments of a call, parsing arguments that are a single string under ``input``."""
+    """Return the arguments of a call. Parse arguments that consist of a single string under ``input``."""
     if isinstance(inputs, dict) and inputs.keys() == {"input"} and isinstance(inputs["input"], str):
         read = read_arguments(inputs["input"], lenient=True)[0]
         return inputs if read is None else read

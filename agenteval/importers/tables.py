@@ -10,6 +10,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 
 from agenteval.core.errors import did_you_mean
+from agenteval.core.plurals import plural
 from agenteval.files.data_rows import DELIMITERS, LARGEST_CELL, csv_problem
 from agenteval.importers.dataset_rows import ANSWER_KEYS, QUESTION_KEYS
 from agenteval.importers.exchanges import MESSAGE_KEYS
@@ -61,7 +62,7 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
 
 def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
     if len(cells) != len(header):
-        why = f"the row has {len(cells)} cells, but the header has {len(header)} columns"
+        why = f"the row has {plural(len(cells), 'cell')}, but the header has {plural(len(header), 'column')}"
         return UnreadableRecord(
             where, f"{why}: put values that contain a comma or a line break in double quotes"
         )
@@ -118,8 +119,8 @@ def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 class _Lines:
-    """The decoded lines of a file, with their line numbers. ``broken`` is the reason why the lines end before
-    the end of the file."""
+    """The decoded lines of a file, with their line numbers. ``broken`` is the reason why reading stopped
+    before the end of the file."""
 
     def __init__(self, lines: Iterable[NumberedLine | UnreadableRecord]) -> None:
         self._lines = iter(lines)
@@ -145,7 +146,8 @@ class _Lines:
         return text.removeprefix(_MARK) if line.number == 1 else text
 
     def why_not_text(self, since: int) -> str:
-        """Describe the encoding error from line ``since`` onward. Return an empty string if there is none."""
+        """Describe the first encoding error from line ``since`` onward. Return an empty string if there is
+        none."""
         line, byte = self._not_text
         return f"not UTF-8 at byte {byte} of line {line}: save the file as UTF-8" if line >= since else ""
 

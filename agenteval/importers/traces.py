@@ -117,9 +117,8 @@ TracePlaces: TypeAlias = dict[tuple[str, str], str]
 
 
 def group_traces(entries: Iterable[LogEntry], elsewhere: TracePlaces | None = None) -> Iterator[LogEntry]:
-    """Group spans by their trace or session. Other entries pass through unchanged. ``elsewhere`` are the
-    traces of earlier files, to which the traces of this file are added. Spans are not grouped across files.
-    """
+    """Group spans by their trace or session. Other entries pass through unchanged. ``elsewhere`` holds the
+    traces of earlier files; the traces of this file are added to it. Spans are not grouped across files."""
     groups = _SpanGroups({} if elsewhere is None else elsewhere)
     for entry in entries:
         if isinstance(entry, Record) and (others := _parse_other_tracers(entry.value)):
@@ -305,9 +304,9 @@ def _without_messages(tree: SpanTree) -> Problem:
 
 
 def _with_span_calls(logged: LoggedMessages, trace_messages: SpanMessages, tree: SpanTree) -> LoggedMessages:
-    """Add the calls that are only in spans, and the content that could not be placed, to the turns that they
-    belong to. A call that may belong to one of several turns is added to the last of these turns and marked,
-    and these turns are not fully visible."""
+    """Add calls that appear only in spans, and content that could not be placed, to the turns to which they
+    belong. A call that may belong to one of several turns is added to the last of these turns and marked, and
+    these turns are not fully visible."""
     conversation = _TraceMessages(trace_messages.messages)
     turns = SpanTurns(tree, trace_messages.turns, conversation.counts[-1])
     begin = next((at for at, count in enumerate(conversation.counts) if count >= turns.first), 0)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.json_text import as_text
+from agenteval.core.plurals import plural
 from agenteval.core.reasoning import blank_reasoning
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, Trajectory, Turn
@@ -67,8 +68,8 @@ def parse_conversation(
     """Parse recorded messages in any known form into turns. ``warn`` is called for all content that is
     skipped.
 
-    ``tools`` are the declared tools. ``no_calls_in`` specifies content that contains no calls although it
-    cannot be placed. Raise ``AuthorError`` (without a location) if most messages, or all messages of an
+    ``tools`` contains the declared tools. ``no_calls_in`` specifies content that contains no calls although
+    it cannot be placed. Raise ``AuthorError`` (without a location) if most messages, or all messages of an
     agent, could not be read."""
     messages, lost, unsure = logged.messages, logged.lost, logged.of_unknown_turn
     draft = _ConversationDraft(no_calls_in)
@@ -118,7 +119,9 @@ def _describe_unread(draft: _ConversationDraft, coverage: Coverage) -> str:
     why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
     keys = ", ".join(list(draft.unread_keys)[:_MOST_KEYS])
     key_list = f"; their keys are {keys}" if keys else ""
-    return f"only {coverage.read:,} of {coverage.messages:,} messages could be parsed: {why}{key_list}"
+    return (
+        f"only {coverage.read:,} of {plural(coverage.messages, 'message')} could be parsed: {why}{key_list}"
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -161,7 +164,7 @@ class _TurnDraft:
 
     @property
     def ends_in_calls(self) -> bool:
-        """True if no text follows the last calls: a widget may have displayed the answer, or the log is
+        """True if no text follows the last calls, because a widget displayed the answer or because the log is
         incomplete."""
         last = self.steps[-1].message if self.steps else None
         return last is not None and bool(last.calls) and not blank_reasoning(last.text or "").strip()
@@ -185,8 +188,8 @@ class _TurnDraft:
     def to_turn(
         self, *, sees_all: bool, of_unknown_turn: Collection[str] = (), error: str | None = None
     ) -> Turn:
-        """Return the finished turn. ``sees_all`` means that the record declares its tools, so it would
-        contain any calls to these tools. ``of_unknown_turn`` are the ids of calls that may belong to a
+        """Return the finished turn. If ``sees_all`` is true, the record declares its tools, so it would
+        contain any calls to these tools. ``of_unknown_turn`` contains the ids of calls that may belong to a
         different turn."""
         steps = apply_handoffs([step.to_step() for step in self.steps])
         evidence = CallEvidence.LISTED if sees_all else None
@@ -214,9 +217,9 @@ def _with_unknown_turn(step: Step, ids: Collection[str]) -> Step:
 class _ConversationDraft:
     """A conversation being assembled.
 
-    ``notes`` counts the content that could not be placed, by kind. ``remarks`` describes the same
-    content, with a remedy. ``unread`` is the number of messages that could not be read at all, and
-    ``unread_keys`` are the keys of these messages."""
+    ``notes`` counts the content that could not be placed, by kind. ``remarks`` describes the same content,
+    with a remedy. ``unread`` is the number of messages that could not be read at all, and ``unread_keys``
+    contains the keys of these messages."""
 
     def __init__(self, no_calls_in: CallFreeNames) -> None:
         self.turns: list[_TurnDraft] = []
@@ -246,8 +249,8 @@ class _ConversationDraft:
                 self._unplaced(message.value, is_whole_message=message.is_unread)
 
     def close(self, around: Sequence[Unplaced]) -> None:
-        """Assign unplaced content to turns: content before all turns belongs to the first turn, and
-        content ``around`` the messages belongs to every turn."""
+        """Assign unplaced content to turns: content before the first turn goes to the first turn, and the
+        content in ``around``, which surrounds the messages, goes to every turn."""
         for turn in self.turns[:1]:
             turn.unplaced |= dict.fromkeys(self._unplaced_before)
         read = ReadCallIndex(

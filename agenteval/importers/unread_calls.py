@@ -25,7 +25,7 @@ from agenteval.messages.parsed_message import RESULT_IDS
 from agenteval.messages.unplaced_entries import Unplaced
 
 _CALL_WORDS = ("tool", "Tool", "function", "call", "arg", "nput", "param")
-"""Strings of which every JSON text with a call contains at least one."""
+"""Strings at least one of which occurs in every JSON text that contains a call."""
 _MOST_TEXTS = 3
 """The maximum number of nested JSON texts that are parsed."""
 _NUMBERED = re.compile(r"\.\d+(?:\.|$)")
@@ -80,8 +80,8 @@ class UnreadCall(NamedTuple):
 
 
 class ReadCalls:
-    """The calls that were read. A call found elsewhere is the same call if the ids are equal. If either call
-    has no id, the names and the arguments (as far as known) must be equal instead."""
+    """The calls that were read. A call found elsewhere is treated as the same call if the ids are equal. If
+    either call has no id, the names and the arguments (where known) must be equal instead."""
 
     def __init__(self, calls: Iterable[CallLike]) -> None:
         calls = list(calls)

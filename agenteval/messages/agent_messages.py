@@ -27,9 +27,9 @@ def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> ParsedTurn:
     """Parse the steps of the current turn from a message list.
 
     ``sent`` contains the turns so far, ending with the current turn. Messages known from these turns are
-    history. A call that is not known from these turns is never history, wherever it occurs in the list; the
-    same applies to an entry that cannot be placed. Raise ``AgentError`` for a tool call that cannot be
-    parsed."""
+    history. A call that is not known from these turns is never history, regardless of where it occurs in the
+    list; the same applies to an entry that cannot be placed. Raise ``AgentError`` for a tool call that cannot
+    be parsed."""
     read = drop_repeats(to_openai_messages(messages), sent[-1].tool_calls)
     lines = [_MessageText(message["role"], _message_text(message)) for message in read]
     start = _find_turn_start(lines, sent)
@@ -54,8 +54,8 @@ def _steps_of(
 
 
 def _orphan_results(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
-    """Yield a phrase for each tool result whose call is neither in the messages nor known from elsewhere.
-    Such a result shows that a call was made."""
+    """Yield a phrase for each tool result that shows an unknown call: one that is neither in the messages nor
+    known from elsewhere."""
     ids = {call.id for turn in sent for call in turn.tool_calls}
     waiting = 0
     for message in read:
@@ -81,8 +81,8 @@ class _TurnStart(NamedTuple):
 
     position: int
     is_sure: bool
-    """True if the position follows the user's message of this turn, not merely a user message that a
-    framework may have inserted."""
+    """True if the position follows this turn's user message rather than a user message that a framework may
+    have inserted."""
 
 
 class _MessageText(NamedTuple):
@@ -93,7 +93,7 @@ class _MessageText(NamedTuple):
 
 
 def _find_turn_start(lines: Sequence[_MessageText], sent: Sequence[Turn]) -> _TurnStart:
-    """Return the position after the user's message of this turn.
+    """Return the position after this turn's user message.
 
     If several messages have the same text, choose the message that follows the previous answer, or otherwise
     the first."""
@@ -121,8 +121,8 @@ class _History:
     """Identifies the calls before the current turn that are already known from earlier turns.
 
     A call is history only if it comes after a user message or before an answer of an earlier turn; any other
-    call is new. If the user's message of this turn was not found (``is_sure`` is false), user messages of
-    earlier turns are ignored as well."""
+    call is new. If this turn's user message was not found (``is_sure`` is false), user messages from earlier
+    turns are also ignored."""
 
     def __init__(self, lines: Sequence[_MessageText], sent: Sequence[Turn], *, is_sure: bool) -> None:
         last_steps = [step for turn in sent[:-1] for step in turn.steps[-1:]]
@@ -167,7 +167,7 @@ def _without_history(
 
 
 def _drop_echoed_calls(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ...]:
-    """Yield the steps without the calls of this turn that agenteval has already answered.
+    """Yield the steps, leaving out calls in this turn that agenteval has already answered.
 
     Calls are matched by id, then by tool and arguments. Results are not compared, because the agent may have
     changed them."""

@@ -1,6 +1,6 @@
 """Finds the agent in a multi-agent system that wrote a message. Pure.
 
-Only names stated in the message itself count; agent names are never guessed. Known fields are ``name`` in
+Only names stated in the message itself count; agent names are never guessed. The known fields are ``name`` in
 OpenAI's assistant messages (where LangChain and LangGraph put the agent's name), ``agent``, as a string or an
 object with a ``name`` (items of the Agents SDK), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and
 ``author`` (Google's ADK). A graph node is a step of a program, not an agent, so ``langgraph_node`` is
@@ -56,8 +56,8 @@ def _is_call(message: Mapping[str, Any]) -> bool:
 
 
 def assign_agent(step: Step, agent: str) -> Step:
-    """Return the step with the given agent as its author. The agent is also set for calls in the step that
-    name no agent."""
+    """Return the step with the given agent as its author. Calls in the step that name no agent are also
+    attributed to it."""
     if not agent:
         return step
     calls = tuple(

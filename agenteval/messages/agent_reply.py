@@ -30,8 +30,8 @@ HOLDS_ERROR = "contains an error instead of a message"
 _TEXT_PIECE_KEYS = frozenset(
     ("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text")
 )
-"""Keys that servers use for a piece of streamed text. No dialect has messages that contain only one of these
-keys."""
+"""Keys that servers use for a piece of streamed text. In no dialect does a message consist of just one of
+these keys."""
 
 
 def require_complete(answer: Any, *around: Any, remedy: str = TOKEN_LIMIT_REMEDY) -> None:
@@ -112,7 +112,7 @@ def parse_reply(value: Any) -> ReadReply:
 
 
 def read_or_none(read: Callable[[], ReadReply]) -> ReadReply | None:
-    """Return the part of an answer that ``read`` finds next to or before an error, or ``None`` if that part
+    """Return the part of an answer that ``read`` finds alongside or before an error, or ``None`` if that part
     cannot be parsed."""
     try:
         return read()

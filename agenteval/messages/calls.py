@@ -36,8 +36,8 @@ class ParsedCall(NamedTuple):
     name: str
     args: dict[str, Any] | None
     """The arguments, or ``None`` if they are unknown. In that case, either ``raw_args`` contains a string
-    that is not a JSON object, or ``raw_args`` is also ``None`` because the arguments are in a location that
-    is not supported."""
+    that is not a JSON object, or ``raw_args`` is also ``None`` because the arguments are stored in an
+    unsupported location."""
     raw_args: str | None
     """The text of the arguments, if it could not be parsed strictly."""
     id: str
@@ -79,15 +79,14 @@ def collect_raw_calls(message: Mapping[str, Any]) -> list[Any]:
 
 
 def drop_copies(calls: Iterable[ParsedCall], known: Iterable[ParsedCall]) -> list[ParsedCall]:
-    """Return the calls without copies of ``known`` calls. Each known call removes one copy."""
+    """Return the calls, excluding copies of ``known`` calls. Each known call removes one copy."""
     remaining = list(known)
     return [call for call in calls if not _take_copy(call, remaining)]
 
 
 def _take_copy(call: ParsedCall | None, known: list[ParsedCall]) -> bool:
-    """Remove the known call that equals the given call. Return ``True`` if there was an equal call.
-
-    Calls are equal by id, or otherwise by tool and arguments."""
+    """Remove the known call that equals the given call, and return ``True`` if there was one. Calls are
+    compared by id or, if there is no id, by tool and arguments."""
     position = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
     return position is not None and bool(known.pop(position))
 
@@ -101,9 +100,9 @@ def _is_same(call: ParsedCall, other: ParsedCall) -> bool:
 class ReadCallIndex:
     """An index of the parsed calls, used to recognize copies of these calls elsewhere.
 
-    A copy has the same tool and id, or otherwise the same tool and arguments. ``other_turns`` contains calls
-    of other turns, which are identified only by their ids. ``ids`` contains the ids of all other parsed
-    content, to match entries that have only an id."""
+    A copy has the same tool and id or, if there is no id, the same tool and arguments. ``other_turns``
+    contains calls of other turns, which are identified only by their ids. ``ids`` contains the ids of all
+    other parsed content, to match entries that have only an id."""
 
     def __init__(
         self, calls: Iterable[ParsedCall], other_turns: Iterable[ParsedCall] = (), ids: Iterable[Any] = ()
@@ -129,7 +128,7 @@ def _is_equivalent(call: ParsedCall, other: ParsedCall) -> bool:
 
 
 def parse_list(value: Any) -> list[Any]:
-    """Return a list unchanged, and a single object as a list of one. Either may be encoded as JSON."""
+    """Return a list unchanged, and wrap a single object in a list. Either may be encoded as JSON."""
     if not value:
         return []
     value = parse_or(value, value) if isinstance(value, str) else value

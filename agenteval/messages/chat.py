@@ -208,7 +208,7 @@ class DuplicateKeyObject(dict[str, Any]):
 def keep_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object that consists of the given pairs. If a key is repeated, all pairs are kept.
 
-    As an ``object_pairs_hook`` for the JSON parser, this function lets the caller decide how to treat a
+    Used as the JSON parser's ``object_pairs_hook``, this function lets the caller decide how to treat a
     repeated key."""
     merged = dict(pairs)
     return merged if len(merged) == len(pairs) else DuplicateKeyObject(pairs)
@@ -255,7 +255,7 @@ def describe_duplicate_key(raw_args: str) -> str:
 
 
 def _parse_python_literal(text: str) -> Any:
-    """Return the JSON value of a Python literal, or ``None`` for any other text."""
+    """Return the value of a Python literal that JSON can represent, or ``None`` for any other text."""
     import ast
     import warnings
 
@@ -403,7 +403,7 @@ def read_tool_call(raw: Any, *, observed: bool = False) -> ToolCall:
 
 
 def validate_tool_calls(raw: Any) -> tuple[Any, ...]:
-    """Return the raw tool calls in a message. Raise ``AgentError`` if they are not a list."""
+    """Return the raw tool calls in a message. Raise ``AgentError`` if they are not in a list."""
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):

@@ -66,8 +66,8 @@ def assemble_completion(payloads: Sequence[str]) -> dict[str, Any]:
 
 
 def assemble_partial_completion(payloads: Sequence[str]) -> dict[str, Any]:
-    """Assemble a partial completion from the payloads of a stream that was interrupted, however incomplete
-    the result is."""
+    """Assemble a partial completion from the payloads of a stream that was interrupted, regardless of how
+    incomplete the result is."""
     completion = _CompletionBuilder()
     with suppress(UnreadableResponseError):
         for chunk in _parse_chunks(payloads):
@@ -112,7 +112,7 @@ class _CompletionBuilder:
 
     def __init__(self) -> None:
         self.trailing_error: Mapping[str, Any] | None = None
-        """What came after the last piece of the answer and reads like an error."""
+        """Text that came after the last piece of the answer and looks like an error."""
         self._fields: dict[str, Any] = {}
         self._events: list[Any] = []
         self._choice: dict[str, Any] | None = None

@@ -20,7 +20,7 @@ ACCESS_DENIED_STATUSES = frozenset((401, 403))
 _STATUS_KEYS = ("code", "status", "status_code", "statusCode", "http_status", "type", "__type", "kind")
 _INNER_KEYS = ("error", "response")
 _ANSWER_KEYS = ("choices", "output", "content", "candidates", "messages", "message", "result")
-"""Keys that contain the answer in a reply. The value of ``message`` must be an object, because a string at
+"""Keys that contain the answer in a reply. The value of ``message`` must be an object, because a string under
 that key describes an error."""
 _STATUSES: Mapping[str, int] = {
     # OpenAI: platform.openai.com/docs/guides/error-codes, and the codes of failed responses
@@ -63,7 +63,7 @@ _STATUSES: Mapping[str, int] = {
 
 
 _ERROR_MARKERS = ("error", '"code"', '"status', '"__type"')
-"""Substrings, at least one of which occurs in any text that contains an error. Most replies contain none of
+"""Substrings at least one of which occurs in every text that contains an error. Most replies contain none of
 these substrings and therefore need not be parsed."""
 
 

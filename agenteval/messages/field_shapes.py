@@ -2,9 +2,10 @@
 
 These fields occur in many libraries; for each field, the shape of its value is defined. A name alone proves
 nothing: an author who writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value fits a shape if
-every object in the value fits. An object fits if it has one of the shape's marks, if its type (when present)
-is one of the shape's kinds, and if it contains objects only below the shape's places. For a shape that allows
-anything, the only condition is that the value contains no call in a known form (``calls_in``)."""
+every object in the value fits. An object fits if it has one of the shape's ``marks``, if its type (when
+present) is one of the shape's ``kinds``, and if it contains objects only below the shape's ``places``. For a
+shape that allows anything, the only condition is that the value contains no call in a known form
+(``calls_in``)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class FieldShape(NamedTuple):
     """Keys that identify the objects of this shape. An object that contains text needs at least one of these
     keys. If ``None``, any value fits."""
     places: frozenset[str] | None = frozenset()
-    """Keys below which further objects of this shape may occur. If ``None``, they may occur below any key."""
+    """Keys below which additional objects of this shape may occur. If ``None``, they may occur below any
+    key."""
     kinds: frozenset[str] | None = None
     """The types that the objects may have. A type that ends in ``*`` is a prefix. If ``None``, any type is
     allowed."""
@@ -260,7 +262,7 @@ plain values."""
 
 
 def is_broken_message(text: str) -> bool:
-    """Check whether a string begins like a JSON message but was cut off, so that it cannot be parsed.
+    """Check whether a string starts out as a JSON message but was cut off and therefore cannot be parsed.
 
     The string may be a message, a response, or a list of messages, responses or parts."""
     return (
@@ -491,7 +493,8 @@ FIELD_SHAPES: Mapping[str, FieldShape] = {
         ("raw_representation", "rawRepresentation", "inner_content", "innerContent", "raw_data"), ANYTHING
     ),
 }
-"""The shapes of fields in messages, parts and calls. The keys are field names that many libraries use."""
+"""The shapes of fields in messages, parts and calls. The keys are field names that are common to many
+libraries."""
 
 METADATA_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("token_usage", "tokenusage", "usage", "tokens", "metrics"), NUMBERS),

@@ -1,7 +1,7 @@
 """Reads fields from JSON objects of unknown origin. If a value is missing or has an unexpected type, an empty
 value is returned. Pure.
 
-With these lookups, a parser only has to list the keys in order of preference."""
+With these lookups, a parser needs only to list the keys in order of preference."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def objects_of(value: Any) -> list[dict[str, Any]]:
 
 
 def first_text(fields: Mapping[str, Any], *keys: str) -> str:
-    """Return the first non-empty string at the given keys, or an empty string if there is none."""
+    """Return the first non-empty string under the given keys, or an empty string if there is none."""
     for key in keys:
         found = fields.get(key)
         if found and isinstance(found, str):
@@ -56,7 +56,7 @@ def first_text(fields: Mapping[str, Any], *keys: str) -> str:
 
 
 def object_at(fields: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Return the first object at the given keys, or an empty object if there is none."""
+    """Return the first object under the given keys, or an empty object if there is none."""
     for key in keys:
         found = fields.get(key)
         if isinstance(found, dict):
@@ -65,7 +65,7 @@ def object_at(fields: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def list_at(fields: Mapping[str, Any], *keys: str) -> list[Any]:
-    """Return the first list at the given keys, or an empty list if there is none."""
+    """Return the first list under the given keys, or an empty list if there is none."""
     for key in keys:
         found = fields.get(key)
         if isinstance(found, list):
@@ -74,14 +74,14 @@ def list_at(fields: Mapping[str, Any], *keys: str) -> list[Any]:
 
 
 def first_nonempty(keys: Sequence[str], *places: Mapping[str, Any]) -> Any:
-    """Return the first non-empty value at the given keys, searching one object after another, or ``None`` if
-    there is none."""
+    """Return the first non-empty value under the given keys, searching one object after another, or ``None``
+    if there is none."""
     return next((found for place in places for key in keys if (found := place.get(key))), None)
 
 
 def first_present(keys: Sequence[str], *places: Mapping[str, Any]) -> Any:
-    """Return the first value at the given keys that is not ``None``, searching one object after another, or
-    ``None`` if there is none."""
+    """Return the first value under the given keys that is not ``None``, searching one object after another,
+    or ``None`` if there is none."""
     return next((found for place in places for key in keys if (found := place.get(key)) is not None), None)
 
 

@@ -38,7 +38,7 @@ class UnreadableRecord(NamedTuple):
     where: str
     reason: str
     hides_rest: bool = False
-    """True if an unknown number of further records may follow the unreadable record."""
+    """True if an unknown number of additional records may follow the unreadable record."""
 
 
 LogEntry: TypeAlias = Record | UnreadableRecord

@@ -35,7 +35,7 @@ _FIELDS_WITHOUT_ROLE = _CHAT_FIELDS.union((
     *USAGE_KEYS, "timestamp", "created", "created_at", "createdAt", "metadata", "additional_kwargs",
     "response_metadata",
 ))  # fmt: skip
-"""The fields that are known in a message that has neither a role nor a type."""
+"""The known fields of a message that has neither a role nor a type."""
 _OTHER_FIELDS_KEY = "other fields"
 _POSSIBLE_CALLS_KEY = "calls"
 """The key, in a message that represents unplaced content, for the calls that this content may contain."""
@@ -225,7 +225,8 @@ def to_openai_messages_lenient(messages: Sequence[Any]) -> list[Message]:
 
 
 def describe_unread_list(messages: Sequence[Message]) -> str:
-    """Describe the beginning of a list if none of its entries is known. Otherwise, return an empty string."""
+    """Describe the beginning of a list if none of its entries is recognized. Otherwise, return an empty
+    string."""
     if not messages or any(each.get("role") in _OPENAI_ROLES for each in messages):
         return ""
     read = to_openai_messages(messages)

@@ -57,7 +57,7 @@ _APPROVAL_ID_KEY = "approval_request_id"
 
 
 def _ignore_warning(_: str) -> None:
-    """Ignore a warning. Used by callers that obtain the same information in a different way."""
+    """Ignore a warning. This is used by callers that obtain the same information in a different way."""
 
 
 # ── lists of messages ────────────────────────────────────────────────────────────────────────────
@@ -344,7 +344,8 @@ _CHUNKS_KEY = "tool_call_chunks"
 
 
 def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
-    """Yield the content under alternative content keys of a message, unless it repeats the main content."""
+    """Yield the content under the alternative content keys of a message, unless it repeats the main
+    content."""
     for other in CONTENT_KEYS:
         content = message.get(other)
         if other == key or isinstance(content, str) or not content or content == message.get(key):
@@ -403,5 +404,5 @@ _TYPE_NAMES: dict[type, str] = {
 
 
 def describe_json_type(value: Any) -> str:
-    """Describe the JSON type of a value in words."""
+    """Return a phrase that describes the JSON type of a value."""
     return _TYPE_NAMES.get(type(value), type(value).__name__)

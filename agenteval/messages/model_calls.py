@@ -49,8 +49,8 @@ class ModelToolCall(NamedTuple):
     result: Message | None
     """The tool message with the result, taken from a later request."""
     framework: str = ""
-    """The instrumented (hooked) framework that sent the request, or an empty string for a plain agent loop.
-    """
+    """The instrumented (hooked) framework that sent the request, or an empty string for a plain agent
+    loop."""
     is_form: bool = False
     """True if the request forced the model to call this tool, as clients do to obtain structured output."""
 
@@ -77,7 +77,7 @@ class ModelTurn:
     offered_tools: bool = False
     """True if at least one request offered tools to its model and received an answer that the agent read."""
     forked: tuple[str, ...] = ()
-    """Reports about forked processes. The requests of these processes are not recorded."""
+    """Reports about forked processes, whose requests are not recorded."""
 
 
 class KnownCalls(NamedTuple):
@@ -148,8 +148,8 @@ def _error_text(error: Exception) -> str:
 def _refetched_places(
     exchanges: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]
 ) -> set[int]:
-    """Return the positions of responses that were fetched again later. Such a response, which is identified
-    by its id, is counted only once."""
+    """Return the positions of responses that were fetched again later. Such a response (identified by its id)
+    is counted only once."""
     last = {
         response["id"]: at
         for at, (each, response) in enumerate(zip(exchanges, responses, strict=True))
@@ -203,7 +203,7 @@ def _unmatched_messages(
 ) -> Iterator[Message]:
     """Yield messages for the calls that have no match.
 
-    ``lists_calls`` means that the agent lists its own calls. In that case, calls that reached the scenario
+    If ``lists_calls`` is true, the agent lists its own calls. In that case, calls that reached the scenario
     are omitted, because they are recorded anyway."""
     for calls in rounds:
         calls_kept: list[Message] = []
@@ -239,9 +239,8 @@ def _call_outside_scenario(model_call: ModelToolCall, known: KnownCalls) -> Mess
 
 
 class _Matches:
-    """Matches recorded calls with calls that are in the reply or that reached the scenario.
-
-    Calls are matched by id, otherwise by name and arguments, and otherwise by name."""
+    """Matches recorded calls with calls that are in the reply or that reached the scenario. Calls are matched
+    by id; failing that, by name and arguments; and failing that, by name alone."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""Finds texts in message fields that no parser supports. If there are such texts, the content of the message
-is unknown. Pure."""
+"""Finds texts in message fields that no parser supports. If a message has such texts, its content is unknown.
+Pure."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ class WaitingCalls(Generic[_Step]):
         self._steps: list[_PendingStep[_Step]] = []
 
     def add(self, step: _Step, calls: Mapping[int, tuple[str, Any]]) -> None:
-        """Add the waiting calls of a step. The id and the name of each call are keyed by the position of the
-        call in the step."""
+        """Add the waiting calls of a step. The id and name of each call are keyed by the call's position in
+        the step."""
         if not calls:
             return
         by_id: dict[str, dict[int, Any]] = {}
@@ -62,7 +62,7 @@ class WaitingCalls(Generic[_Step]):
 def match_pairs(
     items: Sequence[_One], candidates: Sequence[_Other], *tests: Callable[[_One, _Other], bool]
 ) -> dict[int, int]:
-    """Match each of ``items`` with an item in ``candidates`` that passes a test, and return a map of their
+    """Match each item in ``items`` with one in ``candidates`` that passes a test, and return a map of their
     positions. Each candidate is matched at most once.
 
     All pairs that pass one test are matched before the next test is tried."""

@@ -53,7 +53,7 @@ _ENTRY_KEY = "entry"
 def unplaced_message(unplaced: Unplaced, *, is_whole_message: bool = False) -> ParsedMessage:
     """Return the message that represents unplaced content.
 
-    ``is_whole_message`` means that no part of the original message was parsed."""
+    If ``is_whole_message`` is true, no part of the original message was parsed."""
     return ParsedMessage(UNPLACED, value=unplaced, is_unread=is_whole_message)
 
 
@@ -74,7 +74,7 @@ def unplaced_in(message: Any) -> Unplaced | None:
 def plain_message(message: dict[str, Any]) -> ParsedMessage | None:
     """Parse a message or a result that is a single text. Return ``None`` for any other message.
 
-    This is a fast path, because most of a log consists of such messages."""
+    This is a fast path because such messages make up most of a log."""
     role, content = message.get("role"), message.get("content")
     if (
         not isinstance(content, str)

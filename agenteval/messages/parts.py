@@ -219,7 +219,7 @@ class _ReplyBuilder:
     def _placeholder(self, kind: str) -> str:
         """Return a placeholder for a part that is not text.
 
-        The placeholder shows that the message contained a picture, a file or another such part."""
+        The placeholder shows that the message contained a picture, a file or a similar part."""
         if is_media_kind(kind):
             self._is_read = True
         else:

@@ -19,7 +19,7 @@ _MAX_DEPTH = 4
 def find_value(record: Any, path: str) -> Any:
     """Return the value at a dotted path, or ``MISSING``.
 
-    Digits are positions in a list (``-1`` is the last). A key that itself contains dots is also found."""
+    Numbers are positions in a list (``-1`` is the last). A key that itself contains dots is also found."""
     if isinstance(record, Mapping):
         return _find_key(record, path)
     return _find_index(record, path) if isinstance(record, list) else MISSING
@@ -36,7 +36,7 @@ def _find_key(record: Mapping[str, Any], path: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _split_path(path: str) -> tuple[tuple[str, str], ...]:
-    """Return each way to split a path at a dot, as a pair of a key and the remaining path."""
+    """Return every way to split a path at a dot, each as a key and the remaining path."""
     dots = [at for at, letter in enumerate(path) if letter == "."]
     return tuple((path[:at], path[at + 1 :]) for at in dots)
 

@@ -88,7 +88,7 @@ _CALL_COUNT_KEYS = ("calls", "requests", "successful_requests")
 
 
 class _Detail(NamedTuple):
-    """A kind of token within a count, such as cached tokens."""
+    """A kind of token that is part of a count, such as cached tokens."""
 
     names: tuple[str, ...]
     """The names of the detail when it is reported next to the count."""
@@ -261,7 +261,7 @@ def _payload_of(value: Any) -> dict[str, Any]:
 
 
 class _TokenCount(NamedTuple):
-    """A token count, and further counts that may have to be added to it."""
+    """A token count, and additional counts that may have to be added to it."""
 
     reported: int
     """The reported count."""
@@ -356,8 +356,8 @@ def _unwrap_total(value: Any) -> Any:
 
 
 def _largest_detail(payload: Mapping[str, Any], kind: _Detail) -> int:
-    """Return the largest count of one kind of token. The counts are not added up, because several names have
-    the same meaning."""
+    """Return the largest count of one kind of token. The counts are not added together, because several names
+    have the same meaning."""
     counts = [_parse_count(payload.get(name)) for name in kind.names]
     for mapping in (_payload_of(payload.get(key)) for key in kind.mappings):
         counts += [_parse_count(mapping.get(name)) for name in kind.names_within]

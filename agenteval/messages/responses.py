@@ -148,8 +148,8 @@ def ends_with_answer(messages: Sequence[Any]) -> bool:
 
 
 def open_body(value: Any) -> Any:
-    """Return the value encoded in a JSON string, the response assembled from the pieces of a stream, or any
-    other value unchanged.
+    """Decode a JSON string, or assemble the response from the pieces of a stream. Return any other value
+    unchanged.
 
     Raise ``AuthorError`` for a stream that cannot be assembled."""
     from agenteval.messages.completion import UnreadableResponseError
@@ -167,7 +167,7 @@ def open_body(value: Any) -> Any:
 
 
 def _strip_class_names(value: Any) -> Any:
-    """Return objects without class names that were added by a recorder."""
+    """Return objects without the class names that a recorder added."""
     if (
         isinstance(value, list)
         and value

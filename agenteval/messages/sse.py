@@ -1,4 +1,4 @@
-"""Parses server-sent events (SSE; WHATWG HTML, section 9.2), as far as chat servers use them."""
+"""Parses server-sent events (SSE; WHATWG HTML, section 9.2), to the extent that chat servers use them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ def ends_stream(payload: str) -> bool:
 
 
 def looks_like_sse(text: str) -> bool:
-    """Check whether a string begins like server-sent events (SSE). JSON never begins in this way.
+    """Check whether the beginning of a string looks like server-sent events (SSE). JSON never begins in this
+    way.
 
     The check is needed because some servers do not set the content type."""
     return bool(re.match(r"\s*(data|event|id|retry)?:", text))

@@ -26,7 +26,7 @@ _PIECE_FIELDS = frozenset((
 ))  # fmt: skip
 """The fields of a piece that are parsed, or that are repeated in a complete object that is parsed."""
 _TRAILING_KINDS = ("ping", DONE)
-"""Types of pieces that may follow the end of a response. A piece of any other type belongs to another
+"""The types of pieces that may follow the end of a response. A piece of any other type belongs to another
 response, which is not parsed."""
 _FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _END_KINDS = (*_FINAL_EVENTS, "message_stop")
@@ -81,7 +81,7 @@ def _with_unknown_events(
 ) -> Mapping[str, Any]:
     """Return the response together with the pieces of its stream that were not understood.
 
-    ``unread`` contains further pieces that were not used in assembling the response."""
+    ``unread`` contains additional pieces that were not used in assembling the response."""
     end = next((at for at, piece in enumerate(pieces) if piece.get("type") in _END_KINDS), len(pieces))
     unknown = [
         piece

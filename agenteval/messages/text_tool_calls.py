@@ -1,7 +1,7 @@
 """Reports text in which a model appears to have written a tool call. Pure.
 
-The text is kept as text. The text does not show whether a framework executed such a call. It is therefore
-unknown whether a call was made, and the calls of the turn are not fully observed."""
+The text is kept as text. Because it does not show whether a framework executed such a call, it is unknown
+whether a call was made, and the turn's calls are not fully observed."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ _OPENING = frozenset("-/([{_$€#@'\"“‘«")
 
 def join_texts(texts: Iterable[str]) -> str:
     """Join texts into a single text in which adjacent words remain separate. Providers split texts without
-    regard for white space."""
+    regard to white space."""
     joined = ""
     for text in filter(None, texts):
         needs_break = joined and not (joined[-1].isspace() or joined[-1] in _OPENING)

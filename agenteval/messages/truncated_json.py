@@ -1,7 +1,7 @@
 """Recognizes messages in truncated JSON. Pure.
 
-A tracer stores only a limited number of characters of a value. The stored text is not an answer in prose, and
-the calls in the text are unknown."""
+Some tracers store only a limited number of characters of a value. Such a text is not an answer in prose, and
+the calls in it are unknown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KIND = "messages cut off"
 
 
 def is_truncated_json(value: Any) -> bool:
-    """Check whether a string begins like messages in JSON but is not valid JSON because it was truncated."""
+    """Check whether a string starts out as JSON messages but is not valid JSON because it was truncated."""
     return is_broken_json(value, _MESSAGES_START)
 
 

@@ -6,8 +6,8 @@ is placed if its kind is known: as a call, as a result, or as something that con
 thought, a picture). A field of a placed entry that its parser does not support is placed in two cases. Either
 a table for the dialect lists the field and its value has the shape that belongs to the name
 (``agenteval.messages.field_shapes``), or its value contains no object, because a plain value is not a call.
-Fields that authors fill freely (``metadata``) are placed to the extent that their values are plain or their
-names are known. Everything else is *unplaced*: unknown, which is not the same as "no call".
+Fields whose content authors choose freely (``metadata``) are placed to the extent that their values are plain
+or their names are known. Everything else is *unplaced*: unknown, which is not the same as "no call".
 
 A field that is known only by its name may contain anything, including calls: providers may store requests
 there, and frameworks may store the actions of another agent. Such a field is searched for calls in known
@@ -83,7 +83,7 @@ class Unplaced(NamedTuple):
 
 @dataclass
 class CallFreeNames:
-    """The names of fields and entries that, according to the author, contain no calls."""
+    """The names of fields and entries that contain no calls, according to the author."""
 
     names: frozenset[str] = frozenset()
     matched: set[str] = field(default_factory=set)
@@ -197,7 +197,7 @@ def _unknown_value(value: Any, what: str, *names: str) -> Unplaced:
 
 
 def _unplaced_inside(value: Mapping[str, Any], place: str, owner: str, *, depth: int) -> Iterator[Unplaced]:
-    """Yield content that may contain calls in a place that authors or providers fill freely."""
+    """Yield content that may contain calls in a place whose content authors or providers choose freely."""
     for key, inner in value.items():
         what, names = f"'{place}.{_shorten_key(key)}' in {owner}", (str(key), place.partition(".")[0])
         if shape := FIELD_SHAPES.get(key) or METADATA_SHAPES.get(str(key).lower()):
@@ -248,12 +248,12 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
 def _unplaced_in_field(key: str, value: Any, known: Collection[str]) -> Iterator[Unplaced]:
     """Yield content that may contain calls in an unread field of a record.
 
-    ``known`` contains the keys in the field that contain no entries."""
+    ``known`` lists the keys in the field that contain no entries."""
     if holds_entries(value, known) or is_call(value) or (key in _ENTRY_FIELDS and value):
         yield _unknown_value(value, f"'{_shorten_key(key)}' in the record", str(key))
     elif calls := calls_in(value, is_typed_call, without=known):
         # Much that describes a record (a model, an experiment) has a name and parameters.
-        yield Unplaced(f"a call in '{_shorten_key(key)}' of the record", (str(key),), calls[0], calls=calls)
+        yield Unplaced(f"a call in '{_shorten_key(key)}' in the record", (str(key),), calls[0], calls=calls)
 
 
 _DESCRIPTION_FIELDS = frozenset((*SPEAKER_FIELDS, "config"))
@@ -309,7 +309,7 @@ UNKNOWN_EVENTS_KEY = "events"
 
 
 def quote_json(value: Any) -> str:
-    """Return the beginning of a value as JSON."""
+    """Return the beginning of a value's JSON."""
     text = (
         value if isinstance(value, str) else json.dumps(_clip_value(value), ensure_ascii=False, default=str)
     )
@@ -349,8 +349,8 @@ _METADATA_DEPTHS: Mapping[str, int] = {
     **dict.fromkeys(("providerMetadata", "providerOptions", "experimental_providerMetadata"), 1),
     **dict.fromkeys(("callProviderMetadata", "resultProviderMetadata", "provider_details"), 1),
 }
-"""The depth of nesting in each place that authors and providers fill freely. The AI SDK and LiteLLM store
-their data below the provider's name."""
+"""The nesting depth in each place whose content authors and providers choose freely. The AI SDK and LiteLLM
+store their data below the provider's name."""
 ADDITIONAL_KWARGS = "additional_kwargs"
 _REPEATED_KEYS = frozenset(("tool_calls", "function_call"))
 """Keys of the calls that LangChain repeats in ``additional_kwargs``. The call parser compares these calls
@@ -376,8 +376,8 @@ _TASK_FIELDS = frozenset((*_REFERENCE_FIELDS, *JUDGMENT_FIELDS))
 _RECORD_FIELDS = _TASK_FIELDS.union(
     _AGENT_FIELDS, _REQUEST_SETTINGS, USAGE_KEYS, ("citations", "sources", "attachments")
 )
-"""Fields of a record that contain the agent's inputs, the reference with which the agent was compared, or
-assessments of the agent."""
+"""Fields of a record that contain the agent's inputs, the reference answer with which the agent was compared,
+or assessments of the agent."""
 _RECORD_SHAPES: Mapping[str, FieldShape] = {
     **dict.fromkeys(("context", "retrieved_contexts"), SOURCES),
     **dict.fromkeys(("promptFeedback", "prompt_feedback"), RATINGS),

@@ -14,14 +14,14 @@ from agenteval.files.regular_files import open_file
 from agenteval.importers.logs import visibility_in
 
 _RUNS_READ = 3
-"""The number of latest runs that are read. Older runs are ignored because they may be out of date."""
+"""The number of recent runs that are read. Older runs are ignored because they may be out of date."""
 _MAX_BYTES = 64 * 2**20
 
 
 def earlier_visibility(root: Path, public: Config, names: Collection[str]) -> dict[str, KnownVisibility]:
-    """Return the tool-call visibility of each agent whose calls were all visible in one of the latest runs
-    below ``root``. An agent is included only if its name is in ``names`` and its configuration has not
-    changed since that run. ``public`` is the configuration without secrets."""
+    """Return the tool-call visibility of each agent whose calls were all visible in a recent run below
+    ``root``. An agent is included only if its name is in ``names`` and its configuration has not changed
+    since that run. ``public`` is the configuration without secrets."""
     agents = {name: agent for name, agent in _agents(public).items() if name in names}
     found: dict[str, KnownVisibility] = {}
     for folder in runs.find_run_folders(root)[: -_RUNS_READ - 1 : -1]:

@@ -31,11 +31,11 @@ ANSWER_TOKENS = 100
 REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
 """The assumed length of a reply in tokens, keyed by role."""
 GATING = 20
-"""The assumed interval between failures: of the verdicts that can cause a failure, one in this number is
-assumed to cause a failure and to require a second opinion."""
+"""The assumed interval between failures: one in this many verdicts that can cause a failure is assumed to
+cause one and to require a second opinion."""
 OPINION_TOKENS = 200
-"""The assumed length in tokens of an earlier answer together with the instructions for reviewing that answer.
-"""
+"""The assumed length in tokens of an earlier answer together with the instructions for reviewing that
+answer."""
 AGAIN = "judge again"
 """The role of a row for second opinions on verdicts."""
 _ROLES = ("agent", "user", "judge", AGAIN, "dedup")
@@ -174,7 +174,7 @@ class EstimateTotals:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """The number of calls of one kind in a conversation, and their total input tokens."""
+    """The number of calls of one kind in a conversation, and the total number of their input tokens."""
 
     count: int = 0
     tokens: int = 0
@@ -188,7 +188,7 @@ class JudgeEstimate(NamedTuple):
 
     calls: CallEstimate
     again: CallEstimate
-    """The calls for second opinions, in the same unit as in ``ConversationEstimate.spent``."""
+    """The calls for second opinions, in the unit that ``ConversationEstimate.spent`` uses."""
 
 
 class ConversationEstimator:

@@ -48,8 +48,8 @@ class Metrics:
         return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
 
     def is_rubric(self, name: str) -> bool:
-        """Check whether judging the metric always calls a model. A custom metric that is a Python class might
-        not call a model."""
+        """Check whether judging the metric always requires a model call. A custom metric that is a Python
+        class might not call a model."""
         return isinstance(self.custom.get(name), Rubric) or name not in self.custom
 
 
@@ -115,9 +115,8 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
 
 
 def scenario_threshold_problems(scenario: Scenario, suite: SuitePolicy) -> list[Problem]:
-    """Return the problems with a scenario's own thresholds. A threshold must have a valid name and bound. Its
-    metric must be selected by the configuration, and it must be possible to judge the metric in the scenario.
-    """
+    """Return the problems with a scenario's own thresholds. A threshold must have a valid name and bound, and
+    the configuration must select its metric, which must be judgeable in the scenario."""
     known = suite.specs
     problems = metrics.threshold_problems(
         scenario.thresholds, known, lambda name: parse_place(scenario.where(f"thresholds.{name}"))

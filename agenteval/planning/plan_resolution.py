@@ -49,8 +49,8 @@ def resolve(suite: Suite, selected: SelectedSamples) -> Plan:
 def known_visibility(
     agents: Mapping[str, AgentConfig], scenarios: Iterable[Scenario]
 ) -> dict[str, KnownVisibility]:
-    """Return the tool-call visibility of each agent, as far as the configuration determines it. ``scenarios``
-    is the whole suite, because an agent may call any tool in the suite."""
+    """Return the tool-call visibility of each agent, to the extent that the configuration determines it.
+    ``scenarios`` is the whole suite, because an agent may call any tool in the suite."""
     tools = frozenset(name for scenario in scenarios for name in scenario.tools_named)
     found = {name: _known_visibility(agent, tools) for name, agent in agents.items()}
     return {name: known for name, known in found.items() if known}
@@ -269,7 +269,7 @@ def find_unused_thresholds(suite: SuitePolicy, scenarios: Collection[Scenario]) 
 
 def _may_apply(name: str, scenario: Scenario, suite: SuitePolicy) -> bool:
     """Check whether a threshold on a metric may apply to a scenario. The scenario must not remove the
-    threshold, and it must be possible to judge the metric in the scenario."""
+    threshold, and the metric must be judgeable in the scenario."""
     spec = suite.specs.get(name)
     if spec is None or scenario.thresholds.get(name, suite.thresholds.get(name)) is None:
         return False

@@ -52,8 +52,8 @@ def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
 
 
 def is_decided_by_code(scenario: Scenario) -> bool:
-    """Check whether a scenario can be played and checked without a model: its turns are scripted, and it has
-    expectations other than criteria."""
+    """Check whether a scenario can be played and checked without a model, that is, whether its turns are
+    scripted and it has expectations other than criteria."""
     if not scenario.is_scripted:
         return False
     if scenario.case is not None or scenario.checks == "none":
@@ -140,8 +140,8 @@ def misspelt_mocks(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> Iterable[str]:
     """Warn about mocks whose name resembles that of an unmocked tool if the agent may also have tools that
-    become known only during a run. This is only a warning because the mock may be intended for such a tool.
-    If all tools are known, the mismatch is an error."""
+    become known only during a run. This is a warning rather than an error because the mock may be intended
+    for such a tool. If all tools are known, the mismatch is an error."""
     from difflib import get_close_matches
 
     for scenario, agents in agents_by_scenario(samples):
@@ -297,7 +297,7 @@ def detector_problems(config: Config) -> Iterable[Problem]:
 def model_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Yield a problem, with a remedy, for each scenario that needs a model although no model is set."""
+    """Yield a problem, with a remedy, for each scenario that needs a model but for which no model is set."""
     if config.models.model_for("user") is None:
         for scenario in scenarios:
             if not scenario.is_scripted:

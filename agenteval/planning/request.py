@@ -98,8 +98,8 @@ class Request:
 
 
 def restore_request(run: RunStarted) -> Request:
-    """Restore the request of an earlier run. That run's recording is not continued, because it lacks requests
-    that were never sent."""
+    """Restore the request of an earlier run. The recording that was used by that run is not continued,
+    because it lacks the requests that were never sent."""
     stored = run.request
     replay = Path(stored["replay"]) if stored["replay"] else None
     pairings = (

@@ -27,8 +27,8 @@ def file_hashes(
     """Return the SHA-256 hash of each file, keyed by file name. For a model file, the size and modification
     time are used instead of a hash. The result also contains a hash of the value of each configuration key
     with variables, keyed by ``KEY: ${…}``. Secrets and server addresses are removed from the value before
-    hashing. Call this function after everything is loaded, because the author's modules are found among the
-    imported modules."""
+    hashing. Call this function only after everything is loaded, because the author's modules are found among
+    the imported modules."""
     root = Path(config.root)
     found = {_display_name(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
     for path in _model_files(config, root):

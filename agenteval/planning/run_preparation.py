@@ -16,7 +16,8 @@ from agenteval.planning.wiring import WiredRun, wire
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """All objects that a run needs, with the suite and selection from which the run was prepared."""
+    """All objects that a run needs, along with the suite and the selection from which the run was
+    prepared."""
 
     suite: Suite
     selected: SelectedSamples
@@ -25,7 +26,7 @@ class PreparedRun:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Notes on items that are not run or not checked although a user may expect them to be."""
+        """Notes on items that are not run or not checked, although a user may expect them to be."""
         return (*self.selected.remarks, *self.wired.remarks)
 
 

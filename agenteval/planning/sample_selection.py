@@ -38,13 +38,13 @@ class SelectedSamples:
     needs_model: tuple[str, ...] = ()
     """The scenarios that ``code_only`` excludes."""
     unselected_scenarios: Sequence[Scenario] | None = ()
-    """The scenarios that the suite may contain in addition to the selected scenarios, or None if these
-    additional scenarios are unknown."""
+    """The scenarios that the suite may contain in addition to the selected ones, or None if these are
+    unknown."""
     earlier_visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
     """The tool-call visibility of each agent in earlier runs. The mapping is empty unless this run covers
     only part of the suite."""
     remarks: tuple[str, ...] = ()
-    """Notes on items that are not run although a user may expect them to be."""
+    """Notes on items that are not run, although a user may expect them to be."""
 
 
 def select(suite: Suite) -> SelectedSamples:
@@ -142,8 +142,8 @@ def _possible_scenarios(
     request: Request, config: Config, policy: SuitePolicy, loaded: Sequence[Scenario]
 ) -> Sequence[Scenario] | None:
     """Return all scenarios that the suite may contain, including unselected scenarios. If paths were named
-    and the result could make a difference, the files that have not been loaded are read in addition to the
-    ``loaded`` scenarios. Return None if these files cannot be read."""
+    and the result could make a difference, also read the files that have not been loaded, in addition to
+    using the ``loaded`` scenarios. Return None if these files cannot be read."""
     matters = plan_resolution.find_unused_thresholds(policy, loaded) or without_concern(
         policy.gates, loaded, None
     )

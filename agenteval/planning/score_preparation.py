@@ -19,6 +19,7 @@ from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.core.event import RunStarted
 from agenteval.core.plan import Plan
+from agenteval.core.plurals import plural
 from agenteval.core.protocols import Scorer
 from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import Scenario
@@ -144,8 +145,8 @@ def wire_score(suite: RecordedSuite) -> WiredScore:
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
     """Check whether judging was requested. Judging costs money for each turn, so a default model in a
-    configuration that was found automatically is not enough. Naming the configuration explicitly (``-c``) is
-    enough."""
+    configuration that was found automatically does not count as a request; a configuration named explicitly
+    (``-c``) does."""
     named = request.must_judge or request.judging.model or request.judging.metric
     is_meant = request.config is not None and config.models.model_for("judge") is not None
     from_environment = any(key.startswith("models") for key in config.origins)
@@ -192,7 +193,7 @@ def find_score_sources(
     warn_waiting: Callable[[str], None],
 ) -> list[Source]:
     """Return the sources without duplicates: files, folders, run ids, pipes, and ``-`` for standard input.
-    ``warn`` is called with each omission. ``warn_waiting`` is called on another thread while agenteval waits
+    ``warn`` is called for each omission. ``warn_waiting`` is called on another thread while agenteval waits
     for a stream. Raise ``AuthorError`` if a source does not exist."""
     found: list[Source] = []
     streams: set[str] = set()
@@ -211,7 +212,7 @@ def find_score_sources(
 
 
 def list_score_inputs(suite: RecordedSuite, sources: Iterable[Source]) -> Iterator[Path]:
-    """Yield the files that the scoring reads."""
+    """Yield the files that scoring reads."""
     yield from (source.path for source in sources)
     request = suite.request
     if "-" in request.files:
@@ -308,7 +309,7 @@ def make_reader(suite: RecordedSuite, sources: Sequence[Source], remarks: Import
 
 
 def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
-    """Return the policy of an agent in a recorded run. A journal may come from anybody, so it must not cause
+    """Return the policy of an agent in a recorded run. A journal may come from anyone, so it must not cause
     arbitrary files on this machine to be opened. The policy file is read only if ``config`` also names the
     file, or if the file is byte-for-byte identical to the file that the run read. Otherwise, raise
     ``AuthorError``."""
@@ -352,7 +353,9 @@ def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Reco
     if unreadable:
         problems = [_to_problem(each) for each in unreadable[:_MOST_PROBLEMS]]
         if len(unreadable) > _MOST_PROBLEMS:
-            problems.append(Problem(f"… and {len(unreadable) - _MOST_PROBLEMS:,} more lines like these"))
+            problems.append(
+                Problem(f"… and {plural(len(unreadable) - _MOST_PROBLEMS, 'more line')} like these")
+            )
         raise AuthorError(*problems)
     if request.texts:
         asked = " ".join(f"-s {text}" for text in request.texts)

@@ -115,7 +115,7 @@ def load_config(request: Request, known: Registries) -> config_file.LoadedConfig
 
 
 def with_profile(request: Request, config: Config) -> Request:
-    """Add the selection of the profile. A selection on the command line takes precedence."""
+    """Add the selection made by the profile. A selection on the command line takes precedence."""
     chosen, filters = config.selection, request.filters
     return replace(
         request,

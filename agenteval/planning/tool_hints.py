@@ -14,8 +14,8 @@ from agenteval.planning.preflight import agents_by_scenario
 def apply_tool_hints(
     samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
 ) -> tuple[Sample, ...]:
-    """Return the samples with their scenarios' tools marked according to the hints from the agents' tools. If
-    two agents declare conflicting hints for a tool, the tool remains unmarked."""
+    """Return the samples, marking the tools of their scenarios according to the hints from the agents' tools.
+    If two agents declare conflicting hints for a tool, the tool remains unmarked."""
     marked = {
         scenario.id: _with_hints(scenario, [agents_have[name] for name in agents if name in agents_have])
         for scenario, agents in agents_by_scenario(samples)

@@ -64,8 +64,8 @@ def _marked_texts(config: Config) -> Iterator[str]:
 
 
 def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
-    """Return every string that must not be shown: the secrets ``found`` in the configuration and the models'
-    API keys."""
+    """Return every string that must not be shown: the secrets from the configuration (``found``) and the
+    models' API keys."""
     from agenteval.adapters.models.endpoints import keys_of
 
     return tuple(dict.fromkeys((*found, *keys_of(config.models.all, os.environ))))
@@ -100,7 +100,7 @@ class Resources:
         self._early_warnings: list[str] = []
         self.unpriced_agents: tuple[str, ...] = ()
         self.agent_descriptions: dict[str, str] = {}
-        """For each agent, a sentence that describes how its adapter runs it, or an empty string."""
+        """A sentence for each agent that describes how its adapter runs it, or an empty string."""
         self.agent_tools: dict[str, tuple[AgentTool, ...]] = {}
         """The tools of each agent whose tools are known."""
         self._transport: Transport | None = None
@@ -251,14 +251,14 @@ def _key_of(agent: AgentConfig, config: Config) -> str:
 
 @dataclass(frozen=True)
 class WiredRun:
-    """A plan with all objects needed to carry out the plan."""
+    """A plan, along with all objects that are needed to carry it out."""
 
     runtime: Runtime
     resources: Resources
     samples: tuple[Sample, ...]
     """The selected samples, with their tools marked according to the hints from the agents' own tools."""
     remarks: tuple[str, ...] = ()
-    """Notes on items that will not be checked although a user may expect them to be."""
+    """Notes on items that will not be checked, although a user may expect them to be."""
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:

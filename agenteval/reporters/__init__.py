@@ -1,6 +1,6 @@
 """Reporters: render a finished report and its verdict as text for people, CI systems and programs.
 
-Each output format has a function ``render(report, decision, options) -> str``. The function is pure: its
+Each output format has a function ``render(report, decision, options) -> str``. The function is pure; its
 caller is responsible for paths, files, the console and the exit code. Text written by an agent, a tool or a
 model passes through ``agenteval.core.safe_text`` before it is printed. Wording that several formats share is
 in ``agenteval.reporters.words``.

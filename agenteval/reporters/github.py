@@ -47,7 +47,7 @@ _LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
 
 
 class Annotation(NamedTuple):
-    """A message that is attached to a file and line."""
+    """A message that is attached to a line in a file."""
 
     level: Level
     title: str
@@ -69,7 +69,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def step_summary(report: Report, decision: Decision, options: ReportOptions) -> str:
-    """Render a short Markdown report for the step summary (the file named by ``$GITHUB_STEP_SUMMARY``)."""
+    """Render a short Markdown report for the step summary (the file that ``$GITHUB_STEP_SUMMARY`` names)."""
     return document(report, decision, options, SUMMARY)
 
 
@@ -95,7 +95,7 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
 
 def _rate_annotations(rates: FailureRates | None) -> Iterator[Annotation]:
     """Yield an annotation for each failure rate in a log without scenarios, worst first. Each annotation is
-    placed at the first quotation for the rate."""
+    placed at the first quotation that illustrates the rate."""
     for number, row in enumerate(rates.rows if rates else ()):
         lines = [f"{quotation_place(each)}: {quotation_text(each)}" for each in row.quotations]
         where = row.quotations[0].where if row.quotations else ""

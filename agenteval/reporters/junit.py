@@ -189,9 +189,9 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
 
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
-    """Return the stop reason and the scores of a sample. A numeric score is averaged over all turns; for any
-    other score, the labels are listed. Failed judges and detectors are reported here rather than as failures,
-    because the agent is not at fault."""
+    """Return the stop reason and the scores of a sample. A numeric score is averaged across all turns; for
+    any other score, the labels are listed. Failed judges and detectors are reported here rather than as
+    failures, because the agent is not at fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
@@ -241,9 +241,9 @@ def _add_rates(root: Element, facts: Facts) -> None:
 
 
 def _add_run_suite(root: Element, decision: Decision) -> None:
-    """Add a test suite for results that belong to no scenario: author errors and gates over the whole run. If
-    nothing else shows that the run did not pass, the verdict itself is added as a test case, so that no
-    consumer counts the run as passed."""
+    """Add a test suite for results that do not belong to a scenario: author errors and gates on the whole
+    run. If nothing else shows that the run did not pass, the verdict itself is added as a test case, so that
+    no consumer counts the run as passed."""
     cases = [_run_case("author error", Verdict.INCONCLUSIVE, text) for text in decision.author_errors]
     for gate in run_gates(decision):
         text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.basis} ({gate.where})"
@@ -274,8 +274,8 @@ def _distinguish(suite: Element) -> None:
 
 
 def _count(element: Element) -> None:
-    """Set the attributes that consumers add up: the number of tests, failures, errors and skipped tests, and
-    the time."""
+    """Set the attributes that consumers sum: the number of tests, failures, errors and skipped tests, and the
+    time."""
     cases = list(element.iter("testcase"))
     element.set("tests", str(len(cases)))
     element.set("failures", str(sum(case.find("failure") is not None for case in cases)))

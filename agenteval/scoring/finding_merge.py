@@ -1,5 +1,5 @@
 """Merges findings about the same failure: if code proves a failure that a judge also found, a single finding
-names both."""
+reports both."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def rate_finding(
 ) -> Finding:
     """Return the finding with the severity of its effect.
 
-    ``tools`` are the declared tools, with their marks."""
+    ``tools`` contains the declared tools, with their marks."""
     severity = severity_of(
         finding.label,
         overrides,
@@ -65,7 +65,7 @@ def list_possible_acts(
 
 
 def build_act(call: ToolCall, tools: Mapping[str, Tool]) -> Act:
-    """Return the act that a call performed, as far as it is known."""
+    """Return the act that a call performed, to the extent that it is known."""
     return Act(_effect(call.name, tools), outcome_of(call))
 
 

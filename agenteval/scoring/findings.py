@@ -18,7 +18,7 @@ from agenteval.scoring.finding_severity import find_cited_calls
 
 
 class Cause(NamedTuple):
-    """The root cause, as far as code can identify it.
+    """The root cause, to the extent that code can identify it.
 
     A cause consists of names and labels only, never of a judge's prose, so that it stays the same in the next
     run."""
@@ -59,7 +59,7 @@ class LocatedFinding:
 def locate_findings(
     samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]],
 ) -> tuple[LocatedFinding, ...]:
-    """Return each finding with its location. The numbering does not depend on the order of the samples."""
+    """Return each finding with its location, numbered independently of the order of the samples."""
     placed = []
     for key, trajectory, findings in samples:
         turns = [turn.tool_calls for turn in trajectory.all_turns]
@@ -89,8 +89,8 @@ def _sort_key(each: LocatedFinding) -> tuple[Any, ...]:
 
 
 def pick_varied_findings(members: Sequence[LocatedFinding], limit: int) -> list[LocatedFinding]:
-    """Pick up to ``limit`` findings, in order, from as many different scenarios, and then samples, as
-    possible."""
+    """Pick up to ``limit`` findings, in order. Prefer findings from different scenarios, and then from
+    different samples."""
     scenarios: dict[str, dict[SampleKey, int]] = {}
     seen: Counter[SampleKey] = Counter()
     ranked = []

@@ -1,5 +1,5 @@
-"""Evaluates goals (task success) over all conversations in a scenario, for facts that no single conversation
-reveals. All functions are pure."""
+"""Evaluates goals (task success) across all conversations in a scenario, for facts that no single
+conversation reveals. All functions are pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def count_open_goals(samples: Iterable[SampleReport], *outcomes: str) -> int:
 
 
 def has_reached(sample: SampleReport) -> bool:
-    """Check whether a goal that the agent should reach was reached."""
+    """Check whether a goal that the agent was expected to reach was reached."""
     return any(goal.label == REACHED and goal.value for goal in get_goal_scores(sample))
 
 
@@ -93,7 +93,7 @@ def may_gate_unjudged(samples: Sequence[SampleReport], suite: SuitePolicy) -> bo
 def decides_all_others(samples: Sequence[SampleReport], suite: SuitePolicy) -> bool:
     """Check whether an unclear goal decides the severity of the other goals, all of which were missed.
 
-    If the unclear goal was also missed, no conversation reached the goal. This is severe although a single
+    If the unclear goal was also missed, no conversation reached the goal. This is severe, although a single
     miss is not."""
     bound = suite.fail_on
     if bound is None:

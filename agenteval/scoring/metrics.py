@@ -113,7 +113,7 @@ def _range(spec: MetricSpec) -> str:
 
 
 def applies_to_scenario(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
-    """Check whether the metric is certain to be judged in a complete conversation of this scenario."""
+    """Check whether the metric is certain to be judged in a complete conversation in this scenario."""
     if spec.needs == "tools":
         return bool(scenario.tools)
     return may_apply_to_scenario(spec, scenario, policy=policy)

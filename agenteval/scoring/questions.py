@@ -1,6 +1,6 @@
 """Questions that code raises and only a judge can answer: whether the user had agreed to a call, and whether
-words claim that something was done. A detector raises the question as a finding, the judge of that turn is
-shown the question, and the judge's answer settles it."""
+the agent's words claim that something was done. A detector raises the question as a finding, the judge of
+that turn is shown the question, and the judge's answer settles it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def tools_of_unseen_calls(scenario: Scenario, trajectory: Trajectory) -> Sequenc
     """Return the declared tools that write, if one of these tools may have been called without being
     observed.
 
-    Return no tools if the author declares that the agent's word is to be taken for its actions."""
+    Return no tools if the author declares that the agent's statements about its actions are to be trusted."""
     if trajectory.all_calls_seen or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return ()
     return [name for name, tool in scenario.tools.items() if effect_of(name, tool) is ToolEffect.WRITES]

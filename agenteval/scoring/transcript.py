@@ -29,7 +29,7 @@ MAX_TRANSCRIPT_BYTES = 300_000
 """The maximum size of a complete text in bytes, about 75,000 tokens. A longer conversation is shortened
 (truncated), and the text says so."""
 _ROOM = 0.75
-"""The fraction of the limit to which earlier turns are shortened, so that the next turns fit without another
+"""The fraction of the limit to which earlier turns are shortened so that the next turns fit without another
 cut."""
 _CLOSING = 1_500
 """The number of bytes reserved for the closing section."""
@@ -55,8 +55,8 @@ class TranscriptOptions(NamedTuple):
     """The tools that the agent had, in OpenAI's format, or ``None`` to use the scenario's tools."""
     now: str | None = None
     upto: int | None = None
-    """The turn to judge (from 0), which is the last turn shown. If ``None``, the whole conversation is shown.
-    """
+    """The index of the turn to judge, from 0; this is the last turn shown. If ``None``, the whole
+    conversation is shown."""
     parameters: bool = False
     """True if the parameters of the tools are included."""
     limit: int = MAX_TRANSCRIPT_BYTES
@@ -222,7 +222,8 @@ def _size(parts: Iterable[str]) -> int:
 
 
 def _join_sections(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> JudgeTranscript:
-    """Join the sections. Each section except the closing one ends a prefix that other requests share."""
+    """Join the sections. Every section except the closing one marks the end of a prefix that other requests
+    share."""
     parts: list[str] = []
     shared: list[int] = []
     length = -2
@@ -398,7 +399,7 @@ def _turn(
 
 
 def _format_agent(agent: str) -> str:
-    """Return an agent's name in brackets, without any characters that could make the name look like anything
+    """Return an agent's name in brackets, without any characters that could make it look like something
     else."""
     plain = "".join(each for each in _line(agent) if each.isalnum() or each in " _-.")[:40].strip()
     return f" ({plain})" if plain else ""

@@ -57,7 +57,7 @@ def parse_label(text: str, labels: Iterable[str]) -> str | None:
 
 
 def _words(text: str) -> str:
-    """Return only the words, each surrounded by spaces."""
+    """Return only the words of a string, each surrounded by spaces."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 

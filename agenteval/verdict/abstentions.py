@@ -1,8 +1,8 @@
-"""Abstentions: judgements that count neither as a pass nor as a failure, and scenarios in which nothing else
+"""Abstentions: judgments that count neither as a pass nor as a failure, and scenarios in which nothing else
 was decided. Pure.
 
 A criterion whose condition never arose passes. A goal that was ruled out, was withdrawn or is unclear has no
-value. Neither may cause a run to fail, and a run must not pass on these judgements alone."""
+value. Neither may cause a run to fail, and a run must not pass on these judgments alone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _criteria(samples: Iterable[SampleReport]) -> Iterator[Check]:
 
 
 def is_any_decided(sample: SampleReport) -> bool:
-    """Check whether a rule, a label or a goal that the author configured was decided. An answer from the
+    """Check whether at least one rule, label or goal configured by the author was decided. An answer from the
     agent is not enough."""
     return (
         any(
@@ -57,7 +57,7 @@ def is_any_decided(sample: SampleReport) -> bool:
 
 def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
     """Yield a row for each scenario × agent in which judges abstained or were skipped and nothing else was
-    decided. Anything that only errored conversations could have shown is left to ``fault_tolerance``."""
+    decided. Anything that only an errored conversation could have shown is covered by ``fault_tolerance``."""
     decided = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
     for scenario in report.scenarios:
         why = _describe_abstentions(scenario, report.plan)
@@ -77,7 +77,7 @@ def undecided_scenario_rows(report: Report, thresholds: Sequence[GateRow]) -> It
 
 
 def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
-    """Describe which judgements were abstentions and what would turn them into decisions. Return an empty
+    """Describe which judgments were abstentions and what would turn them into decisions. Return an empty
     string if no judge abstained."""
     reasons = []
     if ruled_out := count_open_goals(scenario.samples, RULED_OUT):
@@ -87,7 +87,7 @@ def _describe_abstentions(scenario: ScenarioReport, plan: Plan) -> str:
         )
     if withdrawn := count_open_goals(scenario.samples, WITHDRAWN):
         count = plural(withdrawn, "conversation")
-        reasons.append(f"the goal was withdrawn by the user in {count}: use {CONTINUE_REMEDY}")
+        reasons.append(f"the goal was withdrawn by the user in {count}: {CONTINUE_REMEDY}")
     if unclear := count_open_goals(scenario.samples, NOT_CLEAR):
         reasons.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
     policies = sum(

@@ -15,7 +15,7 @@ from agenteval.core.score import Verdict
 from agenteval.verdict.report import Report
 
 SHOWN_ID = 120
-"""The maximum length of a scenario id in the printed accept-list entries, in characters."""
+"""The maximum length, in characters, of a scenario id in the printed accept-list entries."""
 
 _NEVER = "9999-12-31"
 
@@ -41,13 +41,13 @@ def _valid_entries(run: RunStarted) -> Iterator[AcceptedFailure]:
 
 def _applies_to(entry: AcceptedFailure, scenario: str) -> bool:
     """Check whether an entry applies to the scenario. An entry may be restricted to one scenario, whose id is
-    then specified in the form that is printed for pasting."""
+    given in the form that is printed for pasting."""
     return entry.scenario in ("", scenario, one_line(scenario, SHOWN_ID))
 
 
 def apply_accept_list(report: Report, run: RunStarted) -> Report:
-    """Return ``report`` with the accept list that is in force for ``run``. Two runs are compared under the
-    same list; otherwise, a failure that was accepted between the two runs would appear to be fixed."""
+    """Return ``report`` with the accept list of ``run`` applied. Two runs are compared under the same list;
+    otherwise, a failure that was accepted between the two runs would appear to be fixed."""
     entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid_entries(run))
     plan = report.plan.with_suite(accepted=entries)
     return replace(report, run=report.run.model_copy(update={"plan": plan}))

@@ -53,15 +53,14 @@ class Caveat:
 
 
 def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
-    """Return the caveats of a run: everything that had no effect on the verdict, in a fixed order.
-
-    The order is: findings below the gate; missed goals, goals that were reached instead of refused, and
-    failed judges below the gate; tools that might have changed the verdict if they had been marked as
-    writing; unknown parts of a log; abstentions; criteria that never arose; skipped judges; errored
-    conversations that were repeated; errored samples that were tolerated; accepted failures; a replay; judges
-    that were not called; agents whose calls were never seen; unchecked claims of actions; agents that are
-    taken at their word; empty lists in test cases; logs in which nothing could have been found; scenarios of
-    the baseline that are no longer in the suite."""
+    """Return the caveats of a run: everything that had no effect on the verdict, in a fixed order: findings
+    below the gate; missed goals, goals that were reached instead of refused, and failed judges below the
+    gate; tools that would affect the verdict if they were marked as writing; unknown parts of a log;
+    abstentions; criteria that never arose; skipped judges; errored conversations that were repeated; errored
+    samples that were tolerated; accepted failures; a replay; judges that were not called; agents whose calls
+    were never seen; unchecked claims of actions; agents whose claims are taken on trust; empty lists in test
+    cases; logs in which nothing could have been found; scenarios of the baseline that are no longer in the
+    suite."""
     found = (
         ()
         if decision.is_reported
@@ -137,7 +136,7 @@ def _is_goal(finding: Finding) -> bool:
 
 def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator[Caveat]:
     """Yield a caveat about tools that are not known to write data. The caveat applies if a finding that cites
-    a call to such a tool would fail the run, provided that the tool writes data."""
+    a call to such a tool would fail the run if the tool writes data."""
     samples = {
         sample.key: (sample, each.scenario.tools) for each in report.scenarios for sample in each.samples
     }
@@ -159,7 +158,7 @@ def _unmarked_tools(report: Report, found: Sequence[CountedFinding]) -> Iterator
 def _rate_with_tools(
     finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan
 ) -> Finding:
-    """Rate the finding as if the scenario declared these tools, as far as code alone can do so."""
+    """Rate the finding as if the scenario declared these tools, to the extent that code alone can do so."""
     confirmed = rate_finding(finding, sample.trajectory, tools, plan.suite.severities)
     detector = None if finding.also else DETECTORS.get(finding.detector)
     if detector is None:
@@ -223,8 +222,8 @@ def _skipped_judges(report: Report) -> Iterator[Caveat]:
 
 
 def _repeated_conversations(report: Report) -> Iterator[Caveat]:
-    """Yield the samples in which a conversation errored but its repetition did not. If the repetition errored
-    too, the sample is reported as errored."""
+    """Yield the samples in which a conversation errored but succeeded when repeated. If the repetition
+    errored too, the sample is reported as errored."""
     again = [
         sample
         for sample in report.samples
@@ -318,7 +317,7 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
                 declaring[each.agent] = None
     if agents := [agent for agent in declaring if agent not in calling]:
         named_agents = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
-        text = f"no calls from {one_line(named_agents, 120)} recorded, although tools are declared"
+        text = f"no calls from {one_line(named_agents, 120)} recorded, even though tools are declared"
         yield Caveat("calls_never_seen", len(agents), text)
 
 

@@ -116,7 +116,7 @@ def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, 
 def _setup_differences(
     before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]
 ) -> Iterator[str]:
-    """Yield the differences between the setups of the two runs that are relevant to these scenarios."""
+    """Yield the differences between the two runs' setups that affect these scenarios."""
     criteria = any(scenario.criteria for scenario in scenarios)
     simulated = any(scenario.simulated for scenario in scenarios)
     in_both = sorted(set(before.judged) & set(after.judged))

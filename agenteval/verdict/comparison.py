@@ -50,7 +50,7 @@ class ScenarioChange(Value):
     high: float
     """The upper bound of the change, assuming the best outcome for missing epochs."""
     p_drop: float
-    """The p-value of Fisher's exact test for a drop, with Holm's correction over all scenarios."""
+    """The p-value of Fisher's exact test for a drop, with Holm's correction across all scenarios."""
     p_rise: float
     """The p-value of Fisher's exact test for a rise, with the same correction."""
     epochs_to_decide: int | None = None
@@ -65,8 +65,8 @@ class ScenarioState(StrEnum):
     NEW = "new"
     REMOVED = "removed"
     NOT_SELECTED = "not selected"
-    """The scenario is in one run only, because the command line of the other run selected specific scenarios.
-    """
+    """The scenario is in only one run, because the command line of the other run selected specific
+    scenarios."""
 
 
 class UncomparedScenario(Value):
@@ -84,13 +84,13 @@ class UncomparedScenario(Value):
 
     @property
     def got_worse(self) -> bool:
-        """True if the scenario passed before and no longer passes, whether because of the edit or because of
-        the agent."""
+        """True if the scenario passed before and no longer passes, whether the edit or the agent is the
+        cause."""
         return self.before is Verdict.PASSED and self.after not in (Verdict.PASSED, None)
 
 
 class MeanChange(Value):
-    """The change in a mean over the scenarios that have a value in both runs."""
+    """The change in a mean across the scenarios that have a value in both runs."""
 
     name: str
     before: float
@@ -112,7 +112,8 @@ class FailureState(StrEnum):
     BACK = "back again"
     KNOWN = "known"
     FIXED = "fixed"
-    """The failure occurred in the first run but in no known epoch of the second run."""
+    """The failure occurred in the first run but not in any epoch of the second run whose failures are
+    known."""
     UNKNOWN = "not decided"
     """The failure occurred in the first run, and the second run has no epoch whose failures are known."""
 
@@ -147,7 +148,7 @@ class AgentComparison(Value):
     """The name of the agent in the second run."""
     verdict: Verdict
     change: float | None
-    """The change in the mean success rate over scenarios."""
+    """The change in the mean success rate across scenarios."""
     low: float
     """The lower bound of the change."""
     high: float
@@ -157,11 +158,11 @@ class AgentComparison(Value):
     drop_below: float
     """An upper bound on the drop at the stated confidence."""
     further_low: float | None
-    """The lower bound of the change for further scenarios of the same kind, by the cluster bootstrap."""
+    """The lower bound of the change for other scenarios of the same kind, by the cluster bootstrap."""
     further_high: float | None
-    """The upper bound of the change for further scenarios of the same kind."""
+    """The upper bound of the change for other scenarios of the same kind."""
     p_changed: float | None
-    """The p-value of the sign-flip test over scenarios."""
+    """The p-value of the sign-flip test across scenarios."""
     p_mcnemar: float | None
     """The p-value of McNemar's test, if each scenario has exactly one epoch in each run."""
     dropped: tuple[str, ...]
@@ -190,7 +191,7 @@ class RunComparison(Value):
     exit_code: int
     agents: tuple[AgentComparison, ...]
     apart: tuple[UncomparedScenario, ...] = ()
-    """Scenarios that are not compared."""
+    """The scenarios that are not compared."""
     left_out: tuple[str, ...] = ()
     """Descriptions of the agents that only one run contains."""
 
@@ -212,7 +213,7 @@ def compare_runs(
     margin: float = MARGIN,
     earlier: Mapping[str, str] | None = None,
 ) -> RunComparison:
-    """Compare ``after`` with the baseline ``before``, in the scenarios that are identical in both runs.
+    """Compare ``after`` with the baseline ``before``, using the scenarios that are identical in both runs.
 
     ``earlier`` maps the fingerprint of each failure in runs older than the baseline to its run. The order of
     samples and scenarios does not matter. Raise ``AuthorError`` with every reason why the two runs cannot be
@@ -335,8 +336,7 @@ def _compare_means(pairs: Sequence[tuple[_Values, _Values]]) -> tuple[MeanChange
 def _compare_mean(
     name: str, values: Sequence[tuple[tuple[float, ...] | None, tuple[float, ...] | None]]
 ) -> MeanChange | None:
-    """Compare the means of one value. Each scenario has the same weight, however many epochs it had.
-
+    """Compare the means of one value. Each scenario has the same weight, regardless of its number of epochs.
     The interval follows Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, on paired
     differences with clustered data."""
     both = [(fsum(old) / len(old), fsum(new) / len(new)) for old, new in values if old and new]

@@ -42,7 +42,7 @@ def locate_counted_findings(
 def list_counted_findings(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> list[Finding]:
-    """Return the findings that count, without their samples or indexes."""
+    """Return only the findings that count, without samples or indexes."""
     return [finding for _, _, finding in locate_counted_findings(scenarios, samples, report)]
 
 

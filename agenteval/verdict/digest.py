@@ -36,8 +36,8 @@ _SETTINGS = (
 
 
 def summary_of(report: Report, decision: Decision | None) -> RunSummary:
-    """Summarize the run. If the run has only begun (it has only its first event and no ``decision``), the
-    summary contains the data that other runs may be compared with."""
+    """Summarize the run. If the run has only just begun (there is only its first event and no ``decision``),
+    the summary contains the data with which other runs can be compared."""
     run, plan = report.run, report.plan
     return RunSummary(
         run_id=run.run_id,

@@ -54,7 +54,7 @@ class EpochOutcomes:
 
     @property
     def fixed(self) -> tuple[bool | None, ...]:
-        """The outcomes of the epochs up to the number that was fixed beforehand. Estimates are based on these
+        """The outcomes of the epochs up to the number that was fixed in advance. Estimates are based on these
         outcomes only."""
         known = self.outcomes[: self.planned_min]
         return (*known, *[None] * (self.planned_min - len(known)))

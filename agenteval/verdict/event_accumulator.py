@@ -50,8 +50,8 @@ class SampleAccumulator:
 
     def score(self, turn: int | None, items: Sequence[ScoreItem]) -> None:
         """Add the results of a scorer. If a review attributes the outcome to the simulator, set aside earlier
-        results about the whole conversation and about all turns that begin with or follow the user's fault.
-        """
+        results about the whole conversation and about every turn that starts with the user's fault or follows
+        it."""
         for review in (item for item in items if isinstance(item, UserReview) and item.decides):
             for place in [each for each in self.items if each is None or each >= (review.turn or 0)]:
                 self.aside += self.items.pop(place)
@@ -63,7 +63,7 @@ class SampleAccumulator:
         self.is_over, self.is_lost = event.is_over, event.again
 
     def reconsider(self, event: Reconsidered) -> None:
-        """Replace earlier results of a metric with the results of a second judgement."""
+        """Replace earlier results of a metric with the results of a second judgment."""
         conversation_items = self.items.get(None, [])
         others = [item for item in conversation_items if getattr(item, "metric", "") != event.metric]
         self.items[None] = [*others, *event.items]

@@ -86,8 +86,8 @@ class FailureRates:
     rows: tuple[FailureRate, ...]
     """The rows, sorted by worst severity and then by frequency."""
     by_severity: Mapping[Severity, int] = field(default_factory=dict)
-    """The number of conversations for each severity, counting only the worst severity in each conversation.
-    """
+    """The number of conversations for each severity, counting only the worst severity in each
+    conversation."""
 
     @property
     def conversations(self) -> int:
@@ -96,8 +96,8 @@ class FailureRates:
 
 
 def failure_rates(report: Report, decision: Decision) -> FailureRates | None:
-    """Count the failures in a log. Return ``None`` if scenarios state the expected behavior, because then
-    conversations pass or fail."""
+    """Count the failures in a log. Return ``None`` if scenarios state the expected behavior, because
+    conversations then pass or fail."""
     if not decision.without_scenarios:
         return None
     samples = {sample.key: sample for sample in report.samples}

@@ -1,5 +1,5 @@
 """Give each failure a fingerprint that is stable across runs: a hash of the facts that a report prints next
-to it, never of a judge's prose. Accepting a failure accepts exactly what is printed.
+to it, and never of a judge's prose. Accepting a failure accepts exactly what is printed.
 
 A finding from code is identified by its scenario, label, detector, location and values: the call with its
 arguments, or the text that it quotes. A judge's finding is identified by its scenario, metric, label and
@@ -33,10 +33,10 @@ from agenteval.scoring.findings import LocatedFinding, locate_findings
 from agenteval.scoring.goals import GOAL
 
 LENGTH = 12
-"""The number of hexadecimal digits. Among 10,000 failures, the probability that two collide is about one in 5
+"""The number of hexadecimal digits. The probability of a collision among 10,000 failures is about one in 5
 million."""
 SHOWN = 320
-"""The maximum number of characters printed for the content that a fingerprint covers; a digest replaces the
+"""The maximum number of characters to print of the content that a fingerprint covers; a digest replaces the
 rest."""
 
 
@@ -110,7 +110,7 @@ def names_between(
     """Map the name of each failure in the sample ``shown`` to the failure's names in the sample ``before``.
     The names are in report order and exclude those that did not change.
 
-    If two shown failures look the same, it is unknown which is which, so both keep the shown name."""
+    If two failures look the same, they cannot be told apart, so both keep the name in ``shown``."""
     failures_before, failures_shown = (
         _failures_as_shown(before, scenario),
         _failures_as_shown(shown, scenario),

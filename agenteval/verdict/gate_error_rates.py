@@ -16,7 +16,7 @@ from agenteval.verdict.statistics import CountRule, share_rule
 
 def gate_error_rates(plan: Plan) -> tuple[GateErrorRates, ...]:
     """Return a row for each gate of the run whose verdict depends on chance and whose error rates can be
-    computed. Thresholds on means are left out, because the spread of their values is not known beforehand."""
+    computed. Thresholds on means are left out, because the spread of their values is not known in advance."""
     return tuple(_rows(plan, _all_rules(plan)))
 
 
@@ -63,5 +63,5 @@ def _goal_thresholds(plan: Plan, rules: Sequence[ScenarioRules]) -> Iterable[Gat
 
 
 def describe_error_rates(rows: Sequence[GateErrorRates]) -> tuple[str, ...]:
-    """Describe the error rates of each gate in words, and mark uninformative gates."""
+    """Describe the error rates of each gate in a sentence, and mark uninformative gates."""
     return tuple(row.sentence for row in rows)

@@ -83,7 +83,7 @@ class _RunRows(NamedTuple):
     """The gate rows of a run, grouped by type."""
 
     over_runs: tuple[GateRow, ...]
-    """Rows for gates over repeated runs."""
+    """Rows for gates across repeated runs."""
     tolerance: tuple[GateRow, ...]
     """Rows about errored samples."""
     undecided: tuple[GateRow, ...]
@@ -133,8 +133,8 @@ def _decide_scenarios(run: RunEvidence) -> dict[Pairing, ScenarioDecision]:
 
 
 def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[SampleKey]:
-    """Yield the failed samples whose failures are decided by the share gates alone. If a gate replaces "every
-    sample passes", that gate decides, and no samples are yielded."""
+    """Yield the failed samples that only the share gates decide. If a gate replaces "every sample passes",
+    that gate decides, and nothing is yielded."""
     if report.plan.suite.gates and not replaces_every_sample(report.plan.suite.gates):
         for scenario in report.scenarios:
             for sample in scenario.samples:
@@ -217,5 +217,5 @@ def compute_exit_code(report: Report, verdict: Verdict, author_errors: Sequence[
 
 
 def is_neutral(report: Report) -> bool:
-    """Check whether an undecided run has the same exit code as a passed run."""
+    """Check whether an undecided run exits with the same code as a passed run."""
     return report.plan.suite.on_undecided == "neutral"

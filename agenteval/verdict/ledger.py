@@ -65,7 +65,7 @@ class LedgerLine(NamedTuple):
 
 
 def lines_of(spent: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
-    """Sum up the usage in one line for each role and model, in the order of the roles."""
+    """Sum the usage in one line for each role and model, in the order of the roles."""
     sums: dict[tuple[str, str], Usage] = {}
     for role, name, usage in spent:
         if usage.is_spent or usage.cached_calls:
@@ -112,8 +112,8 @@ class _Spending:
 
 
 class _Account:
-    """The spending and the reservations for calls in flight, counted against one allowance. ``owner`` is the
-    name used in messages."""
+    """Spending, and reservations for calls in flight, that count against one allowance. ``owner`` is the name
+    used in messages."""
 
     def __init__(self, allowance: Allowance, owner: str) -> None:
         self.allowance = allowance
@@ -188,8 +188,8 @@ class BudgetLedger:
         return any(account.allowance.max_tokens is not None for account in self._accounts(role))
 
     def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
-        """Reserve budget for one call to ``name``. Raise ``BudgetError`` if the budget is exceeded
-        (exhausted), in which case the call must not be made."""
+        """Reserve budget for one call to ``name``. Raise ``BudgetError`` if the budget is exhausted, in which
+        case the call must not be made."""
         usage = self._expected(name, prompt_tokens) if self.needs_estimate(role) else Usage()
         reserved = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
         self._require_room(role, *reserved)

@@ -1,5 +1,5 @@
-"""Gate rows for the budget and the deadline. A run that was ended by either limit is undecided, even if
-everything had passed so far."""
+"""Gate rows for the budget and the deadline. A run that either limit ended is undecided, even if everything
+had passed up to that point."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str,
         basis=broken or scope,
         where=report.plan.suite.where(name),
         verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
-        resolution=f"a higher {name}, and agenteval run --resume latest" if broken else "",
+        resolution=f"raise {name}, then agenteval run --resume latest" if broken else "",
     )
 
 

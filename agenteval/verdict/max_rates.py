@@ -38,14 +38,13 @@ class Shares(NamedTuple):
     by_checks: int
     """The number of conversations in ``bad`` in which only a check failed."""
     remedies: Mapping[str, int]
-    """The remedies for unknown conversations. Each remedy is mapped to the number of conversations that it
-    would settle."""
+    """Maps each remedy for unknown conversations to the number of conversations that it would settle."""
 
 
 def max_rate_rows(
     report: Report, samples: Mapping[SampleKey, SampleDecision], again: str
 ) -> Iterator[GateRow]:
-    """Yield a row for each ``--max-rate``. ``again`` is the command line that calls the judges again."""
+    """Yield a row for each ``--max-rate``. ``again`` is the command line that runs the judges again."""
     for severity, bound in report.plan.suite.max_rates.items():
         yield _row(severity, bound, shares_of(report, samples, severity, again))
 
@@ -77,7 +76,7 @@ def _row(severity: Severity, bound: float, shares: Shares) -> GateRow:
 
 def _resolution(shares: Shares) -> str:
     remedies = [f"{remedy} ({plural(n, 'conversation')})" for remedy, n in shares.remedies.items()]
-    return "; ".join(remedies) or "records in which the agent answers"
+    return "; ".join(remedies) or "use records in which the agent answers"
 
 
 def _places(samples: Sequence[SampleReport]) -> str:
@@ -114,8 +113,8 @@ def shares_of(
 
 
 def is_bad(key: SampleKey, samples: Mapping[SampleKey, SampleDecision], found: Set[SampleKey]) -> bool:
-    """Check whether a conversation counts against the limit. A check that does not pass fails a conversation
-    regardless of severity, whereas a detector's finding has a severity of its own."""
+    """Check whether a conversation counts against the limit. A failed check always counts, regardless of
+    severity; a detector's finding counts only if it is severe enough (``found``)."""
     return key in found or any(failed_checks(samples[key]))
 
 
@@ -134,15 +133,15 @@ def _find_remedy(
     severity. Return an empty string if this is already known."""
     if sample.stop is None or sample.stop.fault is not None:
         if sample.review is not None and sample.review.decides:
-            return "conversations in which the user is not at fault"
-        return "records in which the agent answers"
+            return "use conversations in which the user is not at fault"
+        return "use records in which the agent answers"
     if unplaced := unplaced_text([each.turn for each in sample.turns]):
-        return f"--no-calls-in KEY, if there is no call in {unplaced}"
+        return f"use --no-calls-in KEY if there is no call in {unplaced}"
     failures = [failure for failure in sample.all_failures if may_hide(failure, scenario, plan)]
     if failures:
         return _failure_remedy(failures[0].metric, failures[0].message, again)
     if any(score.is_open and gates_by_severity(score.metric, plan) for score in sample.all_scores):
-        return "a judge that can decide (another model, or -m again)"
+        return "use a judge that can decide (another model, or -m again)"
     details = (v.detail.removeprefix("not decided: ") or v.name for v in _undecided_checks(decided))
     return next(details, "")
 

@@ -87,8 +87,8 @@ def readable_row(report: Report) -> GateRow:
 
 def _resolution(places: Sequence[str]) -> str:
     if not places:
-        return "records in which the agent answers"
-    return f"readable records in place of {named_places(places)}"
+        return "use records in which the agent answers"
+    return f"replace {named_places(places)} with readable records"
 
 
 def named_places(places: Sequence[str]) -> str:
@@ -96,7 +96,7 @@ def named_places(places: Sequence[str]) -> str:
 
 
 def undecided_in(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> int:
-    """Count the conversations that could be read but are undecided."""
+    """Count the readable conversations that are undecided."""
     return sum(
         samples[sample.key].verdict is Verdict.INCONCLUSIVE and not is_unreadable(sample)
         for sample in report.samples

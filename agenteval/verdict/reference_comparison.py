@@ -63,7 +63,7 @@ class ComparedAgent(Value):
     scenarios: int
     epochs: int
     success: float | None
-    """The mean success rate over scenarios, or ``None`` if the rate is unknown."""
+    """The mean success rate across scenarios, or ``None`` if the rate is unknown."""
     reference: float | None
     change: float | None
     """The difference between the two success rates."""
@@ -76,8 +76,8 @@ class ComparedAgent(Value):
     worse_in: tuple[str, ...] = ()
     """Scenarios with a lower success rate, by Fisher's exact test with Holm's correction."""
     epochs_to_decide: int | None = None
-    """The approximate number of epochs of each agent that would decide the comparison at the observed rates.
-    """
+    """The approximate number of epochs of each agent that would decide the comparison at the observed
+    rates."""
     numbers: tuple[ComparedNumber, ...] = ()
 
     @property

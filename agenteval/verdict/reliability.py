@@ -32,8 +32,8 @@ class ScenarioRepeats:
 
     tally: Tally
     fixed: Tally
-    """The epochs whose number was fixed beforehand. If the number of epochs depended on their success,
-    estimates over scenarios use only these epochs."""
+    """The epochs whose number was fixed in advance. If the number of epochs depended on their success,
+    estimates across scenarios use only these epochs."""
     interval: Interval
     """The 95% score interval of the rate (Wilson 1927), for display only; no gate uses this interval."""
     stability: Stability
@@ -43,21 +43,21 @@ class ScenarioRepeats:
 
 @dataclass(frozen=True)
 class Repeats:
-    """The statistics of a run over its scenarios."""
+    """The statistics of a run across its scenarios."""
 
     scenarios: Mapping[tuple[str, str], ScenarioRepeats]
     pass_hat_k: Mapping[int, float]
-    """The average of pass^k over scenarios, keyed by k. It contains each k for which every scenario has
+    """The average of pass^k across scenarios, keyed by k. It contains each k for which every scenario has
     enough decided epochs."""
     pass_at_k: Mapping[int, float]
-    """The average of pass@k over scenarios, keyed by k, as for ``pass_hat_k``."""
+    """The average of pass@k across scenarios, keyed by k, as for ``pass_hat_k``."""
     rates: Mapping[str, Estimate]
-    """The mean success rate for these scenarios and for further scenarios of the same kind."""
+    """The mean success rate for these scenarios and for other scenarios of the same kind."""
 
 
 def repeats_of(report: Report, decision: Decision) -> Repeats:
-    """Compute the reliability statistics of a run. A sample succeeds if it passed. When its goal was judged,
-    the goal must also have been completed. A sample that is inconclusive or never ran counts as missing."""
+    """Compute the reliability statistics of a run. A sample succeeds if it passed and its goal, if judged,
+    was completed. A sample that is inconclusive or never ran counts as missing."""
     entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, decision) for s in report.scenarios}
     unreadable = {(s.scenario.id, s.agent) for s in report.scenarios if _is_unreadable(s)}
     tallies = [entry.fixed for key, entry in entries.items() if key not in unreadable]
@@ -101,8 +101,9 @@ def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | No
 
 
 def means_over_scenarios(scenarios: Sequence[ScenarioReport]) -> dict[str, float]:
-    """Return the mean of each metric. Values are averaged within each conversation, then over conversations,
-    then over scenarios, so every scenario has the same weight, however long its conversations are."""
+    """Return the mean of each metric. Values are averaged within each conversation, then across
+    conversations, then across scenarios, so every scenario has the same weight, regardless of the length of
+    its conversations."""
     means: dict[str, list[float]] = {}
     for scenario in scenarios:
         for metric, aggregate in scenario.aggregates.items():

@@ -45,7 +45,7 @@ from agenteval.verdict.spending import by_role, ledger_of
 
 @dataclass(frozen=True)
 class Dimension:
-    """The numbers for one of the three dimensions, over all samples in its category."""
+    """The numbers for one of the three dimensions, across all samples in its category."""
 
     category: Category
     samples: int
@@ -68,7 +68,7 @@ class Report:
     issues: tuple[Issue, ...] = ()
     issue_failures: tuple[ScoreFailure, ...] = ()
     findings_not_asked: int = 0
-    """The number of findings beyond the maximum that a model is asked to group. These findings were grouped
+    """The number of findings that exceeded the maximum a model is asked to group and were therefore grouped
     by code."""
     notices: tuple[Notice, ...] = ()
     evidence: Mapping[str, frozenset[CallEvidence]] = field(default_factory=dict)
@@ -202,8 +202,8 @@ def _turn_report(turn: Turn, items: Sequence[ScoreItem]) -> TurnReport:
 
 
 def _with_charged_fault(turns: tuple[Turn, ...], stop: Stop | None) -> tuple[Turn, ...]:
-    """Return the turns with the error added to the finished turn that the fault is attributed to, as in an
-    interrupted turn."""
+    """Return the turns, adding the error to the finished turn to which the fault is attributed, as if that
+    turn had been interrupted."""
     if stop is None or stop.turn is None:
         return turns
     at = stop.turn

@@ -91,7 +91,7 @@ MEASURES: Mapping[str, Measure] = {
     "cost": _cost,
 }
 """The measures, keyed by name. ``latency_ms`` is the time from the user's message to the final text, summed
-over all turns."""
+across all turns."""
 
 UNITS: Mapping[str, str] = {"latency_ms": " ms", "cost": " USD"}
 

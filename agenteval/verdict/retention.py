@@ -1,5 +1,5 @@
-"""Keep memory usage low: retain the numbers of all conversations (there may be ten thousand) but the text of
-only a few that failed.
+"""Keep memory usage low: retain the numbers for all conversations (there may be ten thousand) but the text of
+only a few failed ones.
 
 The journal contains everything. This module holds the data that stays in memory until the reports are
 written."""
@@ -68,9 +68,9 @@ class _RetainedSample(NamedTuple):
 
 
 class RetainedEvents:
-    """A sink for events that are accumulated later. ``most`` is the maximum number of failed conversations
-    whose text is kept, and the same maximum applies to other conversations with something to report. If
-    ``everything`` is true, nothing is left out."""
+    """A sink for events that will be accumulated later. ``most`` is the maximum number of failed
+    conversations whose text is kept, and the same maximum applies to other conversations with something to
+    report. If ``everything`` is true, nothing is left out."""
 
     def __init__(self, plan: Plan, *, most: int = KEPT_IN_FULL, everything: bool = False) -> None:
         self._plan = plan
@@ -110,7 +110,7 @@ class RetainedEvents:
             case RunResumed() | Notice() | IssuesFound() | RunFinished():
                 self._rest.append(event)
             case ModelAsked():
-                """No report is made of it."""
+                """No report shows this event."""
             case _:
                 assert_never(event)
 
@@ -162,8 +162,8 @@ class RetainedEvents:
         return self._room[failed] >= 0
 
     def _settled(self, agent: str, items: Sequence[ScoreItem], turns: Sequence[Turn]) -> Sequence[ScoreItem]:
-        """Settle open checks using the evidence about the agent so far. A later conversation may provide more
-        evidence."""
+        """Settle open checks using the evidence about the agent collected so far. A later conversation may
+        provide more evidence."""
         passthrough = self._plan.suite.unmocked_tools == "passthrough"
         known, evidence = self._plan.known_visibility(agent), self._evidence.get(agent, set())
         return settle_absence_checks(
@@ -201,7 +201,7 @@ def _has_figures(step: Step) -> bool:
 
 
 class _EventSlimmer:
-    """Reduces turns and checks to objects without text, and shares objects that are then equal."""
+    """Reduces turns and checks to objects without text, and shares the objects that thereby become equal."""
 
     def __init__(self) -> None:
         self._turns: dict[tuple[object, ...], Turn] = {}

@@ -39,8 +39,8 @@ def run_rows(
     tolerance: Sequence[GateRow],
     counted: Set[SampleKey],
 ) -> Iterable[GateRow]:
-    """Yield the gate rows of a run. ``counted`` contains the failed samples that share gates decide, and
-    ``tolerance`` contains the rows about errored samples."""
+    """Yield the gate rows of a run. ``counted`` contains the failed samples that are decided by share gates,
+    and ``tolerance`` contains the rows about errored samples."""
     if not replaces_every_sample(report.plan.suite.gates):
         tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
         yield _every_sample_row(report, samples, counted, tolerated=tolerated)
@@ -102,8 +102,8 @@ def tolerance_rows(
     replaced: int,
     unreadable_apart: bool,
 ) -> Iterable[GateRow]:
-    """Yield the rows about the fault tolerance for errored samples. The tolerance limits the share of all
-    samples that may error, and allows at most half of the samples of each scenario to error.
+    """Yield the rows about the fault tolerance for errored samples. The tolerance limits the overall share of
+    errored samples, and allows at most half of each scenario's samples to error.
 
     ``lost`` contains the scenarios that exceed the limit of one half, and ``replaced`` is the number of
     samples that were replaced by an additional sample. Replaced samples count as errored; otherwise, an agent
@@ -194,7 +194,7 @@ def is_tolerated(lost: int, begun: int, bound: float) -> bool:
 
 
 def end_rows(report: Report) -> Iterable[GateRow]:
-    """Yield the rows about the way in which the run ended."""
+    """Yield the rows about how the run ended."""
     yield from budget_gates(report)
     yield from deadline_gates(report)
     if report.finished is None:
@@ -235,8 +235,8 @@ def _unmet_row(unmet: Mapping[str, str]) -> GateRow:
 
 
 def _find_resolution(begun: Iterable[SampleReport], samples: Mapping[SampleKey, SampleDecision]) -> str:
-    """Return the next step that would decide the undecided samples: repeat them or, if repetition cannot
-    help, supply the data that the first of these samples lacks."""
+    """Return the next step that would decide the undecided samples: repeating them or, if repetition cannot
+    help, supplying the data that the first of them lacks."""
     lost = [(each, decided) for each in begun if _is_open(decided := samples[each.key])]
     faults = {decided.fault for _, decided in lost} - {"undecided"}
     if faults:
@@ -263,19 +263,19 @@ def resolve_with_next_steps(
     if report.run.command[:1] == ("score",):
         return tuple(replace(row, resolution=_record_resolution(row, report, samples)) for row in rows)
     if report.finished and report.finished.outcome == "fail_fast":  # which cannot be resumed
-        again = "the same run without --fail-fast"
+        again = "repeat the run without --fail-fast"
         return tuple(replace(row, resolution=row.resolution.replace(RESUME, again)) for row in rows)
     return tuple(rows)
 
 
 def _record_resolution(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:
     """Return the next step for a row about recorded conversations. These cannot be repeated: the same command
-    calls the judges again, and anything that a record lacks can be supplied only by another record."""
+    only runs the judges again, and whatever a record lacks can be supplied only by another record."""
     if row.resolution in (RERUN_FAILED, RERUN_AFTER_FIX):
         return _describe_unread_records(row.scenario, report, samples) or command_of(report)
     if row.resolution.startswith(_EPOCHS):
         number = row.resolution.removeprefix(_EPOCHS)
-        return f"{number} recorded conversations of each scenario"
+        return f"use {number} recorded conversations of each scenario"
     return row.resolution.replace(RESUME, command_of(report))
 
 
@@ -294,5 +294,6 @@ def _describe_unread_records(
     if not stops or not stops[0]:
         return ""
     place = stops[0].detail.partition(": ")[0]
-    more = f", and {len(stops) - 1:,} more" if len(stops) > 1 else ""
-    return f"a readable record instead of {place}{more}"
+    if len(stops) > 1:
+        return f"replace {place} and {len(stops) - 1:,} more with readable records"
+    return f"replace {place} with a readable record"

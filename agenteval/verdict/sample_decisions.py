@@ -79,7 +79,7 @@ class _SampleEvidence:
     plan: Plan
     failures: SampleFailures
     accepted: Set[str]
-    """The fingerprints of the failures that are accepted in the sample's scenario."""
+    """The fingerprints of the failures accepted in the sample's scenario."""
     skipped: tuple[ScoreFailure, ...]
     """The failed judges that are ignored."""
 
@@ -98,8 +98,8 @@ class _SampleEvidence:
 
     @cached_property
     def ignores_unjudged(self) -> bool:
-        """True if criteria without a judgement do not affect the verdict. This is the case if the run is
-        ``code_only`` and anything in the sample was decided, or if the judges of the criteria failed and are
+        """True if unjudged criteria do not affect the verdict. This is the case if the run is ``code_only``
+        and at least one thing in the sample was decided, or if the judges of the criteria failed and are
         skipped. If nothing is known, nothing passes."""
         is_left_out = self.plan.suite.code_only and is_any_decided(self.sample)
         return is_left_out or skips_criteria(self.sample, self.skipped)
@@ -229,9 +229,9 @@ def _decide_errored(evidence: _SampleEvidence, violations: Iterable[Violation]) 
 
 
 def _is_proven(violation: Violation, sample: SampleReport) -> bool:
-    """Check whether the failure is proven by a finished turn, or could not have been undone by a later turn.
-    In an errored conversation, scorers report no other failures; for the errored turn, they report only
-    failures in the recorded calls."""
+    """Check whether the failure is proven by a finished turn or could not have been undone by a later one. In
+    an errored conversation, scorers report no other failures; for the errored turn, they report only failures
+    in the recorded calls."""
     turn, finished = violation.turn, len(sample.trajectory.turns)
     is_proven = turn is None or turn < finished or violation.name == "tool_calls"
     return violation.verdict is Verdict.FAILED and is_proven
@@ -282,7 +282,7 @@ def is_severe(finding: Finding, plan: Plan) -> bool:
 
 
 def is_never_tolerated(finding: Finding, plan: Plan) -> bool:
-    """Check whether a finding always fails the run. A gate over repeated runs tolerates failed samples but
+    """Check whether a finding always fails the run. A gate across repeated runs tolerates failed samples but
     never a critical finding."""
     tolerant = replaces_every_sample(plan.suite.gates)
     return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
@@ -302,7 +302,7 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
 
 
 def fails_alone(report: Report) -> bool:
-    """Check whether the only sample in a report is certain to fail its run. With a gate over repeated runs,
+    """Check whether the only sample in a report is certain to fail its run. With a gate across repeated runs,
     only a critical finding is certain to do so."""
     (scenario,) = report.scenarios
     (sample,) = scenario.samples

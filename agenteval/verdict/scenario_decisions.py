@@ -32,11 +32,11 @@ class RunEvidence:
     tolerates_losses: bool
     """True if errored samples are tolerated in the run as a whole."""
     is_open_for_all: bool
-    """True if a gate over all scenarios is undecided."""
+    """True if a gate on all scenarios is undecided."""
 
 
 def decide_scenario(scenario: ScenarioReport, run: RunEvidence) -> ScenarioDecision:
-    """Decide the outcome of a scenario. With gates over repeated runs, a sample may fail unless the failure
+    """Decide the outcome of a scenario. With gates across repeated runs, a sample may fail unless the failure
     is critical; the scenario is then decided by its own gate rows, and all of its samples must have been run.
     """
     rows = run.rows.get((scenario.scenario.id, scenario.agent), ())

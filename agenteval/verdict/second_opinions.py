@@ -11,19 +11,19 @@ from agenteval.verdict.report import Report
 
 
 class SecondOpinions(NamedTuple):
-    """The repeated judgements in a run."""
+    """The repeated judgments in a run."""
 
     doubted: int
-    """The number of verdicts that would have failed the sample and of goals that were ruled out or withdrawn.
-    All of these were judged again."""
+    """The number of results that were judged again because they would have failed the sample or because a
+    goal was ruled out or withdrawn."""
     upheld: int
     """The number of ``doubted`` verdicts that were confirmed."""
     sampled: int
-    """The number of clean verdicts that were selected at random for a second judgement."""
+    """The number of clean verdicts that were selected at random for a second judgment."""
     differed: int
-    """The number of ``sampled`` verdicts for which the second judgement would have failed the sample."""
+    """The number of ``sampled`` verdicts for which the second judgment would have failed the sample."""
     usage: Usage
-    """The token usage of all repeated judge calls, excluding the first call for each judgement."""
+    """The token usage of all repeated judge calls, excluding the first call for each judgment."""
     judges: Usage
     """The usage of all judge calls."""
 
@@ -37,7 +37,7 @@ class SecondOpinions(NamedTuple):
 
 
 def second_opinions(report: Report) -> SecondOpinions:
-    """Count the repeated judgements in all samples of a run."""
+    """Count the repeated judgments in all samples of a run."""
     judged = [item for sample in report.samples for item in sample.judgements]
     voted = [item for item in judged if isinstance(item, Score | Check) and item.votes]
     doubted = [item for item in voted if not _is_sampled(item) and _is_in_doubt(item)]
@@ -61,13 +61,13 @@ def _is_sampled(item: Score | Check) -> bool:
 
 
 def _is_in_doubt(item: Score | Check) -> bool:
-    """Check whether the first judgement would have failed the sample or excused a missed goal."""
+    """Check whether the first judgment would have failed the sample or excused a missed goal."""
     first = item.votes[0]
     return first.against or first.verdict in EXCUSES
 
 
 def _is_upheld(item: Score | Check) -> bool:
-    """Check whether the first judgement is the one that counts. If both judgements would fail the sample,
+    """Check whether the first judgment is the one that counts. If both judgments would fail the sample,
     either one counts."""
     first = item.votes[0]
     if not first.against and isinstance(item, Score):

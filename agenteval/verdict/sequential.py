@@ -35,10 +35,10 @@ from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_ord
 
 
 class PlannedQueue:
-    """A queue of the planned samples, in order. In a resumed run, the queue learns which samples have already
-    ended before the first sample is requested, and leaves these samples out. A conversation that errored is
-    handed out once more after all others, when the cause of the error may be gone. ``may_play_again`` checks
-    whether an errored sample can be repeated (a replay contains only what was recorded)."""
+    """A queue of the planned samples, in order. In a resumed run, the queue is told before the first request
+    which samples have already ended, and leaves these samples out. A conversation that errored is handed out
+    once more after all the others, by which time the cause of the error may be gone. ``may_play_again``
+    checks whether an errored sample can be repeated (a replay contains only what was recorded)."""
 
     def __init__(
         self, samples: Iterable[Sample], *, may_play_again: Callable[[SampleKey], bool] = lambda _key: True
@@ -108,10 +108,11 @@ class SequentialQueue:
     """A queue of the planned samples, followed by additional epochs of each scenario until its gate is
     decided.
 
-    The queue is also a sink for events. It learns from them how each sample ended, by the same accumulation
-    and rules as the report. In a resumed run, the queue receives the earlier events before the first sample
-    is requested. To avoid wasting epochs, the queue starts only epochs that the test needs regardless of the
-    other outcomes. Among the scenarios that need an epoch, the scenario with the fewest epochs goes first."""
+    The queue is also a sink for events. From them it learns how each sample ended, using the same
+    accumulation and rules as the report. In a resumed run, the queue receives the earlier events before the
+    first sample is requested. To avoid wasting epochs, the queue starts only epochs that the test needs
+    regardless of the other outcomes. Among the scenarios that need an epoch, the scenario with the fewest
+    epochs goes first."""
 
     def __init__(
         self,

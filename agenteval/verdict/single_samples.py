@@ -1,4 +1,4 @@
-"""Evaluate each sample on its own as soon as it has finished, by the same rules that apply to the complete
+"""Evaluate each sample on its own as soon as it has finished, using the same rules that apply to the complete
 run. Pure."""
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SingleSamples:
     def report(self, key: SampleKey, events: Sequence[Event], *, all_seen: bool = False) -> Report:
         """Build the report for this sample alone.
 
-        The other samples of its scenario are known to be planned, so the report draws no conclusion that
+        The other samples of its scenario are recorded as planned, so the report draws no conclusion that
         requires all of them. With ``all_seen``, the report assumes that all calls are seen, because another
         sample may still provide evidence of this."""
         assert self.run

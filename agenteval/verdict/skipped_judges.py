@@ -12,9 +12,9 @@ from agenteval.verdict.report import Report
 
 
 def skipped_judges(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -> tuple[ScoreFailure, ...]:
-    """Return the failed judges of a sample that are skipped: no threshold applies to their metric, and they
-    had not given a verdict that would fail the sample. Failures caused by the author and answers missing from
-    the record are never skipped."""
+    """Return the sample's failed judges that are skipped: those whose metric has no threshold and that had
+    not already given a verdict that would fail the sample. Failures caused by the author and answers missing
+    from the record are never skipped."""
     if not plan.suite.skips_failed_judges:
         return ()
     judged = {CRITERIA, USER_REVIEW, *(spec.name for spec in plan.suite.metrics)}
@@ -27,7 +27,7 @@ def skipped_judges(sample: SampleReport, scenario: ScenarioReport, plan: Plan) -
 
 
 def skips_criteria(sample: SampleReport, failures: tuple[ScoreFailure, ...]) -> bool:
-    """Check whether unjudged criteria in a sample are skipped. Either all or none of them are skipped,
+    """Check whether unjudged criteria in a sample are skipped. They are skipped all together or not at all,
     because a check does not indicate which failure it belongs to."""
     criteria_failures = [failure for failure in sample.all_failures if failure.metric == CRITERIA]
     return bool(criteria_failures) and all(

@@ -44,7 +44,7 @@ def _lines_of(
 
 
 def by_role(lines: Iterable[LedgerLine]) -> dict[str, Usage]:
-    """Sum up the usage of each role over its models. Every role has an entry."""
+    """Sum the usage of each role across its models. Every role has an entry."""
     sums = {role: Usage() for role in ROLES}
     for line in lines:
         sums[line.role] = sums[line.role] + line.usage

@@ -1,4 +1,4 @@
-"""Keep fingerprints identical on a laptop and in CI, although different texts are masked in the two
+"""Keep fingerprints identical on a laptop and in CI, even though different texts are masked in the two
 environments."""
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ _ROUNDING = 1e-9  # of a mean of decimals
 
 
 def is_errored(sample: SampleReport) -> bool:
-    """Check whether the sample was ended by a fault that is not the agent's, which means that nothing is
-    known about the sample."""
+    """Check whether a fault that is not the agent's ended the sample, which means that nothing is known about
+    the sample."""
     return sample.stop is None or sample.stop.fault in NOT_THE_AGENTS
 
 
@@ -120,7 +120,7 @@ def _scores(name: str, scenario: ScenarioReport) -> _Scores:
 
 def _count_errored(scenario: ScenarioReport) -> int:
     """Count the conversations that errored or never took place. If a gate decides the number of
-    conversations, count only those that were not replaced by an additional conversation."""
+    conversations, count only those that no additional conversation replaced."""
     known_samples = sum(not is_errored(sample) for sample in scenario.samples)
     if scenario.rules.range:
         return max(0, scenario.rules.least - known_samples)
@@ -182,7 +182,7 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
 def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
     """Return the steps that would decide the threshold, with the most certain step first."""
     if left_out := _unjudged_reason(spec.name, plan):
-        return f"the same without {left_out.partition('(')[2].rstrip(')')}"
+        return f"repeat the run without {left_out.partition('(')[2].rstrip(')')}"
     if scores.broken:
         return "agenteval report latest --rejudge"
     if scores.ruled_out:
@@ -209,8 +209,8 @@ def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tu
     )
 
 
-REFUSAL_REMEDY = "`goal_outcome: refused` in the scenario, if refusing is correct"
-CONTINUE_REMEDY = "a goal or profile that makes the user continue, because a withdrawn goal never counts"
+REFUSAL_REMEDY = "set `goal_outcome: refused` in the scenario if refusing is correct"
+CONTINUE_REMEDY = "use a goal or profile that makes the user continue, because a withdrawn goal never counts"
 
 
 def _describe_known(scores: _Scores) -> str:

@@ -221,7 +221,7 @@ def test_what_is_not_fully_seen_is_taken_at_its_worst_and_at_its_best(project: P
     row = gate(project, "--max-rate high")
     assert (row["verdict"], row["value"], row["bound"]) == ("inconclusive", 0, 0.01)
     assert row["basis"].endswith("2 more: log.jsonl:99, log.jsonl:100")
-    assert row["resolution"].startswith("--no-calls-in KEY")
+    assert row["resolution"].startswith("use --no-calls-in KEY")
     assert "--no-calls-in KEY" in done.out.partition("to decide:")[2]
     # Both ways the verdict is the same.
     assert score(project, "log.jsonl", "--max-rate", "high=2%").code == 0

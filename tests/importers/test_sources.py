@@ -126,7 +126,7 @@ def test_one_file_under_several_names_is_read_once_and_told(project: Project) ->
     assert verdicts(project) == {"a": "passed"}
     assert "log.jsonl and sub/../log.jsonl are the same file and was read once" in told(done)
     assert "log.jsonl and link.jsonl are the same file and was read once" in told(done)
-    assert "log.jsonl is given twice and was read once" in told(done)
+    assert "log.jsonl is specified twice and was read once" in told(done)
 
 
 def test_folders_in_a_folder_are_told(project: Project) -> None:

@@ -122,7 +122,7 @@ def test_a_hundred_errors_are_inconclusive(project: Project) -> None:
         ("inconclusive", "infrastructure")
     }
     assert "log.jsonl:1: the response is an error: boom (500)" in " ".join(done.out.split())
-    assert "to decide:   records in which the agent answers" in done.out
+    assert "to decide:   use records in which the agent answers" in done.out
 
 
 def test_an_error_is_tolerated_as_other_losses_are(project: Project) -> None:

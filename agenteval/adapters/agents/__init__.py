@@ -38,7 +38,7 @@ class AgentResources(Protocol):
         """Show a notice. A notice about a single sample includes the sample's ``key``."""
 
     def warn(self, text: str) -> None:
-        """Show a notice that affects the verdict. A notice with the same text is shown only once."""
+        """Show a notice that affects the verdict. Notices with the same text are shown only once."""
 
     def place_of(self, agent: AgentConfig, key: str) -> Place:
         """Return the location of an agent's key in the configuration file."""

@@ -63,10 +63,10 @@ class CommandOptions(Value):
         Annotated[tuple[Text, ...], Tag(_IN_LINES)] | Annotated[TextProgramOptions, Tag(_PRINTING)],
         Discriminator(_form),
     ] = ()
-    """Program and its arguments. It exchanges JSON lines or, if set as {run: […]}, prints its answer as text.
-    """
+    """Program and its arguments. It exchanges JSON lines or, if set as {run: […]}, prints its answer as
+    text."""
     keep: bool | None = None
-    """Whether one process is reused for several conversations, one after another."""
+    """True if one process is reused for several conversations, one after another."""
     observe: Annotated[ObserveOptions | None, BeforeValidator(parse_observe_option), OBSERVE_SHORTHAND] = None
     """If set to otlp, the agent's calls are read from the OpenTelemetry spans that it exports."""
 
@@ -140,7 +140,7 @@ def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResourc
 
 _OTLP = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _OTLP_USUAL = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_BSP_SCHEDULE_DELAY": "200"}
-"""The settings that make the exporter send spans in a supported format and with little delay."""
+"""Settings that make the exporter send spans in a supported format and with little delay."""
 
 
 def _environment_values(names: Iterable[str]) -> dict[str, str]:
@@ -199,7 +199,7 @@ def _short_command(command: tuple[str, ...]) -> str:
 
 
 def parse_program_answer(answer: Mapping[str, Any]) -> ReadReply:
-    """Parse an answer line. The line contains either the parts that the protocol defines, or an unmodified
+    """Parse an answer line. The line contains either the parts defined by the protocol or an unmodified
     assistant message or completion."""
     if answer.get("error") is not None:
         rest = {key: value for key, value in answer.items() if key != "error"}

@@ -49,8 +49,8 @@ from agenteval.core.trajectory import ToolResult
 from agenteval.messages import chat
 
 QUIET_S = 0.1
-"""The minimum time in seconds for which a command is left idle after a conversation. Any later output cannot
-be distinguished from the output of the next conversation."""
+"""The minimum time, in seconds, that a command is left idle after a conversation. Any later output cannot be
+distinguished from the output of the next conversation."""
 _SHOWN = 200
 _RULE = (
     "print one JSON object per line and per request to standard output, and log to standard error; for a"
@@ -122,19 +122,19 @@ class Dialogue:
         self.is_ending = False
         self._requests = 0
         self._earlier_requests = 0
-        """The number of requests of earlier conversations."""
+        """The number of requests in earlier conversations."""
         self._has_answered = False
-        """Whether the program has answered in the current conversation."""
+        """True if the program has answered in the current conversation."""
         self._has_exited = False
-        """Whether the program itself has ended; whatever it started may still run."""
+        """True if the program itself has ended; processes that it started may still be running."""
         self._aftermath: Aftermath | None = None
-        """The aftermath of the previous conversation, until it is known."""
+        """The pending aftermath of the previous conversation, until it is known."""
         self._detached_at = 0.0
-        """When the previous conversation ended, by the monotonic clock."""
+        """The time at which the previous conversation ended, according to the monotonic clock."""
         self._timeout_s = 0.0
         """The time limit of the current request."""
         self._is_charged = False
-        """Whether an earlier conversation was charged with the fault."""
+        """True if the fault was attributed to an earlier conversation."""
         self._acceptance: asyncio.Future[None] | None = None
         self._closed: asyncio.Event | None = None
         """Set once agenteval's worker has closed its conversation."""
@@ -210,7 +210,7 @@ class Dialogue:
             self._acceptance.set_result(None)
 
     def _refuse(self) -> None:
-        """Reject the request, so that it is sent to another process."""
+        """Reject the request so that it is sent to another process."""
         if self._acceptance and not self._acceptance.done():
             self._acceptance.set_exception(RequestNotAcceptedError())
         self._answer = None
@@ -231,7 +231,7 @@ class Dialogue:
                 await anyio.sleep(max(0.0, self._detached_at + QUIET_S - time.monotonic()))
 
     def settle(self) -> None:
-        """Stop waiting for further output, and conclude that nothing has gone wrong."""
+        """Stop waiting for more output, and conclude that nothing has gone wrong."""
         self._conclude()
 
     async def close_conversation(self) -> None:
@@ -426,8 +426,8 @@ class Dialogue:
     def _protocol_fault(self, unreadable: _ProtocolViolation, *, is_answer: bool) -> AgentError:
         """Return the error for a line that is not an answer.
 
-        An unrequested line never counts as an answer, whatever it contains. It is attributed to the preceding
-        answer, if any."""
+        An unrequested line never counts as an answer, regardless of its content. It is attributed to the
+        preceding answer, if any."""
         who = self._program.who
         rule = f"{_RULE}{_KEPT_NOTE}" if self._earlier_requests and not self._aftermath else _RULE
         if is_answer:

@@ -103,9 +103,9 @@ class HttpOptions(Value):
     poll: PollOptions | None = None
     """Polling options for an answer that requires several requests."""
     streaming: bool = False
-    """Whether replies are streamed as server-sent events (SSE)."""
+    """True if replies are streamed as server-sent events (SSE)."""
     send_tools: bool = True
-    """Whether requests include those tools of the scenario that declare parameters."""
+    """True if requests include those of the scenario's tools that declare parameters."""
     observed_messages: str | None = None
     """Path of the messages in the reply, for an agent that executes its own tools."""
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
@@ -234,9 +234,9 @@ class HttpAgents:
     """The agents of a run at one endpoint. The constructor raises ``AuthorError`` for a configuration that
     cannot work.
 
-    ``secrets`` are strings that must not appear in error messages; the values of headers such as
+    ``secrets`` contains strings that must not appear in error messages; the values of headers such as
     ``Authorization`` are added to them. ``concurrency`` is the maximum number of requests in flight.
-    ``notify`` is called with each retry and its sample, ``warn`` with messages that everybody should see.
+    ``notify`` is called with each retry and its sample, ``warn`` with messages that everyone should see.
     ``place_of`` returns the location of an agent's key in the configuration file."""
 
     def __init__(
@@ -304,7 +304,7 @@ class HttpAgent:
             raise
 
     def _read_last_reply(self) -> ReadReply | None:
-        """Return whatever the last reply reveals about the turn. The reply is not a complete answer."""
+        """Return what the last reply, which is not a complete answer, reveals about the turn."""
         reply, self._last = self._last, None
         with suppress(UnreadableResponseError, AgentError):
             return self._api.read_partial(reply) if reply else None

@@ -40,7 +40,7 @@ class PendingAnswer:
     request: ApiRequest
     """The GET request that polls for the answer."""
     after_s: float
-    """The seconds to wait before polling."""
+    """The number of seconds to wait before polling."""
     state: str
     """The current state, as named by the agent."""
 
@@ -71,7 +71,7 @@ class Api(Protocol):
         """Return the error that a reply contains instead of an answer, or ``None`` if there is no error."""
 
     def read_partial(self, reply: HttpReply) -> ReadReply | None:
-        """Return whatever an incomplete answer reveals about the turn, or ``None`` if it reveals nothing.
+        """Return what an incomplete answer reveals about the turn, or ``None`` if it reveals nothing.
 
         Raise no errors other than ``UnreadableResponseError`` or ``AgentError``."""
 

@@ -49,8 +49,8 @@ _IN_TRANSIT = 64
 wait."""
 _ERROR = re.compile(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
 _LATE_S = 1.0
-"""The seconds to wait for events that should follow at once, such as the exit after the last line, or the
-rest of a log."""
+"""The number of seconds to wait for events that should follow at once, such as the exit after the last line,
+or the rest of a log."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.01
 """The pauses between two checks of whether a program has read what was written to it."""
 
@@ -151,13 +151,15 @@ class Process:
         self._out: SimpleQueue[bytes | _SplitRequest | None] = SimpleQueue()
         self._reading = threading.Lock()
         self._requests = 0
-        """The requests sent completely. It changes only while nothing is read or delivered (``_reading``)."""
+        """The number of requests that have been sent completely. It changes only while nothing is being read
+        or delivered (``_reading``)."""
         self._is_read_out = threading.Event()
-        """Set once its standard output has ended, or nobody waits for that."""
+        """Set once the program's standard output has ended, or once nothing waits for that any more."""
         self.over = threading.Event()
         """Set once the program and its process group have ended."""
         self.was_held_open = False
-        """Whether something that it started held its standard output open for ``GRACE_S`` more."""
+        """True if a process that the program started held its standard output open for another
+        ``GRACE_S``."""
         self._popen = subprocess.Popen(
             command,
             cwd=cwd,
@@ -227,7 +229,8 @@ class Process:
         return "\n".join(lines[begin:][:_LAST_LINES])
 
     def quoted_log(self) -> str:
-        """Return the end of the log as the end of a sentence, or an empty string if the log is empty."""
+        """Return the end of the log, phrased as the end of a sentence, or an empty string if the log is
+        empty."""
         words = one_line(self.error_excerpt().replace("\n", " | "), _WORDS)
         return f"; its log: {words}" if words else ""
 

@@ -75,7 +75,7 @@ class ProgramPool:
     async def acquire(self) -> Dialogue:
         """Return a program for a conversation.
 
-        Imports use a lot of CPU time, so the number of programs that start at the same time is limited to the
+        Imports use a lot of CPU time, so the number of programs that start simultaneously is limited to the
         number of processors. A kept program that has failed or exited in the meantime is replaced, and the
         failure is attributed to its last conversation. Raise ``AgentError`` if a program cannot be started.
         """
@@ -273,9 +273,9 @@ class ProcessAgent:
         )  # unique across runs, because the agent may store what it knows of a session
         self._dialogue: Dialogue | None = None
         self._released: tuple[Dialogue, Aftermath] | None = None
-        """The program that it used, and the outcome to wait for."""
+        """The program that the agent used, and the outcome to wait for."""
         self.traceparent = ""
-        """The span of the next requests, in W3C's format; empty if there is none."""
+        """The span for the next requests, in W3C's format; empty if there is none."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         if self._agents.rate:

@@ -192,7 +192,7 @@ class PythonAgents:
         self.only = asyncio.Lock() if agent.is_one_at_a_time else None
         """Allows one conversation at a time; ``None`` if several may run at once."""
         self.closings: set[Future[None]] = set()
-        """The work that earlier conversations still have to do."""
+        """The work that earlier conversations have yet to finish."""
         self._make_deps = make_deps
         self._warning = described["warning"]
         if intercepts:
@@ -213,7 +213,7 @@ class PythonAgents:
 
 
 _CLOSING_S = 2.0
-"""The maximum time in seconds that a run waits at its end for conversations to release their resources."""
+"""The maximum time, in seconds, that a run waits at its end for conversations to release their resources."""
 
 
 class PythonAgent:
@@ -224,7 +224,7 @@ class PythonAgent:
         self._played = played
         self._sample = sample
         self._has_turn = False
-        """Whether this is the one conversation that may run now."""
+        """True if this is the one conversation that may run now."""
         self._batches = count(1)
 
     def end_conversation(self) -> None:
@@ -290,7 +290,7 @@ class PythonAgent:
         """Raise ``InfrastructureError`` if a call that may belong to this conversation was neither answered
         nor recorded.
 
-        After such a call, it is unknown which calls the agent did not make. ``seen`` is the agent's reply."""
+        After such a call, the absence of a call no longer proves anything. ``seen`` is the agent's reply."""
         if self._agents.intercepts and (copied := self._agents.intercepts.check_second_copy()):
             raise InfrastructureError(copied, seen=seen, is_final=True)
         if fault := self._played.world.take_fault():
@@ -411,7 +411,7 @@ class PythonOptions(Value):
     interpreter: Annotated[Text, Field(min_length=1)] | None = None
     """Python interpreter that runs the target, if it is not the interpreter that runs agenteval."""
     keep: bool | None = None
-    """Whether one process of the interpreter is reused for several conversations, one after another."""
+    """True if one process of the interpreter is reused for several conversations, one after another."""
     observe: Any = None
     """No effect: openai is accepted, but the requests of model clients are always observed."""
 
@@ -495,7 +495,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
 
 @contextmanager
 def _watching_imports(agent: AgentConfig, target: str, resources: AgentResources) -> Iterator[None]:
-    """Watch imports inside the context.
+    """Watch the imports inside the ``with`` block.
 
     If an import runs the agent, issue a warning. If the import also fails, add the warning to the error
     instead."""

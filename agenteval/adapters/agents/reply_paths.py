@@ -1,9 +1,9 @@
 """Find the parts of an answer, as specified by the key ``reply``, in a JSON reply of any shape or in a stream
 of server-sent events (SSE).
 
-A path that matches nothing is an error; otherwise, an agent with a misspelled path would look like an agent
-that made no calls. A path that ends in ``?`` is optional and may match nothing. An answer needs no text if
-the reply requests tool calls."""
+A path that matches nothing is an error; otherwise, an agent with a misspelled path would look like one that
+made no calls. A path that ends in ``?`` is optional and may match nothing. An answer needs no text if the
+reply requests tool calls."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def extract_reply_answer(document: ReplyDocument, paths: ReplyPaths) -> ReadRepl
 def _unread_events(document: ReplyDocument, paths: ReplyPaths) -> Iterator[str]:
     """Yield the events of a stream that contain more than their type but are not matched by any path.
 
-    If no path for calls is configured, calls are invisible anyway."""
+    If no path for calls is configured, calls are not visible anyway."""
     if not document.is_stream or not (paths.tool_calls or paths.messages):
         return
     named = [path for name in ReplyPaths.model_fields if isinstance(path := getattr(paths, name), str)]

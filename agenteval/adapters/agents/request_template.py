@@ -1,7 +1,7 @@
 """Fill in the author's request template (the key ``request``), whose ``${name}`` placeholders are replaced
 for each request.
 
-A string that consists only of ``${name}`` is replaced by the value, whatever the type of the value; in a
+A string that consists only of ``${name}`` is replaced by the value, regardless of the value's type; in a
 longer string, the value is inserted (string interpolation). A placeholder without a value is removed together
 with its key. This applies to the session ID before a session exists, to the tools if no tools are declared,
 to the message if a request contains tool results, and to the tool results in all other requests."""

@@ -70,7 +70,7 @@ class TemplateApi:
         if tools.turn and self._names.isdisjoint(("messages", "session")):
             self._warn(
                 "`request` has neither ${messages} nor ${session}, so the agent gets each message without"
-                " the conversation before it"
+                " the preceding conversation"
             )
         values = template_values(
             self._names,

@@ -140,7 +140,7 @@ class TextAgent:
             uuid4().hex
         )  # unique across runs, because the agent may store what it knows of a session
         self.traceparent = ""
-        """The span of the next process, in W3C's format; empty if there is none."""
+        """The span for the next process, in W3C's format; empty if there is none."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         """Start a process with the latest message and read its output.
@@ -152,7 +152,7 @@ class TextAgent:
             (await agents.rate.reserve()).sent()
         if tools.turn and program.names.isdisjoint(_MEMORY):
             agents.warn(
-                "gets each message without the conversation before it, because `run` has neither ${session}"
+                "gets each message without the preceding conversation, because `run` has neither ${session}"
                 " nor"
                 " ${messages_file}"
             )
@@ -229,7 +229,7 @@ class _TextProgramTurn:
         self.exited = asyncio.Event()
         """Set once the program itself has ended."""
         self._ended = asyncio.Event()
-        """Set once nothing writes to its standard output any more."""
+        """Set once nothing can write to the program's standard output any more."""
         self._end: ProcessEnded | None = None
         self._printed = bytearray()
         self._is_too_long = False

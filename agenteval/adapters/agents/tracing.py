@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from agenteval.adapters.agents.observe_options import ObserveOptions
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
+from agenteval.core.plurals import plural
 from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AgentWrapper, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
@@ -105,12 +106,11 @@ class SpanReceiver:
         with self._lock:
             unknown, faults = dict(self._unknown), dict(self._faults)
         if unknown:
-            spans, traces = sum(unknown.values()), len(unknown)
-            of = f"{traces} trace{'' if traces == 1 else 's'}"
-            what = f"{spans} spans of {of} do not belong to any request of this run"
+            spans, traces = plural(sum(unknown.values()), "span"), plural(len(unknown), "trace")
+            what = f"{spans} from {traces} could not be matched to a request in this run"
             yield f"{what}; check that the agent propagates the `traceparent` header"
         for what, times in faults.items():
-            yield f"{times} span exports were rejected: {what}"
+            yield f"{plural(times, 'span export')} rejected: {what}"
 
     def close(self) -> tuple[str, ...]:
         """Release the receiver.
@@ -193,7 +193,7 @@ def _server(
             super().send_error(code, message, explain)
 
         def log_message(self, format: str, *args: Any) -> None:  # the name that http.server calls
-            """Do not log anything."""
+            """Log nothing."""
 
     return _Server(("127.0.0.1", port), Handler)
 

@@ -24,7 +24,8 @@ MCP_URL_VARIABLE = "AGENTEVAL_MCP_URL"
 """The environment variable in which a program or a Python target finds the MCP server. It takes precedence
 over the files."""
 _LOOKS, _PAUSE_S = 10, 0.1
-"""How often, and with what pauses, a bridge looks: the run may not have announced its parent yet."""
+"""The number of times that a bridge looks for its address, and the pauses between attempts. The run may not
+have announced the bridge's parent process yet."""
 _UNFINISHED = ".new"
 
 
@@ -130,7 +131,7 @@ def find_address() -> AnnouncedAddress | None:
 
 
 def _read(folder: Path, name: str) -> str | None:
-    """Read the file. Return ``None`` if the file does not exist or does not belong to this user."""
+    """Read the file. Return ``None`` if the file does not exist or belongs to another user."""
     with suppress(OSError, ValueError):
         _require_private(folder)
         number = os.open(folder / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -169,7 +170,7 @@ def _own_folder() -> Path:
 def _require_private(folder: Path) -> None:
     """Raise ``PermissionError`` unless only this user has access to the folder.
 
-    The parent folder is writable by everybody, so another user may have created the folder first."""
+    Everyone can write to the parent folder, so another user may have created the folder first."""
     found = folder.lstat()
     if not (stat.S_ISDIR(found.st_mode) and _is_own(found) and not found.st_mode & 0o077):
         raise PermissionError(f"{folder} is not private to this user")

@@ -15,7 +15,7 @@ from typing import Any
 from agenteval.core.errors import AuthorError, Problem, innermost
 
 HAS_REAL, PERMIT, OUTCOME = "agenteval/has-real", "agenteval/permit", "agenteval/outcome"
-"""Keys of ``_meta``: in a call, in the run's answer, in the call that reports the outcome."""
+"""The keys in ``_meta`` of a call, of the run's answer, and of the call that reports the outcome."""
 _CONNECT_S = 10.0
 _CALL_S = 24 * 3600.0
 """A timeout that is effectively unlimited. The run limits the duration of a call, and the agent limits its
@@ -192,7 +192,7 @@ async def _call(client: Any, name: str, arguments: dict[str, Any], meta: dict[st
 
 def _merge_listing(declared: Any, real: Any) -> Any:
     """Merge two descriptions of a tool. The scenario's declaration takes precedence, and the real server's
-    description fills in the rest.
+    description fills any gaps.
 
     The output schema is omitted, because the scenario's answers need not have the same form as real answers.
     """

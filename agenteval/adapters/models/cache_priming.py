@@ -19,7 +19,7 @@ from agenteval.core.tokens import count_tokens
 MIN_PREFIX_TOKENS = 1024
 """The minimum length in tokens of a prefix that is worth waiting for."""
 STEP = 128
-"""The number of additional tokens that makes a longer prefix worth waiting for as well."""
+"""The number of additional tokens that makes a longer prefix also worth waiting for."""
 PATIENCE_S = 30.0
 """The longest wait in seconds. By then, the provider has read the prefix, even if its answer takes longer."""
 REMEMBERED = 20_000

@@ -1,4 +1,4 @@
-"""Record which request features a server accepts, by endpoint and model.
+"""Record the request features that a server accepts, by endpoint and model.
 
 Nothing is inferred from a model's name. Tables of model names become outdated, whereas a server's own refusal
 is always up to date."""

@@ -1,5 +1,5 @@
-"""A circuit breaker for judges, which stops calls to a judge that fails on every call, and reports the
-judge's remaining checks as skipped at once."""
+"""A circuit breaker for judges, which stops calls to a judge that fails on every call, and immediately
+reports the judge's remaining checks as skipped."""
 
 from __future__ import annotations
 

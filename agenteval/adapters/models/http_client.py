@@ -66,8 +66,8 @@ class FailedCall(Exception):  # noqa: N818  # control flow within this package, 
 
     @property
     def retry_after_s(self) -> float | None:
-        """The seconds that the server asks callers to wait (``Retry-After``), or ``None`` if the server does
-        not ask for a wait."""
+        """The number of seconds that the server asks callers to wait (``Retry-After``), or ``None`` if the
+        server does not ask for a wait."""
         return self.cause.retry_after_s if isinstance(self.cause, ServerRefusal) else None
 
 
@@ -220,8 +220,8 @@ def _sdk_senders(endpoint: Endpoint, provider: str) -> Callable[[], _Sender]:
 def _tls_settings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
     """Return the certificates for a server, and whether the settings in the environment apply to that server.
 
-    A server on this machine that uses plain HTTP needs neither. For such a server, the environment could set
-    only proxies, which are not intended for it."""
+    A server on this machine that uses plain HTTP needs neither. For such a server, only proxies could be set
+    in the environment, and these are not intended for it."""
     is_here = url.scheme == "http" and url.host in _THIS_MACHINE
     return (empty_ssl_context() if is_here else certificates()), not is_here
 

@@ -1,9 +1,9 @@
 """Run llama.cpp behind OpenAI's API: ``python -P llama_server.py MODEL.gguf N_CTX THREADS``.
 
-A program of its own, since a crash of native code, or a thread that still computes when the interpreter ends,
-must not decide how a run exits. It imports nothing of the package. It prints one line of JSON with the key
-``address``, ``error`` or ``import_error``, and lives until its standard input is closed, however its
-parent ends.
+This is a separate program so that neither a crash in native code nor a thread that is still computing when
+the interpreter exits can determine how a run exits. It imports nothing from the package. It prints one line
+of JSON with the key ``address``, ``error`` or ``import_error``, and runs until its standard input is closed,
+regardless of how its parent ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run a local language model (a GGUF file) with llama.cpp on this machine, in a process of its own (the extra
+"""Run a local language model (a GGUF file) with llama.cpp on this machine, in a separate process (the extra
 ``local``)."""
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class LocalModel:
         self._chats: dict[str, OpenAiChat] = {}  # by the server's address
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Return an answer as ``OpenAiChat`` does. Raise ``InfrastructureError`` also if llama.cpp cannot
-        load the file, and ``AuthorError`` if it cannot be imported."""
+        """Return an answer as ``OpenAiChat`` does. In addition, raise ``InfrastructureError`` if llama.cpp
+        cannot load the file, and ``AuthorError`` if llama.cpp cannot be imported."""
         key = _ServerKey(self._path, **self._options)
         address = await anyio.to_thread.run_sync(_server, key)
         if address not in self._chats:

@@ -190,7 +190,7 @@ class OpenAiChat:
                     return await self._adapt(question, found)
 
     async def _adapt(self, question: _Question, found: RequestAdaptation | None) -> CompletionAnswer:
-        """Find out what the server accepts, while other callers wait."""
+        """Find out what the server accepts while other callers wait."""
         entry = self._entry
         while True:
             assert found is not None  # no other call finds out anything meanwhile
@@ -259,7 +259,7 @@ class OpenAiChat:
         return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
-        """Send the request until it is answered. Raise ``FailedCall`` if further retries are useless."""
+        """Send the request until it is answered. Raise ``FailedCall`` if more retries would be useless."""
         retries = RetryBudget(self._retry, self._config.max_wait_s)
         faults: Counter[FaultKind] = Counter()
         while True:
@@ -355,7 +355,7 @@ class OpenAiChat:
             hint = "the account's quota or credit is used up; waiting does not help"
         elif (refusal.retry_after_s or 0) > self._config.max_wait_s:
             hint = (
-                f"the server asks to wait {refusal.retry_after_s:.0f} s, which is too long"
+                f"the server asks callers to wait {refusal.retry_after_s:.0f} s, which is too long"
                 f" (`max_wait_s` is {self._config.max_wait_s:g})"
             )
         text = f"{text}: {self._quote(refusal.text)}" + (f" ({tried})" if tried else "")
@@ -363,7 +363,7 @@ class OpenAiChat:
 
     def _too_long(self, pause: PauseTooLong, retries: RetryBudget) -> str:
         where = f"{self._config.model} at {self._endpoint.shown}"
-        what = f"gave up after waiting {retries.waited_s:.1f} s: the server asks to wait"
+        what = f"gave up after waiting {retries.waited_s:.1f} s: the server asks callers to wait"
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 

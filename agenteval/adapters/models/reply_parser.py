@@ -48,7 +48,7 @@ def parse_model_reply(text: str, reply: type[ReplyT], *, is_cut: bool = False) -
     with a duplicate key. Objects *inside* an object are ignored, unless the outer object is the only object
     in the text and contains only the answer, under a key such as ``answer``.
 
-    ``is_cut`` means that the reply was truncated. The only visible object may then be a quotation, so an
+    If ``is_cut`` is true, the reply was truncated. The only visible object may then be a quotation, so an
     object counts as the answer only if no other text surrounds it. Raise ``InvalidReply`` if the text does
     not contain exactly one answer."""
     answer_text = strip_reasoning(text)

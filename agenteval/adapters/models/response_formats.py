@@ -25,9 +25,9 @@ Schema: TypeAlias = dict[str, Any]
 MAX_TEXT = 2000
 """The maximum number of characters of a string whose type sets no limit.
 
-Small models do not end a string on their own, and ``maxLength`` makes a server that enforces schemas end the
-string. (A ``pattern`` does not help, because llama.cpp then ignores ``maxLength`` and allows characters that
-make the JSON invalid.)"""
+Small models tend not to end a string on their own, and ``maxLength`` makes a server that enforces schemas end
+the string. (A ``pattern`` does not help, because llama.cpp then ignores ``maxLength`` and allows characters
+that make the JSON invalid.)"""
 
 
 class FormatLevel(StrEnum):

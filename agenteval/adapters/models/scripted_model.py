@@ -104,8 +104,8 @@ def _parse_reply(rule: ScriptedRule, request: ModelRequest) -> BaseModel:
 
 
 def _with_outcome(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Derive a goal's outcome from its short form: ``score: 1`` means that the goal was reached, ``score: 0``
-    that it was missed."""
+    """Derive a goal's outcome from its short form: ``score: 1`` means that the goal was reached, and ``score:
+    0`` means that it was missed."""
     if "outcome" in fields or "score" not in fields:
         return fields
     score = fields["score"]

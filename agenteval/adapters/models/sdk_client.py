@@ -4,8 +4,8 @@ Azure OpenAI, which requires the package's URLs and authentication.
 The package takes the place of agenteval's ``Connection``: it accepts a request body and returns the status,
 the headers and the body. Retries, limits, deadlines, budgets, adaptation to refusals and the parsing of
 answers are implemented above this layer, for both alternatives. Releases 1.55 to 3.x are known to work. The
-older releases use ``httpx``, which need not be installed, so this module never names the library that the
-package uses."""
+older releases use ``httpx``, which need not be installed, so this module never refers by name to the library
+that the package uses."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class SdkPost:
         return {"azure_ad_token" if endpoint.key_name == AD_TOKEN else "api_key": endpoint.key}
 
     async def post(self, body: bytes) -> RawReply:
-        """Send ``body`` and return the reply, whatever its status.
+        """Send ``body`` and return the reply, regardless of its status.
 
         Raise ``SignInError``, ``TooLargeError``, and the same exceptions as agenteval's HTTP library."""
         openai = _package()
@@ -191,8 +191,8 @@ class _Tokens:
         return self._last
 
     def mask(self, content: bytes) -> bytes:
-        """Mask the token in the server's text. Because no environment variable contains the token, no other
-        code masks it."""
+        """Mask the token in the server's text. No other code masks the token, because no environment variable
+        contains it."""
         return content.replace(self._last.encode(), MASK.encode()) if self._last else content
 
 

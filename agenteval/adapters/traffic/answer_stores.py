@@ -1,4 +1,4 @@
-"""Store the questions sent to models and the models' answers. Every store contains one entry per question.
+"""Store the questions sent to models, and the models' answers. Every store contains one entry per question.
 
 A store is a journal (``recorded_answers``), a folder shared by several runs (``cache``), or a recording
 (``recording``)."""

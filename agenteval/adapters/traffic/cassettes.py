@@ -31,7 +31,7 @@ CASSETTE_FORMAT = 1
 _HASH = 16
 """The number of characters of a hash to keep, which is enough to distinguish the questions of one run."""
 _AS_IT_WAS = "as_it_was"
-"""The key that marks an answer that happens to contain a placeholder's text but no secret."""
+"""The key that marks an answer that contains the text of a placeholder by chance but no secret."""
 _FENCE = re.compile(r"(</?data-)[0-9a-f]{12}>")
 
 
@@ -105,10 +105,8 @@ def position_of(
 
 
 class _Secrets:
-    """The placeholders for the secrets that an author ``marked``, and hashes of requests that do not depend
-    on secrets.
-
-    ``mask`` hides all other secrets and their placeholders."""
+    """The placeholders for the secrets that an author ``marked``, and request hashes that do not depend on
+    secrets. ``mask`` hides all other secrets and their placeholders."""
 
     def __init__(self, mask: Callable[[str], str], marked: MarkedSecrets) -> None:
         self._mask = mask

@@ -225,7 +225,7 @@ class Traffic:
         return _WrappedAgents(agents, lambda one, sample: RecordingAgent(one, sample, recorder))
 
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
-        """Check the recording after everything has been loaded and before any request is made.
+        """Check the recording after everything has been loaded but before any request is made.
 
         Raise ``AuthorError`` if the file to record to already exists."""
         recording = self.recorder or self.player

@@ -31,7 +31,7 @@ def collect_answers(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
 
 @dataclass
 class AnswerCounts:
-    """The numbers of calls in a rejudged run, keyed by metric."""
+    """The call counts in a rejudged run, keyed by metric."""
 
     reused: Counter[str] = field(default_factory=Counter)
     """The number of answers taken from the journal."""
@@ -55,7 +55,7 @@ class RejudgedAnswers:
 
 class JournalAnswers:
     """An ``AnswerStore`` that looks up answers in another run's journal. ``note`` is called with an event for
-    each answer, whatever its source."""
+    each answer, regardless of its source."""
 
     def __init__(self, rejudged: RejudgedAnswers | None, note: Callable[[Event], None]) -> None:
         self._rejudged = rejudged or RejudgedAnswers()

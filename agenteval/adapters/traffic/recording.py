@@ -266,7 +266,7 @@ class RecordingAgent:
 
 
 _AT_THE_END: dict[str, Any] = {"messages": []}
-"""Recorded instead of a request after the last answer, when no further question follows."""
+"""Recorded instead of a request after the last answer, when no other question follows."""
 _AFTERWARDS: dict[str, Any] = {"messages": [], "over": True}
 """Recorded instead of a request for the behavior of a kept process after its conversation has ended."""
 

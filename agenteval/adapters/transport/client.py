@@ -199,7 +199,8 @@ class Transport:
             await budget.wait(wait_s)
 
     def retry_after_s(self, reply: HttpReply) -> float | None:
-        """Return the seconds that a reply asks callers to wait before the next request (``Retry-After``)."""
+        """Return the number of seconds that a reply asks callers to wait before the next request
+        (``Retry-After``)."""
         asked = {name: value for name, value in reply.headers.items() if name.startswith("retry-after")}
         return parse_retry_after(asked, now_s=self._retry.now())
 

@@ -83,7 +83,7 @@ _SENTENCES = {
         "no token was obtained from Entra ID",
         "sign in with `az login`, or set AZURE_OPENAI_API_KEY",
     ),
-    FaultKind.PAUSED: ("the server asks to wait", "raise `max_wait_s`, or send fewer requests"),
+    FaultKind.PAUSED: ("the server asks callers to wait", "raise `max_wait_s`, or send fewer requests"),
 }
 _HINTS = {
     401: "check the key in the headers",
@@ -131,10 +131,8 @@ _FINAL = frozenset((FaultKind.DROPPED, FaultKind.DNS, FaultKind.TLS, FaultKind.S
 
 
 def is_final(kind: FaultKind, status: int | None) -> bool:
-    """Check whether a conversation that ended with this fault must not be repeated.
-
-    Such a conversation must not be repeated if the fault would occur again, or if a request may have been
-    executed."""
+    """Check whether a conversation that ended with this fault must not be repeated, because the fault would
+    occur again or because a request may have been executed."""
     return kind in _FINAL or status in ACCESS_DENIED_STATUSES
 
 

@@ -61,7 +61,8 @@ class Limiter:
         self.allowed = 0.0
         self.in_flight = 0
         self.has_answered = False
-        """Whether it has answered successfully: then the address is right, and trouble may pass."""
+        """True if the server has answered successfully, so that its address is known to be correct and
+        problems may be temporary."""
 
     def share(self, who: str, calls: int) -> None:
         """Set the number of ``calls`` that ``who`` (such as all models or all agents) may have in flight. The
@@ -73,7 +74,7 @@ class Limiter:
 
     @property
     def pause_s(self) -> float:
-        """The seconds until the server may be called again."""
+        """The number of seconds until the server may be called again."""
         return max(0.0, self._pause_until - self._clock())
 
     @property
@@ -87,7 +88,7 @@ class Limiter:
 
     @property
     def paused_s(self) -> float:
-        """The total time in seconds for which the server has been paused."""
+        """The total time, in seconds, for which calls to the server have been paused."""
         return self._paused_before + max(0.0, min(self._clock(), self._pause_until) - self._pause_from)
 
     async def acquire(self, left_s: float = math.inf) -> int:
@@ -216,7 +217,7 @@ class Rate:
         await self._changed.wait()
 
     def _wait_s(self, tokens: int) -> float:
-        """Return the seconds until a call with ``tokens`` tokens may be sent.
+        """Return the number of seconds until a call with ``tokens`` tokens may be sent.
 
         The result is 0 if the call may be sent now, and infinity if it has to wait until another call with a
         reservation is sent or cancelled."""

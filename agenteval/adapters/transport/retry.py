@@ -48,8 +48,8 @@ class RetryPolicy:
     base_s: float = 0.5
     max_backoff_s: float = 20.0
     max_wait_s: float = MAX_WAIT_S
-    """The limit on the total wait of one call in seconds. A wait that would exceed this limit is not started.
-    """
+    """The limit on the total wait of one call in seconds. A wait that would exceed this limit is not
+    started."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     jitter: Callable[[], float] = field(default_factory=_jitter)
     now: Callable[[], float] = time.time
@@ -64,7 +64,8 @@ class RetryPolicy:
         retries: int | None = None,
         max_wait_s: float | None = None,
     ) -> float | None:
-        """Return the seconds to wait after ``attempt`` failed (exponential backoff), or ``None`` to give up.
+        """Return the number of seconds to wait after ``attempt`` failed (exponential backoff), or ``None`` to
+        give up.
 
         ``retries`` and ``max_wait_s`` override the limits of the policy."""
         if attempt > (self.retries if retries is None else retries):
@@ -95,7 +96,7 @@ class RetryBudget:
         return max(0.0, limit - self.waited_s)
 
     def next_wait_s(self, *, retry_after_s: float | None, retries: int) -> float | None:
-        """Return the seconds to wait after one more failure, or ``None`` to give up.
+        """Return the number of seconds to wait after one more failure, or ``None`` to give up.
 
         If the server asks for a wait of one second or more, the wait does not use up a retry, because the
         total wait is limited anyway."""

@@ -28,8 +28,8 @@ _EPOCH_S, _EPOCH_MS = 1e9, 1e12
 
 
 def parse_retry_after(headers: Mapping[str, str], *, now_s: float, text: str = "") -> float | None:
-    """Return the seconds that a refusal asks callers to wait (``Retry-After``), between 0 and ``LONGEST_S``,
-    or ``None`` if the refusal does not ask for a wait.
+    """Return the number of seconds that a refusal asks callers to wait (``Retry-After``), between 0 and
+    ``LONGEST_S``, or ``None`` if the refusal does not ask for a wait.
 
     The sources are, in this order: ``retry-after-ms``; ``retry-after`` as seconds, a duration, a date or a
     timestamp; ``text``, which is the server's message ("try again in 6m0s"); and the time at which a limit is

@@ -70,8 +70,8 @@ class FrameworkObject(NamedTuple):
 
     def lists_tools(self) -> bool:
         """Return whether all calls by the agent are observed, so that a turn without recorded calls really
-        contained no calls. This requires that all tools are known before a run and that only the framework
-        runs them."""
+        had none. This requires that all tools are known before a run and that only the framework runs them.
+        """
         is_known = all(tool.name for tool in self.tools())
         return is_known and not self.framework.runs_own_code(self.obj)
 

@@ -173,7 +173,8 @@ _CONVERSATIONS: dict[World, AgentFrameworkConversation] = {}
 class AgentFrameworkConversation:
     def __init__(self, agent: Any, world: World, session: str, deps: dict[str, Any]) -> None:
         self.inner: dict[str, list[_InnerAgentRun]] = {}
-        """The runs of agents that are tools in this turn, by the ids of the calls that started them."""
+        """The runs of agents that are used as tools in this turn, keyed by the ids of the calls that started
+        them."""
         self._world, self._agent = world, agent
         self._session = agent.create_session(session_id=session)
         self._deps = deps

@@ -1,6 +1,6 @@
 """Run an AutoGen ``AssistantAgent``, or a multi-agent team, with a copy for each conversation.
 
-AutoGen agents store their own history, so agents used as tools (``AgentTool``) are copied, too."""
+AutoGen agents store their own history, so agents used as tools (``AgentTool``) are also copied."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class AutoGenConversation:
 
 def _copy_agent(obj: Any, seen: dict[int, Any]) -> Any:
     """Return a copy of an agent that shares no history with the original. Agents used as tools or members are
-    copied, too."""
+    also copied."""
     if id(obj) in seen:
         return seen[id(obj)]
     new = seen[id(obj)] = copy.copy(obj)

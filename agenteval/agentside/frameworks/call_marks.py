@@ -54,8 +54,8 @@ def mark_calls(
 def _pair_calls(calls: list[Message], requested: list[RequestedCall]) -> dict[int, RequestedCall]:
     """Return the matching request for each call, keyed by the Python ``id()`` of the call.
 
-    Calls with an id are matched by id, since two calls may have the same arguments. Other calls are matched
-    by name and arguments, since some frameworks do not pass ids to their tools."""
+    Calls with an id are matched by id, because two calls may have the same arguments. Other calls are matched
+    by name and arguments, because some frameworks do not pass ids to their tools."""
     by_id: dict[Any, list[RequestedCall]] = {}
     by_arguments: dict[Any, list[RequestedCall]] = {}
     for each in requested:
@@ -84,8 +84,8 @@ def pair_by_name(wanted: list[tuple[str, Any]], made: list[tuple[str, Any, _Made
     """Return the item in ``made`` that matches each call (name and arguments) that a model requested. This is
     for frameworks that do not pass ids to their tools.
 
-    A call with the same arguments is preferred. Otherwise, the first call with the same name is used, since a
-    framework may have changed the arguments. ``None`` means that there is no match."""
+    A call with the same arguments is preferred. Otherwise, the first call with the same name is used, because
+    a framework may have changed the arguments. ``None`` means that there is no match."""
     left = list(made)
     found: list[_Made | None] = [None for _ in wanted]
     for is_sure in (True, False):

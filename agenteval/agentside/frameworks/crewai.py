@@ -129,7 +129,7 @@ class CrewAIConversation:
         }
 
     def _note_unlisted_calls(self, listed: list[dict[str, Any]], answer: str) -> None:
-        """Note calls that did not reach a tool because the framework answered them itself.
+        """Note the calls that did not reach a tool because the framework answered them itself.
 
         A model that writes its calls as text writes one call in each message except the final answer."""
         llm = self._agent.llm

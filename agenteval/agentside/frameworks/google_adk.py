@@ -205,9 +205,10 @@ class _AdkTurn:
         self.own: set[str] = set()
         """The ids of calls that the framework ran for itself."""
         self.missing: set[str] = set()
-        """The ids of calls of tools that do not exist."""
+        """The ids of calls to tools that do not exist."""
         self.tasks: set[str] = set()
-        """The names of agents that are tools but that the framework starts itself, without the tool."""
+        """The names of agents that are used as tools but that the framework starts itself, bypassing the
+        tool."""
 
     def begin(self) -> None:
         self.events, self.own, self.missing, self.tasks = [], set(), set(), set()
@@ -376,7 +377,7 @@ class _ProviderTools:
 
 
 _UNREAD = ("executable_code", "code_execution_result", "tool_call", "tool_response")
-"""The parts that report code or tools executed by the provider or by a code executor."""
+"""The parts that report code or tools that the provider or a code executor executed."""
 
 
 def _parts(event: Any) -> list[Any]:

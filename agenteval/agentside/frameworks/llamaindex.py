@@ -94,7 +94,7 @@ def _to_tool(tool: Any) -> Tool:
 
 
 class LlamaIndexConversation:
-    """A conversation that stores the history in its own memory, since the framework does not keep a history
+    """A conversation that stores the history in its own memory, because the framework does not keep a history
     that could be passed to the next run."""
 
     def __init__(self, obj: Any, world: World) -> None:

@@ -1,4 +1,4 @@
-"""Find stateful framework objects in the author's code that uses them.
+"""Find stateful framework objects that the author's code uses.
 
 If a function calls an object that is stored in a module, the object is not recreated for each conversation,
 and conversations share its memory. Such an object is found through the names in the code: global variables,

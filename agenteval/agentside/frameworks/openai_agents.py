@@ -54,8 +54,8 @@ _GUARDRAIL_ERRORS = {
     "ToolOutputGuardrailTripwireTriggered": "output tool guardrail",
 }
 _OPTIONS = frozenset(("context", "run_config", "max_turns", "hooks", "error_handlers"))
-"""The arguments that an application passes to ``Runner.run`` in addition to the agent and the user's message.
-"""
+"""The arguments that an application passes to ``Runner.run`` in addition to the agent and the user's
+message."""
 _CONVERSATIONS: dict[World, OpenAIAgentsConversation] = {}
 """The open conversations, keyed by their worlds."""
 
@@ -314,7 +314,7 @@ class OpenAIAgentsConversation:
     # ── runs inside tools
 
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Return the options for a run inside a tool. The author's session is replaced, since all
+        """Return the options for a run inside a tool. The author's session is replaced, because all
         conversations would share it."""
         session = options.get("session")
         if session is None:
@@ -432,7 +432,7 @@ def _write_call(transcript: Transcript, item: Any, _refused: set[str]) -> None:
 
 
 def _write_hand_off(transcript: Transcript, item: Any, _refused: set[str]) -> None:
-    """Add a hand-off as a message without text from the agent that hands over."""
+    """Add a hand-off as a message without text from the agent that hands over the conversation."""
     transcript.more_calls([], agent=_speaker(item))
 
 
@@ -611,7 +611,7 @@ def _install_runner(framework: Any) -> _Runner:
 
 
 class _Runner:
-    """A runner that runs agents as usual, and records the runs inside the tools of a conversation."""
+    """A runner that runs agents as usual and records the runs inside a conversation's tools."""
 
     def __init__(self, original: Any) -> None:
         self.original = original

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..world import World
 
 _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent")
-"""The agent classes. Versions in which agents derive only from the second class are too old. Their agents are
+"""The agent classes. Versions in which agents derive only from the second class are too old; such agents are
 recognized so that they can be refused by name."""
 _NAME_KEEPING_TOOLSETS = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
 """The wrapper toolsets that preserve the names of the wrapped tools."""

@@ -35,20 +35,20 @@ if TYPE_CHECKING:
         def tools(self, obj: Any) -> list[Tool]:
             """Return the tools of the agent and of its subordinate agents, before anything runs.
 
-            Exclude tools for the framework's own use, such as a final answer or a hand-off. ``MORE`` in the
-            list means that there may be further tools."""
+            Exclude tools for the framework's own use, such as a final answer or a hand-off. If the list
+            contains ``MORE``, there may be additional tools."""
 
         def runs_own_code(self, obj: Any) -> bool:
             """Return whether the agent runs the author's own code outside tools, such as a node in a graph or
             a method in a subclass. Such code may run a tool without the adapter. Code inside tools is
-            ignored, since the scenario answers the calls to these tools."""
+            ignored, because the scenario answers the calls to these tools."""
 
         def open(self, obj: Any, world: World, session: str, deps: Any) -> FrameworkConversation:
             """Return a conversation that has its own copy of the agent and uses the world for its tools.
             Raise ``Refused`` if this is impossible.
 
-            Nothing is started yet. Before a run, a conversation is opened once as a check and closed again.
-            During this check, ``deps`` is ``LATER`` if dependencies will be supplied later."""
+            Nothing is started at this point. Before a run, a conversation is opened once as a check and
+            closed again. During this check, ``deps`` is ``LATER`` if dependencies will be supplied later."""
 
     class FrameworkConversation(Protocol):
         """A conversation with a framework object."""
@@ -82,7 +82,7 @@ class Refused(Exception):  # noqa: N818
 
 class Waits(Exception):  # noqa: N818
     """Raised if the agent waits for human input (human-in-the-loop): an approval, an answer to an interrupt,
-    or the result of a deferred call. The agent is not at fault, and nobody is available to answer."""
+    or the result of a deferred call. The agent is not at fault, and no one is available to answer."""
 
     agenteval_kind = "infrastructure"
 

@@ -2,7 +2,7 @@
 agents.
 
 Each conversation has copies of the agents, with their own memory, state and interpreter. A turn runs in a
-thread, since the framework is synchronous."""
+thread, because the framework is synchronous."""
 
 from __future__ import annotations
 
@@ -309,8 +309,8 @@ def _text(output: Any) -> str:
 
 
 async def _in_thread(run: Callable[[], Any]) -> Any:
-    """Run a function in a separate thread. In a thread pool, waiting turns would block the work that they
-    wait for."""
+    """Run a function in a separate thread. In a thread pool, waiting turns would block the work that they are
+    waiting for."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = copy_context()

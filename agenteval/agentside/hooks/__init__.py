@@ -2,7 +2,7 @@
 
 ``install()`` runs before the agent's code is imported. From then on, the method that runs tools is patched at
 class level, once, in each framework that is imported or will be imported. A patched method looks up the tool
-world of the conversation that it runs in (``world.current_world()``). If there is no world, the method
+world of the conversation in which it runs (``world.current_world()``). If there is no world, the method
 behaves as before. If the scenario mocks a tool, the scenario answers the call, and the tool's own code never
 runs.
 
@@ -51,7 +51,7 @@ _failed: dict[str, str] = {}
 
 def install() -> None:
     """Install the hooks that monkeypatch tool calls, for modules that are already imported and for modules
-    that are imported later. Further calls in the same process have no effect."""
+    that are imported later. Additional calls in the same process have no effect."""
     from .. import threads
 
     if not any(isinstance(each, _Finder) for each in sys.meta_path):

@@ -90,7 +90,7 @@ def _give_invoke(tool: Any, answer: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _give(tool: Any, answer: Any, arguments: Any) -> Any:
-    """Return the answer. An error is returned as text, since the framework repeats a call that raised an
+    """Return the answer. An error is returned as text, because the framework repeats a call that raised an
     exception."""
     if argument_error := _find_argument_error(tool, arguments):
         raise ValueError(argument_error)

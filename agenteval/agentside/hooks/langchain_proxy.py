@@ -1,4 +1,4 @@
-"""Return a scenario's answer in the same way as a LangChain tool."""
+"""Return a scenario's answer in the same way as a LangChain tool would."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _destinations(function: Any) -> list[str]:
 @functools.lru_cache(maxsize=512)
 def _goto_values(function: Any) -> tuple[tuple[str, str], ...]:
     """Return the strings and variable names in the function's ``goto`` arguments, as pairs in which one item
-    is empty."""
+    or the other is empty."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):  # no source, or not parsable on its own

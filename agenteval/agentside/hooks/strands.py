@@ -12,8 +12,8 @@ _BUILTIN_MODULES = (
     *("strands.multiagent.", "strands.memory.", "strands.background_tasks.", "strands._context_manager."),
     *("strands.tools.structured_output.", "strands.vended_plugins.context_offloader."),
 )
-"""The modules that define the framework's own tools for hand-offs, structured answers and context management.
-"""
+"""The modules that define the framework's own tools for hand-offs, structured answers and context
+management."""
 
 
 def install(module: Any) -> None:

@@ -337,7 +337,7 @@ def _passthrough_calls() -> list[_ActiveCall]:
 
 
 class _InterceptedCall:
-    """A call that is sent to the scenario. A call that is left to the agent is recorded, too."""
+    """A call that is sent to the scenario. A call that is left to the agent is also recorded."""
 
     def __init__(self, active: _ActiveCall, world: worlds.World) -> None:
         self._active = active
@@ -366,7 +366,7 @@ class _InterceptedCall:
             return None
 
     def ask_sync(self, run_real: Callable[[], Any]) -> ToolAnswer | None:
-        """Do the same as ``ask``, for synchronous code."""
+        """Do the same as ``ask``, but for synchronous code."""
 
         def run() -> Any:
             self._ran = True

@@ -1,7 +1,7 @@
 """Classify exceptions from client libraries as network failures, refused access or timeouts.
 
-There are too many such libraries to import all of them for ``isinstance`` checks. Exceptions are classified
-by class name, by HTTP status and by the exceptions that they wrap. Error messages are not examined, because
+There are too many such libraries to import them all for ``isinstance`` checks. Exceptions are classified by
+class name, by HTTP status and by the exceptions that they wrap. Error messages are not examined, because
 their wording is arbitrary."""
 
 from __future__ import annotations

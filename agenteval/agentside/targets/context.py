@@ -24,7 +24,7 @@ _BLOCKS: ContextVar[bool] = ContextVar("agenteval_blocks_its_loop", default=Fals
 
 def is_loop_blocked() -> bool:
     """Return whether the current call blocks the event loop that runs the agent and all of the author's async
-    code. In that case, nothing on the loop can finish before the call does."""
+    code. If so, nothing on the loop can finish before the call does."""
     return _BLOCKS.get()
 
 
@@ -44,7 +44,7 @@ def mark_loop_blocked() -> Iterator[None]:
 
 
 async def await_answer(future: Future[ToolAnswer]) -> ToolAnswer:
-    """Return the answer to a call. Raise ``CancelledError`` if the conversation is over, with the reason."""
+    """Return the answer to a call. Raise ``CancelledError`` with the reason if the conversation is over."""
     try:
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
@@ -102,7 +102,7 @@ class Context:
             return (await await_answer(self.request_call(name, args, batch))).value
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
-        """Do the same as ``call_tool`` from any thread, for synchronous code."""
+        """Do the same as ``call_tool``, but from any thread and for synchronous code."""
         self.on_direct_call(name, args)
         with self.open_batch() as batch, mark_loop_blocked():
             try:

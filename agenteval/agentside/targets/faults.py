@@ -90,8 +90,8 @@ def classify_error(error: BaseException) -> ErrorClassification:
 
     The agent is at fault unless the exception reports an infrastructure failure, which would affect any
     agent: a problem with the network, with access, or with a provider that is down. An exception that was
-    raised ``from`` an infrastructure failure also counts as an infrastructure failure. An exception that was
-    raised while such a failure was being handled, but without ``from``, does not."""
+    raised ``from`` an infrastructure failure also counts as one. An exception that was raised without
+    ``from`` while such a failure was being handled does not."""
     causes = list(_leaf_errors(error))
     if kind := getattr(causes[0], "agenteval_kind", ""):  # agenteval's own exceptions declare it
         # Final, because a retry would hide that calls were missed.

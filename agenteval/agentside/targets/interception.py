@@ -96,7 +96,7 @@ class FunctionInterceptor:
 
     def check_second_copy(self) -> str:
         """Return a message if a tool's function was loaded again under a different name, or an empty string
-        otherwise. The second copy is then intercepted, too."""
+        otherwise. The second copy is then also intercepted."""
         known = len(self._functions)
         added = self._find_new_functions()
         for _, function in self._functions[known:]:
@@ -118,7 +118,7 @@ class FunctionInterceptor:
 def _locate_source(name: str, target: str, base: str) -> str:
     """Return the file of the module that a target names, or the module's name if the module has no file.
 
-    The module is loaded under the name that the agent would use to import it, since a file may belong to a
+    The module is loaded under the name that the agent would use to import it, because a file may belong to a
     package."""
     location, _, _ = target.rpartition(":")
     if location.endswith(".py") or "/" in location:
@@ -283,8 +283,8 @@ class _PatchedFunction:
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call as JSON, keyed by parameter name.
 
-        A value that can be represented neither as JSON nor as text is not an argument of the tool. An example
-        is a database connection."""
+        A value that can be represented neither as JSON nor as text, such as a database connection, is not an
+        argument of the tool."""
         named = {}
         for name, (value, kind) in self._bind(args, kwargs).items():
             if kind is inspect.Parameter.VAR_KEYWORD:

@@ -55,7 +55,7 @@ def load_agent(target: str, base: str) -> Any:
 
 def load_object(target: str, base: str) -> Any:
     """Import the object that ``target`` names. File paths are relative to the folder ``base``, from which
-    modules can be imported afterwards. Raise ``TargetError`` if there is no such object."""
+    modules can be imported afterward. Raise ``TargetError`` if there is no such object."""
     return _load_with_owner(target, base)[-1]
 
 

@@ -23,7 +23,7 @@ def module_of_file(path: str, base: str) -> ModuleType:
 
     A file in a package is loaded as a module of that package, so that its relative imports work. The folder
     that contains the outermost package is made importable, as in pytest's ``prepend`` mode. The file's own
-    folder is made importable, too, just as Python does when it runs the file.
+    folder is also made importable, as it is when Python runs the file.
 
     The result is the same module that ``import`` returns if it finds this file by name. Therefore, an agent
     and the mocks that it imports share their state, and a process that the agent starts can find the agent's

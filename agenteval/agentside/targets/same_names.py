@@ -6,8 +6,8 @@ given the first file's module, so that the wrong version would run. To prevent t
 that refer to its own folders are read before the file is loaded, including imports inside functions. These
 imports must match the files that Python would import, both now and after every file that is loaded later.
 
-Installed packages are left to Python. If Python prefers another module to the author's ``types.py``, for
-example, then ``types.py`` is not a second version of that module."""
+Installed packages are left to Python. For example, if Python prefers another module to the author's
+``types.py``, then ``types.py`` is not a second version of that module."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SameNameError(ImportError):
-    """Raised for an import that would load a module from a different file of the author's."""
+    """Raised for an import that would load a module from a different one of the author's files."""
 
     remedy = (
         "use a relative import (`from .module import name`) in a package, rename one of the two modules,"
@@ -147,7 +147,7 @@ class _Import(NamedTuple):
     """The level of a relative import, as in ``ast``."""
     line: int
     fallback_for: tuple[_Import, ...]
-    """The imports that must have failed if this import is executed."""
+    """The imports that must have failed for this import to be executed."""
 
 
 def _resolve_import(each: _Import, file: Path, folders: Sequence[str]) -> list[tuple[str, Path]]:

@@ -50,7 +50,7 @@ HISTORY_NAMES = frozenset(
 LIST_NAMES = HISTORY_NAMES | {"messages", "conversation", "chat_messages"}
 SESSION_NAMES = frozenset(["session_id", "thread_id", "conversation_id", "chat_id", "context_id"])
 _FACTORY_PREFIXES = frozenset(["make", "create", "build", "get", "new", "init", "setup", "load", "from"])
-"""The words with which the names of agent factories begin."""
+"""The words that begin the names of agent factories."""
 _FORMS = (
     "define it with `(messages)`, `(messages, ctx)`, `(message: str)` or `(message, history)`, and give any"
     " other parameter a default (docs/agents.md)"
@@ -435,7 +435,7 @@ def _refuse_history(parameters: list[inspect.Parameter], function: Any) -> Targe
 
 def _with_messages(parameters: list[inspect.Parameter], kinds: Mapping[str, str]) -> dict[str, str]:
     """Return the roles if one parameter receives all messages. An optional history parameter is dropped,
-    since the messages contain the history. A second parameter of unknown role receives the context."""
+    because the messages contain the history. A second parameter of unknown role receives the context."""
     needed = {p.name for p in parameters if p.default is p.empty}
     kinds = {name: kind for name, kind in kinds.items() if kind != HISTORY or name in needed}
     return {**kinds, **{p.name: CONTEXT for p in parameters[1:2] if _must_be_context(p, kinds)}}

@@ -195,7 +195,7 @@ class TargetSession:
 
     @property
     def partial_answer(self) -> Any:
-        """The items that an unfinished generator has yielded so far, in the form of an answer. ``None`` if
+        """The items that an unfinished generator has yielded so far, in the form of an answer; ``None`` if
         there is no such generator."""
         found = list(self._pieces)
         return _join_pieces(found, self._is_growing) if found else None

@@ -56,14 +56,14 @@ class ToolProxy:
 
     async def record(self, name: str, args: Any, run_real: Callable[[], Awaitable[Any]]) -> Any:
         """Return the result of ``run_real()``, regardless of the tools that the scenario declares. Calls
-        inside ``run_real`` are recorded as separate, later steps, since they may depend on each other's
+        inside ``run_real`` are recorded as separate, later steps, because they may depend on each other's
         results."""
         with self._context.open_batch() as batch:
             arguments = to_json_arguments(args)
         return await record_call_async(self._context, name, arguments, batch, run_real)
 
     def record_sync(self, name: str, args: Any, run_real: Callable[[], Any]) -> Any:
-        """Do the same as ``record``, for synchronous code."""
+        """Do the same as ``record``, but for synchronous code."""
         with self._context.open_batch() as batch:
             arguments = to_json_arguments(args)
         try:
@@ -90,7 +90,7 @@ def record_call(context: Context, name: str, args: dict[str, Any], batch: int, r
 async def record_call_async(
     context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Awaitable[Any]]
 ) -> Any:
-    """Do the same as ``record_call``, for an awaitable."""
+    """Do the same as ``record_call``, but for an awaitable."""
     passthrough = PassthroughCall()
     recorded = passthrough.begin(context, name, args, batch)
     await asyncio.wrap_future(passthrough.go_ahead)

@@ -5,7 +5,7 @@ The protocol consists of JSON lines:
 ::
 
     to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
-                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if no further calls
+                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if no more calls
                         will be answered
                         {"tool_result": {"id", "go": true}}: the worker must run the tool itself
                         {"over": true}: the conversation is over, and the process may run another conversation
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from .tool_proxy import PassthroughCall
 
 _CLOSING_S = 1.0
-"""The maximum time in seconds that a conversation may spend on releasing its resources."""
+"""The maximum time in seconds that a conversation may spend releasing its resources."""
 
 
 def work(

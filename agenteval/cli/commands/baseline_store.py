@@ -2,8 +2,8 @@
 run.
 
 The path of a stored run is ``.agenteval/baselines/COMMIT/events.jsonl``; if a profile is used, the folder is
-``COMMIT.PROFILE``. The file is small enough to be cached or stored as a CI artifact, and no other run of that
-commit is needed. Runs in ``.agenteval/runs`` also record their commit."""
+``COMMIT.PROFILE``. The file is small enough to be cached or stored as a CI artifact, and no other run for
+that commit is needed. Runs in ``.agenteval/runs`` also record their commit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHORT = 12
 
 
 class NoBaselineError(Exception):
-    """The reason why there is no baseline, with a remedy. The run continues without a baseline: the reason is
+    """The reason why there is no baseline, with a remedy. The run continues without a baseline; the reason is
     reported, and gates that require a baseline remain undecided."""
 
 

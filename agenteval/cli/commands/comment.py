@@ -2,7 +2,7 @@
 the previous comment.
 
 The URL and the token are taken from environment variables of the CI service (GitHub Actions and GitLab CI).
-Nothing but the comment is sent, and only by this command."""
+Only the comment is sent, and only by this command."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _github_number(environ: Mapping[str, str]) -> str:
 def post(target: CommentTarget, text: str) -> str:
     """Post the comment or replace the previous comment, and return ``posted`` or ``replaced``. A comment by
     another author is never replaced, even if the comment contains the marker and the token has permission to
-    edit it: the other author could change the comment afterwards. Raise ``URLError``, ``OSError`` or
+    edit it: the other author could change the comment later. Raise ``URLError``, ``OSError`` or
     ``ValueError`` on failure."""
     comment_id = _find_previous_comment(target)
     if comment_id:

@@ -29,7 +29,7 @@ from agenteval.verdict.digest import failures_in, summary_of
 from agenteval.verdict.report import Report
 
 MOST_EARLIER = 20
-"""The number of runs before the baseline that are searched for earlier occurrences of each failure."""
+"""The number of runs before the baseline to search for earlier occurrences of each failure."""
 
 
 def diff(

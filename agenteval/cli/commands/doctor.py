@@ -54,7 +54,8 @@ _PROMPT = "Which number is one more than three?"
 
 
 class _Answer(BaseModel):
-    """What models are asked for: as any judge's answer, words and then a value."""
+    """The answer that models are asked for. Like any judge's answer, it consists of text followed by a
+    value."""
 
     reason: str
     answer: int
@@ -78,7 +79,7 @@ class DoctorRow(NamedTuple):
     state: DoctorState
     found: str
     remedy: str = ""
-    """The suggested remedy, or an empty string if none is needed or the remedy is obvious."""
+    """The suggested remedy, or an empty string if it is unnecessary or obvious."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ async def _agent_row(
 
 
 class _AgentProbe:
-    """A test conversation with an agent that consists of a single message."""
+    """A test conversation with an agent, consisting of a single message."""
 
     def __init__(self, agent: AgentConfig, http: HttpOptions | None) -> None:
         self._agent = agent

@@ -210,7 +210,7 @@ class RunSteps:
     """The steps between the first and the last event of a run."""
 
     play: Callable[[Emit, RunControl], Awaitable[None]]
-    """Plays all remaining conversations. It is called again if a gate is undecided after the goals were
+    """Plays all remaining conversations. It is called again if a gate is undecided after the goals have been
     rechecked."""
     goal_recheck: GoalRecheck
     events: Callable[[], Iterable[Event]]

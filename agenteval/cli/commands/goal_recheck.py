@@ -27,7 +27,7 @@ class GoalRecheck:
         self._is_needed = self._is_needed or is_goal_excused(event)
 
     async def recheck(self, events: Iterable[Event], emit: Emit, control: RunControl) -> bool:
-        """Ask the judge again, and return True if any question was asked. If the run is stopping, no further
+        """Ask the judge again, and return True if any question was asked. If the run is stopping, no other
         questions are asked; the remaining questions are asked when the run is resumed."""
         if control.is_stopping or not self._is_needed:
             return False
@@ -44,5 +44,5 @@ class GoalRecheck:
 
 
 def goal_judges(judges: Mapping[str, Sequence[Scorer]]) -> dict[str, GoalJudge]:
-    """Return the goal judge of each agent that has a goal judge."""
+    """Return the goal judge of each agent that has one."""
     return {agent: judge for agent, own in judges.items() for judge in own if isinstance(judge, GoalJudge)}

@@ -34,7 +34,7 @@ from agenteval.planning.run_preparation import prepare
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20
-"""The timeout in seconds for an answer in JSON lines. It applies while it is unknown whether the program
+"""The timeout in seconds for an answer in JSON lines. It applies as long as it is unknown whether the program
 writes JSON lines."""
 _WORKFLOWS = {
     "github": (".github/workflows/agenteval.yml", templates.workflow_text),

@@ -1,5 +1,5 @@
-"""Handles Ctrl-C and the deadline of a run. After the first Ctrl-C, running work is finished and reported.
-The second Ctrl-C stops everything at once."""
+"""Handles Ctrl-C and the deadline of a run. After the first Ctrl-C, running work is finished and reported;
+the second Ctrl-C stops everything immediately."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agenteval.conversation.exits import count_interrupt, exit_now, is_interrupt
 from agenteval.conversation.pipeline import RunControl
 
 GRACE_S = 5.0
-"""The time in seconds for which running conversations may continue after the first signal."""
+"""The time, in seconds, that running conversations may continue after the first signal."""
 
 
 LINE = "interrupted: finishing what is running (interrupt again to stop immediately)"
@@ -61,7 +61,7 @@ def handle_interrupts(control: RunControl) -> Iterator[None]:
 @contextmanager
 def finish_on_interrupt() -> Iterator[None]:
     """Handle signals before and after the conversations of a run. After the first signal, the reports are
-    still finished. A second signal ends the process."""
+    still completed; a second signal ends the process."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -35,7 +35,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.resumption import is_complete
 
 LATEST = 20
-"""The number of runs that are listed by default. Reading a run for the first time takes a moment."""
+"""The number of runs that are listed by default. Reading a run for the first time is slow."""
 
 RunState: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
 
@@ -84,7 +84,7 @@ def list_runs(*, every: bool = False, as_json: bool = False) -> int:
 
 def _entry(folder: Path) -> RunEntry:
     """Return the list entry for a run. The entry for a complete run is cached next to its journal, because
-    the entry no longer changes and reading a large journal takes seconds."""
+    the entry can no longer change and reading a large journal takes seconds."""
     stamp = _stamp(folder)
     if (cached := _load_cached_entry(folder, stamp)) is not None:
         return cached

@@ -169,7 +169,7 @@ def make_report_options(
     choice: ReporterChoice, *, folder: Path, detail: Detail = "usual", name: str = ""
 ) -> ReportOptions:
     """Return the report options for the terminal or the chosen file. ``folder`` is the folder of the run.
-    ``name`` is the name of the run to use in suggested commands; it is empty for the latest run."""
+    ``name`` is the run's name for use in suggested commands; it is empty for the latest run."""
     to_screen = choice.name == "terminal" and choice.path is None
     return ReportOptions(
         verbose=detail == "verbose",
@@ -205,7 +205,7 @@ def _wants_color() -> bool:
 
 
 def print_paged(text: str) -> None:
-    """Print text for a human reader. Use a pager (``PAGER``, or ``less`` if installed) if the text does not
+    """Print text for a human reader, using a pager (``PAGER``, or ``less`` if installed) if the text does not
     fit on one screen."""
     command = shlex.split(os.environ.get("PAGER", "less"))
     fits = text.count("\n") < shutil.get_terminal_size((80, 24)).lines

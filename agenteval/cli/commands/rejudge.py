@@ -1,6 +1,6 @@
 """Implements ``agenteval report RUN --rejudge``: judges a stored run again. ``score`` is applied to the run's
 journal. The journal contains the earlier judge requests and their answers, so judges are asked only about
-changes."""
+what has changed."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def rejudge(
     detail: Detail = "usual",
 ) -> int:
     """Judge a run again as a new run with its own folder, and return the exit code. ``request`` contains the
-    other options. If ``dry`` is True (dry run), nothing is called or written, and the requests that would be
-    sent are only counted. Raise ``AuthorError`` if the run cannot be judged."""
+    other options. If ``dry`` is True (dry run), nothing is called or written; the requests that would be sent
+    are only counted. Raise ``AuthorError`` if the run cannot be judged."""
     if dry and reports:
         what = "--report cannot be combined with --dry-run"
         raise AuthorError(Problem(what, "remove one of them"))
@@ -146,9 +146,9 @@ def _cost(usage: Usage, model: str, plan: Plan) -> str:
 
 def _notes(tally: AnswerCounts, classes: Sequence[str], plan: Plan) -> Iterator[str]:
     if not tally.reused:
-        yield "the journal answers none of these requests, because prompts, model or record have changed"
+        yield "the journal answers none of these requests, because the prompts, model or record changed"
     if tally.calls and plan.suite.corroborate:
-        yield "verdicts that would fail or excuse the agent are checked twice, and a tenth of the clean ones"
+        yield "verdicts that would fail or excuse the agent are checked twice, as is a tenth of the others"
     if classes:
         yield f"model calls by {', '.join(classes)} are not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:

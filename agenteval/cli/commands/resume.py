@@ -80,7 +80,7 @@ def _refuse_settings(request: Request) -> None:
 
 
 def _with_absolute_path(choice: ReporterChoice) -> ReporterChoice:
-    """Make a report's path absolute before the run continues in its own working directory."""
+    """Make a report's path absolute before the run continues in its original working directory."""
     if not choice.path or choice.path == "-":
         return choice
     return choice.model_copy(update={"path": os.path.abspath(choice.path)})

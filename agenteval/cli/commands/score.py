@@ -110,8 +110,8 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
 
 
 def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
-    """Choose the events to keep until the reports are written. These are the events that the reports will
-    show. If judges were called, all events are kept, because judging costs money."""
+    """Choose the events to keep until the reports are written: the events that the reports will show or,
+    because judging costs money, all events if judges were called."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if detail == "verbose" or scoring.wired.judges or "all" in shown:
         return RetainedEvents(scoring.plan, everything=True)
@@ -237,7 +237,7 @@ def _find_unmet_expectations(suite: ExpectedScenarios, reader: Reader) -> Iterat
 
 
 def _rejudged_notes(answers: RejudgedAnswers | None) -> Iterator[str]:
-    """Yield a note with the numbers of reused and new answers if a run was judged again."""
+    """Yield a note with the counts of reused and new answers if a run was judged again."""
     if answers is None:
         return
     reused_count, asked = answers.counts.reused.total(), answers.counts.calls
@@ -276,7 +276,7 @@ def _unused_call_free_names(no_calls_in: CallFreeNames) -> Iterator[str]:
 
 
 class _Heartbeat:
-    """A sink that prints progress periodically as a count only, because the length of a stream is unknown."""
+    """A sink that periodically prints progress as a bare count, because the length of a stream is unknown."""
 
     def __init__(self) -> None:
         self._scored = 0
@@ -287,4 +287,4 @@ class _Heartbeat:
             self._scored += 1
             if time.monotonic() - self._last_line_s >= _HEARTBEAT_S:
                 self._last_line_s = time.monotonic()
-                print_err(f"{self._scored:,} conversations scored")
+                print_err(f"{plural(self._scored, 'conversation')} scored")

@@ -64,7 +64,7 @@ _PARTS = {
     "judge_twin": "in both of these for a ruled-out goal, if another conversation reached it",
     "answer_shared": "after several criteria in one call (judge: {calls: shared})",
 }
-"""The prompts that are inserted into other prompts. Each prompt has a description of its position."""
+"""The prompts that are inserted into other prompts, each with a description of its position."""
 
 
 def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:

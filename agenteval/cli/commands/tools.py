@@ -23,6 +23,7 @@ from agenteval.conversation.simulation import ToolWorld
 from agenteval.core import selection
 from agenteval.core.config import Config
 from agenteval.core.errors import AgentevalError, AuthorError, Problem, innermost
+from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
 from agenteval.core.tool_effects import marks_from_hints
 from agenteval.core.trajectory import ToolCall
@@ -56,7 +57,7 @@ def serve(request: Request, *, http: str | None) -> int:
     address = host.address("/mcp")
     address.served = served
     host.start()
-    print_err(f"{scenario.id}: {len(scenario.tools)} tools at {address.url} (Ctrl-C to stop)")
+    print_err(f"{scenario.id}: {plural(len(scenario.tools), 'tool')} at {address.url} (Ctrl-C to stop)")
     try:
         host.wait()
     finally:

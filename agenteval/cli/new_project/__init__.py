@@ -1,1 +1,1 @@
-"""Detection of agents in a project, and the files that ``agenteval init`` writes."""
+"""Detects agents in a project, and provides the files that ``agenteval init`` writes."""

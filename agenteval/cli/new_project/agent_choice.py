@@ -13,10 +13,9 @@ class AgentChoice(NamedTuple):
     """The agent's keys in the configuration."""
     label: str = ""
     note: str = ""
-    """A note on settings that the author must check."""
+    """A note about settings that the author must check."""
     words: tuple[str, ...] = ()
-    """The command that runs the program. It is set only if it is unknown how the program accepts a message.
-    """
+    """The command that runs the program; set only if it is unknown how the program accepts a message."""
     others: tuple[str, ...] = ()
     """The labels of the other agents that were found."""
     is_starter: bool = False

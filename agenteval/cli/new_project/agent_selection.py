@@ -102,7 +102,7 @@ def _yes_or_no(answer: str) -> bool:
 
 def choose_agent(agent: str | None, root: Path, top: Path, questions: Questions) -> AgentChoice:
     """Return the agent named by the author or, if none is named, an agent found in the project. If the
-    project is a service, its endpoints that answer are preferred to the agents in its files. If no agent is
+    project is a service, endpoints that answer are preferred to the agents in its files. If no agent is
     found, a new agent is offered. Raise ``AuthorError`` if the named agent does not exist or the service does
     not answer."""
 

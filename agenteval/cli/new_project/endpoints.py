@@ -183,7 +183,7 @@ def _may_be_text(field: Mapping[str, Any]) -> bool:
 
 def _message_field(fields: Mapping[str, Mapping[str, Any]], required: Sequence[str]) -> dict[str, Any]:
     """Return the template entry for the user's message. The field is identified by its name. If no name
-    matches, a field for the whole conversation is used or, failing that, the only required string field.
+    matches, a field for the whole conversation is used; failing that, the only required string field is used.
     Return an empty dictionary if no field is suitable."""
     texts = [name for name, each in fields.items() if _may_be_text(each)]
     if named := next((name for name in texts if name in _MESSAGES), ""):

@@ -23,7 +23,7 @@ from agenteval.cli.new_project.programs import json_object
 from agenteval.files.regular_files import read_file
 
 MAX_ENTRIES, MAX_FILES, MAX_FILE_BYTES = 100_000, 2_000, 1_000_000
-"""Bounds of the search: in a larger project the author has to name the agent."""
+"""Limits on the search; in a larger project, the author must name the agent."""
 
 _LEFT_OUT = frozenset(("node_modules", "site-packages", "__pycache__", "tests", "test", "build", "dist"))
 OBJECTS = {

@@ -132,8 +132,8 @@ def agent_line(agent: Mapping[str, Any]) -> str:
 
 
 def scenario_text(tools: Sequence[str] = (), *, shows_calls: bool, is_python: bool) -> str:
-    """Return the text of the first scenario for the author's agent. ``tools`` are the agent's tools, which
-    the scenario mocks."""
+    """Return the text of the first scenario for the author's agent. ``tools`` contains the agent's tools,
+    which the scenario mocks."""
     lines = [f"      {_flow_yaml([name])}: {{returns: {{}}}}\n" for name in tools]
     head = "    tools:   # mocks of the agent's own tools: set what they return\n"
     calls = _CALLS if shows_calls else _UNSEEN if is_python else ""

@@ -33,8 +33,8 @@ _INTERMEDIATE_MESSAGES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "tool_responses": lambda result: {"role": "user", "parts": [{"function_response": result}]},
     "intermediate_responses": lambda pair: {"role": "model", "parts": pair[-1], "agent": pair[0]},
 }
-"""Functions that convert an item in the intermediate data of an invocation to a message, keyed by the key
-that contains the item. The intermediate data precede the answer."""
+"""Functions that convert an item in an invocation's intermediate data, which precedes the answer, to a
+message. They are keyed by the key that contains the item."""
 _INTERMEDIATE_EVENTS = "invocation_events"
 _RECORD_FIELDS = frozenset(
     ("state", "final_session_state", "rubrics", "session_input", "conversation_scenario")

@@ -39,8 +39,8 @@ _SIGNS = {NEW: "❌", WORSE: "❌", NOT_THERE: "❌", UNDECIDED: "⚠️", STILL
 
 
 class ChangeRow(NamedTuple):
-    """A scenario with an agent, or the first of several data rows of a scenario that changed in the same way.
-    ``rows`` is the number of such data rows."""
+    """A scenario with an agent, or the first of several data rows of a scenario that all changed in the same
+    way. ``rows`` is the number of such data rows."""
 
     kind: str
     name: str
@@ -83,7 +83,7 @@ def _parts(facts: Facts) -> Iterator[str]:
 
 
 _SIGNIFICANCE_NOTE = (
-    "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Any other difference"
+    "*Significant*: Fisher's exact test at 5 %, corrected across all scenarios. Any other difference"
     " may be due to chance; run more epochs to find out."
 )
 

@@ -12,11 +12,11 @@ from agenteval.core.score import Verdict
 
 MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
 CELL = 160
-"""The maximum number of characters shown for each cell."""
+"""The maximum number of characters shown in each cell."""
 
 
 def verdict_sign(decision: Decision) -> str:
-    """Return the sign for the verdict, or a neutral sign if the run had no expectations."""
+    """Return the symbol for the verdict, or a neutral symbol if the run had no expectations."""
     return "📋" if decision.verdict_label == REPORTED else MARKS[decision.verdict]
 
 

@@ -1,1 +1,1 @@
-"""The results as JSON, and the JSON Schema of the results."""
+"""The results as JSON, and their JSON Schema."""

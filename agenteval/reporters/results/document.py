@@ -65,7 +65,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def readable(text: str) -> str:
-    """Escape the characters in JSON text that a terminal would interpret or hide, and append a newline."""
+    """Escape characters that a terminal would interpret or hide in JSON text, and append a newline."""
     pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
     if any(map(_may_hold_unseen, pieces)):
         text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -109,8 +109,8 @@ def conversation_json(
     judge_answers: Sequence[ModelAsked] | None = None,
 ) -> str:
     """Render conversations of one scenario with one agent as JSON. The output contains the run's id and the
-    scenario's entry from ``scenarios``, restricted to the requested ``samples``. ``judge_answers`` are
-    written to the field ``asked``, which is omitted if the argument is ``None``."""
+    scenario's entry from ``scenarios``, restricted to the requested ``samples``. The items in
+    ``judge_answers`` are written to the field ``asked``, which is omitted if the argument is ``None``."""
     wanted = {(key.epoch, key.variant) for key in keys}
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
     scenario = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))

@@ -22,8 +22,8 @@ RESULTS_VERSION = 4
 
 VerdictText = Literal["passed", "failed", "inconclusive"]
 RunVerdictText = Literal["passed", "failed", "inconclusive", "reported"]
-"""The verdict of a run. ``reported`` is the verdict for a log without scenarios, which has no expectations.
-"""
+"""The verdict of a run. ``reported`` is the verdict for a log without scenarios, which has no
+expectations."""
 SeverityText = Literal["low", "medium", "high", "critical"]
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ class SecondOpinionsShape(Shape):
     """Statistics about judges that were asked a second time."""
 
     corroborate: bool
-    """True if asking judges a second time is enabled."""
+    """True if asking judges for a second opinion is enabled."""
     doubted: int
     """The number of verdicts for which a judge was asked a second time because the verdict would have caused
     a failure, or would have ruled out or withdrawn a goal."""
@@ -112,7 +112,7 @@ class SecondOpinionsShape(Shape):
     usage: UsageShape
     """The token usage of all judge calls after the first call for each question."""
     share: float
-    """The share of the tokens used by judges that these additional calls account for."""
+    """The share of the judges' tokens that these additional calls account for."""
 
 
 class CheckShape(Shape):
@@ -129,7 +129,7 @@ class CheckShape(Shape):
     """True if the judge's answer did not come from a language model. Present only for a rule that is decided
     by a judge."""
     calibrated: IfKnown[bool] = None
-    """True if the judge was compared with human judgement. Present only for a rule that is decided by a
+    """True if the judge was compared with human judgment. Present only for a rule that is decided by a
     judge."""
     arose: IfKnown[bool] = None
     """False if the rule passed because its condition never arose; otherwise omitted."""
@@ -159,7 +159,7 @@ class ScoreShape(Shape):
     scripted: bool
     """True if the answer did not come from a language model."""
     calibrated: bool
-    """True if the judge was compared with human judgement."""
+    """True if the judge was compared with human judgment."""
     references: IfAny[References] = None
     """The references given in addition to the evidence (call, other_call, parameter, tool, source, rule,
     fact, difference). They were verified by code."""
@@ -216,7 +216,7 @@ class FindingShape(Shape):
     span: IfKnown[tuple[int, int]] = None
     """The start and end of ``evidence`` in the turn's answer, if the evidence is quoted from the answer."""
     also: IfAny[list[str]] = None
-    """The other detectors or judges that reported the same failure, with their explanations."""
+    """The other detectors or judges that reported the same failure, along with their explanations."""
     references: IfAny[References] = None
 
 
@@ -247,13 +247,12 @@ class IssueShape(Shape):
     proposed_severity: SeverityText | None
     """The severity proposed by a model, which is only an opinion."""
     not_the_agents_fault: str
-    """The reason given by a model, as an opinion, for leaving the agent unchanged; empty if there is no such
-    reason."""
+    """A model's reason, as an opinion, for leaving the agent unchanged; empty if there is none."""
     labels: list[str]
     metrics: list[str]
     tools: list[str]
     findings: int
-    """The number of findings in the issue, counted over the whole run."""
+    """The number of findings in the issue, counted across the whole run."""
     samples: int
     """The number of samples with a finding in the issue."""
     scenarios: int
@@ -283,8 +282,8 @@ class ToolCallShape(Shape):
     agent: IfAny[str] = None
     """The agent in a multi-agent system that made the call, if known."""
     attempted: IfAny[bool] = None
-    """True for a call that was denied before any tool ran or that is waiting for approval; otherwise omitted.
-    """
+    """True for a call that was denied before any tool ran or that is waiting for approval; otherwise
+    omitted."""
 
 
 class TurnShape(Shape):
@@ -367,8 +366,8 @@ class UserReviewShape(Shape):
     turn: int | None
     """The turn in which the fault occurred, counted from 0."""
     failed: bool
-    """True if the conversation was reviewed because it failed; false if the conversation was drawn at random.
-    """
+    """True if the conversation was reviewed because it failed; false if the conversation was drawn at
+    random."""
     reason: str
     evidence: str
     source: str
@@ -420,8 +419,8 @@ class SampleShape(Shape):
     findings: list[FindingShape]
     turns: list[TurnShape]
     scripted: bool
-    """True if a reply in the conversation or in its evaluation was scripted rather than produced by a model.
-    """
+    """True if a reply in the conversation or in its evaluation was scripted rather than produced by a
+    model."""
     accepted: IfAny[list[ViolationShape]] = None
     """The broken rules that are ignored because their failures are in the accept list."""
     simulator: IfKnown[SimulatorShape] = None
@@ -445,14 +444,14 @@ class AggregateShape(Shape):
     missing: int
     """The number of missing values."""
     of_samples: float | None
-    """The mean of the per-conversation means."""
+    """The mean of the means per conversation."""
     undecided: IfAny[dict[str, int]] = None
-    """The number of judgements with each label that counts neither as a success nor as a failure; omitted if
-    there are no such judgements."""
+    """The number of judgments for each label that counts neither as a success nor as a failure; omitted if
+    there are none."""
 
 
 class SpreadShape(Shape):
-    """The mean, the median and the 95th percentile (nearest-rank method) over ``n`` conversations."""
+    """The mean, the median and the 95th percentile (nearest-rank method) across ``n`` conversations."""
 
     mean: float | None
     p50: float | None
@@ -536,9 +535,9 @@ class GateShape(Shape):
     where: str
     verdict: VerdictText
     scenario: str
-    """The scenario; empty for a gate over the whole run."""
+    """The scenario; empty for a gate on the whole run."""
     agent: str
-    """The agent; empty for a gate over the whole run."""
+    """The agent; empty for a gate on the whole run."""
     metric: str
     """The metric to which a threshold applies; empty for any other gate."""
     resolution: str
@@ -571,7 +570,7 @@ class AcceptedShape(Shape):
 
 
 class CaveatShape(Shape):
-    """A fact that did not affect the verdict but is reported in the last line."""
+    """A fact that did not affect the verdict but is mentioned in the last line."""
 
     kind: str
     """The kind of fact, such as ``findings_high``, ``goals_missed``, ``goals_not_refused``,
@@ -610,8 +609,8 @@ class ComparedNumberShape(Shape):
     low: float | None
     high: float | None
     reference_verdict: Literal["more", "less", "indistinguishable"]
-    """The result of the comparison: the agent's value is ``more`` or ``less`` than the reference agent's
-    value, or ``indistinguishable`` from that value."""
+    """The result of the comparison: ``more`` or ``less`` if the agent's value is higher or lower than the
+    reference agent's value, or ``indistinguishable``."""
 
 
 class ComparedAgentShape(Shape):
@@ -621,7 +620,7 @@ class ComparedAgentShape(Shape):
     scenarios: int
     epochs: int
     success: float | None
-    """The mean success rate over scenarios."""
+    """The mean success rate across scenarios."""
     reference: float | None
     """The mean success rate of the reference agent."""
     change: float | None
@@ -633,8 +632,8 @@ class ComparedAgentShape(Shape):
     epochs_to_decide: int | None
     numbers: list[ComparedNumberShape]
     reference_verdict: Literal["more", "less", "indistinguishable"]
-    """The result of the comparison: the agent succeeds ``more`` or ``less`` often than the reference agent,
-    or the two success rates are ``indistinguishable``."""
+    """The result of the comparison: ``more`` or ``less`` if the agent succeeds more or less often than the
+    reference agent, or ``indistinguishable``."""
 
 
 class ReferenceComparisonShape(Shape):
@@ -753,14 +752,14 @@ class RunShape(Shape):
     elapsed_s: float | None
     """The duration in seconds; null if the run ended abruptly."""
     complete: bool
-    """True if everything that was planned has run."""
+    """True if everything that was planned was run."""
     outcome: str | None
-    """The way in which the run ended; null if the run ended abruptly."""
+    """How the run ended; null if the run ended abruptly."""
     seed: int
     versions: dict[str, str]
     config: dict[str, Any]
     prompts: dict[str, str]
-    """The hash of each prompt's content, keyed by the name of the prompt."""
+    """The hash of each prompt's content, keyed by prompt name."""
     prompts_overridden: dict[str, str]
     """The project's replacement file for each overridden built-in prompt, keyed by the path of the built-in
     prompt."""

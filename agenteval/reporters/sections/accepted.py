@@ -1,4 +1,4 @@
-"""List accepted failures, so that they are not overlooked, and suggest accept-list entries for new ones."""
+"""List accepted failures so that they are not overlooked, and suggest accept-list entries for new ones."""
 
 from __future__ import annotations
 

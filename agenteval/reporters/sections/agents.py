@@ -44,7 +44,7 @@ def sections(facts: Facts) -> Iterator[Section]:
 
 
 def _rows(comparison: ReferenceComparison) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of the table. Each row begins with a sign that shows whether the agent is better or
+    """Yield the rows of the table. Each row begins with a symbol that shows whether the agent is better or
     worse than the reference agent."""
     for agent in comparison.agents:
         change = "–" if agent.change is None else points(agent.change)

@@ -152,8 +152,8 @@ def _failure_cells(failure: FailureChange) -> tuple[str, ...]:
 
 
 def _listed_apart(comparison: RunComparison) -> list[UncomparedScenario]:
-    """Return the uncompared scenarios that each appear in a separate row. Scenarios that were not selected
-    are excluded, because selection is not a difference between the runs."""
+    """Return the uncompared scenarios that are listed individually, one per row. Scenarios that were not
+    selected are excluded, because selection is not a difference between the runs."""
     return [each for each in comparison.apart if each.state is not ScenarioState.NOT_SELECTED]
 
 

@@ -35,11 +35,11 @@ class LocationCell(NamedTuple):
 
 
 Cell: TypeAlias = str | StyledText | Verdict | LocationCell
-"""A table cell. A verdict is shown as a sign."""
+"""A table cell. A verdict is shown as a symbol."""
 
 
 class Item(NamedTuple):
-    """A line with further lines below it. Empty lines are omitted."""
+    """A line with additional lines below it. Empty lines are omitted."""
 
     head: tuple[str | StyledText, ...]
     below: tuple[str | StyledText, ...] = ()

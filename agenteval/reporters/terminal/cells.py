@@ -24,7 +24,7 @@ NARROW = 60
 
 UNDECIDED_STYLE = "magenta"
 """The style of undecided results. Yellow and cyan are hard to see on a light background, and blue is hard to
-see on a dark background, so few colors remain. Color is never the only indication."""
+see on a dark background, so few usable colors remain. Color is never the only cue."""
 
 _MARKS = {
     Verdict.PASSED: ("✓", "green"),
@@ -150,7 +150,8 @@ def unbroken(text: str, style: str | Style = "") -> Text:
 
 
 def percent(value: float | None, *, digits: int = 1) -> str:
-    """Format a fraction as a percentage. Only exactly 1 is shown as 100 %, and only exactly 0 as 0 %."""
+    """Format a fraction as a percentage. Only a value of exactly 1 is shown as 100 %, and only exactly 0 as 0
+    %."""
     if value is None:
         return NO_VALUE
     least = 10**-digits

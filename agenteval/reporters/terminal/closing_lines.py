@@ -1,5 +1,5 @@
-"""Show the last lines of the screen: one short line for each failure, suitable for copying, then the
-suggested next commands, and finally the verdict."""
+"""Show the last lines of the screen: one short, copyable line for each failure, then the suggested next
+commands, and finally the verdict."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _INDENT = 7
 
 
 def failure_list(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    """Yield a line for each decisive scenario and for each gate over the whole run. Failed scenarios come
+    """Yield a line for each decisive scenario and for each gate on the whole run. Failed scenarios come
     before undecided scenarios. Each scenario is identified by the argument that selects it in ``run``. If
     several data rows had the same outcome, the first of these rows represents all of them."""
     decision = facts.decision
@@ -118,7 +118,7 @@ def _how_many(group: Sequence[ReportedFailure], shown: ReportedFailure) -> str:
 
 
 def _most_informative(group: Sequence[ReportedFailure], report: Report) -> ReportedFailure:
-    """Return the failure to display. For a gate over repeated runs, this is the failure of the gate itself;
+    """Return the failure to display. For a gate across repeated runs, this is the failure of the gate itself;
     otherwise, it is the first conversation with the group's verdict."""
     if replaces_every_sample(report.plan.suite.gates):
         return group[0]

@@ -1,4 +1,4 @@
-"""Show a single conversation (``agenteval show``), with the judgements for each turn."""
+"""Show a single conversation (``agenteval show``), with the judgments for each turn."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from agenteval.verdict.recorded_logs import SEVERE
 from agenteval.verdict.report import Report
 
 _WHO = 7
-"""The width of the speaker column. The turn number and spaces occupy another ``_MARGIN`` columns."""
+"""The width of the speaker column. The turn number and spacing take up another ``_MARGIN`` columns."""
 _MARGIN = 4
 _STYLES = {"user": "bold", "→": "magenta", "←": "magenta", "error": "red"}
 _ASKED_LINES = 1
@@ -92,8 +92,8 @@ class ConversationPage:
     rerun_command: str = ""
     """The command that runs the conversation again; empty if there is no such command."""
     next_command: str = ""
-    """The command that shows the next conversation that did not pass; empty if there is no such conversation.
-    """
+    """The command that shows the next conversation that did not pass; empty if there is no such
+    conversation."""
     judge_transcript: JudgeExchange | None = None
     """The questions to the judges and their answers; ``None`` to omit them."""
 
@@ -212,7 +212,7 @@ class _TurnTable:
     def safe(self, text: str) -> str:
         """Remove characters that a terminal would interpret, and mask secrets that the agent disclosed."""
         if len(text) > _LONGEST:
-            text = f"{text[:_LONGEST]}… {len(text) - _LONGEST:,} more characters; --json shows all"
+            text = f"{text[:_LONGEST]}… {plural(len(text) - _LONGEST, 'more character')}; --json shows all"
         return mask_secrets(clean(text), self._hidden)
 
 
@@ -269,8 +269,8 @@ def _call(call: ToolCall, width: int) -> str:
 
 
 class _TurnAnnotations:
-    """The checks, scores and findings of a conversation, each of which is added to the page at its turn.
-    Annotations of the whole conversation are shown at the end, along with any remaining reasons for the
+    """The checks, scores and findings of a conversation, each of which is shown at its turn on the page.
+    Annotations on the whole conversation are shown at the end, along with any remaining reasons for the
     verdict."""
 
     def __init__(

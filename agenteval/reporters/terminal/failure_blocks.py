@@ -63,7 +63,7 @@ class _FailureBlock(NamedTuple):
     rows: tuple[str, ...] = ()
     """The names of other data rows of the scenario that had the same outcome."""
     how_many: str = ""
-    """The share of the scenario's data rows that had this outcome, in words."""
+    """A phrase that states the share of the scenario's data rows that had this outcome."""
 
     @property
     def is_failed(self) -> bool:
@@ -201,7 +201,9 @@ def _conversation_lines(
     for number, line in enumerate([*first, *shown]):
         yield from _format_line(line, f"{turn + 1}" if not number else "", 1, width)
     if len(between) > len(shown):
-        yield Text(f"{'':{_LABEL}}… {len(between) - len(shown):,} more lines", style="dim", no_wrap=True)
+        yield Text(
+            f"{'':{_LABEL}}… {plural(len(between) - len(shown), 'more line')}", style="dim", no_wrap=True
+        )
     for line in last:
         yield from _format_line(line, "" if first or shown else f"{turn + 1}", ends, width)
 
@@ -359,8 +361,8 @@ def _lines_below(details: Sequence[tuple[str, str]], most: int, width: int) -> l
 
 
 _LONGEST = 4000
-"""The maximum number of characters in a message next to a rule, before the message is truncated to the width.
-"""
+"""The maximum number of characters kept of a message next to a rule, before the message is truncated to the
+width."""
 _LEAST_ROOM = 24
 
 

@@ -172,7 +172,7 @@ def _head(failure: ReportedFailure, options: ReportOptions) -> Text:
 
 
 def _lines(rest: Sequence[_EpochGroup], options: ReportOptions) -> Text:
-    """Format each failure on one line that fits the width, with its sign, name, number of epochs and first
+    """Format each failure on one line that fits the width, with its symbol, name, number of epochs and first
     reason."""
     lines = []
     for failure, others in rest:

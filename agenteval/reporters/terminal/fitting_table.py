@@ -18,7 +18,7 @@ _GAP = 2
 class FittingTable:
     """A table with column titles and rows. A column is never narrower than its longest word. If the columns
     do not fit, each row is shown as a block that contains all of its cells. ``head`` is the number of columns
-    that identify a row; ``numbers`` are the titles of right-aligned columns."""
+    that identify a row; ``numbers`` contains the titles of right-aligned columns."""
 
     def __init__(
         self,

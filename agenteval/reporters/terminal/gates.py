@@ -18,7 +18,7 @@ from agenteval.reporters.words.facts import Facts
 WIDE = 70
 """The terminal width below which each gate is shown on several lines instead of in a table row."""
 VERY_WIDE = 110
-"""The terminal width from which all information about a gate fits into one row."""
+"""The minimum terminal width at which all information about a gate fits in one row."""
 _FIGURE_LIMIT = 16
 
 

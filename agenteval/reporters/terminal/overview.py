@@ -85,7 +85,7 @@ def _wrap_parts(parts: Iterable[str], width: int, style: str) -> Text:
 
 def _agents(report: Report) -> str:
     names = [one_line(name, 40) for name in report.dimensions]
-    more = [f"{len(names) - _MOST_AGENTS} more agents"] if len(names) > _MOST_AGENTS else []
+    more = [plural(len(names) - _MOST_AGENTS, "more agent")] if len(names) > _MOST_AGENTS else []
     return ", ".join([*names[:_MOST_AGENTS], *more])
 
 
@@ -164,7 +164,7 @@ def files(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     for file in red[:MOST_FILES]:
         yield _file_line(file, shown_place(file.path, options.root) or "(no file)", options)
     if rest := red[MOST_FILES:]:
-        yield _file_line(_merge_files(rest), f"{len(rest):,} more files", options)
+        yield _file_line(_merge_files(rest), plural(len(rest), "more file"), options)
     green = [file for file in all_files if file.verdict is Verdict.PASSED]
     if green:
         yield _file_line(_merge_files(green), _passed_files_name(green, options, is_rest=bool(red)), options)
@@ -208,7 +208,7 @@ class _DimensionRow(NamedTuple):
     dimension: Dimension
     ends: Counter[str]
     about: str
-    """The sign that marks estimated token counts; empty if all token counts were reported."""
+    """The symbol that marks estimated token counts; empty if all token counts were reported."""
 
 
 class _DimensionColumn(NamedTuple):
@@ -300,7 +300,7 @@ def _table(names: Sequence[Text], cells: Sequence[Sequence[str]], width: int) ->
 
 
 def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> tuple[list[int], bool]:
-    """Return the columns that fit, and true if these columns keep their full titles."""
+    """Return the columns that fit, and whether they keep their full titles."""
 
     def width(columns: Sequence[int], *, wide: bool) -> int:
         titles = (_COLUMNS[n].wide if wide else _COLUMNS[n].short for n in columns)
@@ -349,7 +349,7 @@ def passing_margins(facts: Facts, options: ReportOptions) -> Iterator[Renderable
 
 
 def _means(facts: Facts) -> Iterator[str]:
-    """Yield the mean of each metric over all scenarios, such as ``help 4.6`` or ``goal 7/8``."""
+    """Yield the mean of each metric across all scenarios, such as ``help 4.6`` or ``goal 7/8``."""
     scenarios = facts.report.scenarios
     for column in facts.columns:
         aggregates = [each.aggregates[column.name] for each in scenarios if column.name in each.aggregates]

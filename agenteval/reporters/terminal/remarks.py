@@ -26,8 +26,8 @@ from agenteval.reporters.words.facts import Facts
 
 _LINES = 3
 _QUOTING = ("errored", "no score")
-"""The labels of remarks that quote text from sources other than agenteval. These remarks may be truncated if
-only a few remarks are shown. The text of all other remarks is written by agenteval."""
+"""The labels of remarks that quote text from outside agenteval. These remarks may be truncated if only a few
+remarks are shown. The text of all other remarks is written by agenteval."""
 _STYLES = {
     "error": "red",
     "warning": UNDECIDED_STYLE,

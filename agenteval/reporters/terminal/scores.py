@@ -177,7 +177,7 @@ class _ScoreTable:
         yield from (Text(" " * _MARK + part) for part in rest)
 
     def _cell(self, line: _ScoreLine, n: int, width: int) -> Text:
-        """Format a cell as a right-aligned figure followed by its signs, which are aligned separately."""
+        """Format a cell as a right-aligned figure followed by its symbols, which are aligned separately."""
         cell = line.cells[n]
         figure = _padded(_value(line, n), width - self._suffixes[n], right=True)
         text = Text(figure, style="dim" if cell.text == NOT_APPLICABLE else "")

@@ -90,8 +90,8 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def render_parts(parts: Iterable[RenderableType], options: ReportOptions) -> str:
-    """Render the parts one below the other, fitted to ``options.width``. The output is safe to print to the
-    log of a CI job."""
+    """Render the parts one below another, fitted to ``options.width``. The output is safe to print to the log
+    of a CI job."""
     out = StringIO()
     console = _console(out, options)
     for part in parts:

@@ -41,7 +41,7 @@ def calls_seen(report: Report) -> dict[str, str]:
 
 def unseen_lines(report: Report) -> Iterator[str]:
     """Yield a line for each agent with tool calls that are not visible to agenteval, along with the setting
-    that would make them visible. Agents without any scenario about tools are omitted."""
+    that would make them visible. Agents that have no scenario about tools are omitted."""
     for agent in _agents(report):
         visibility = report.visibility_of(agent)
         if visibility is ToolVisibility.ALL or not _has_tools(report, agent):

@@ -45,13 +45,13 @@ NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
 
 @dataclass(frozen=True)
 class ReportedFailure:
-    """A sample, or a rule over all samples of a scenario, that did not pass."""
+    """A sample, or a rule about all samples of a scenario, that did not pass."""
 
     scenario_report: ScenarioReport
     scenario: str
     agent: str
     key: SampleKey | None
-    """The sample; ``None`` for a rule over all samples of the scenario."""
+    """The sample; ``None`` for a rule about all samples of the scenario."""
     title: str
     verdict: Verdict
     fault: str | None
@@ -175,7 +175,7 @@ def _scenario_failures(
 def decisive_failures(failed: Iterable[ReportedFailure]) -> list[tuple[ReportedFailure, ...]]:
     """Return the failures that are not tolerated, grouped by scenario and agent. Failed groups come before
     undecided groups; otherwise, report order is preserved. The decisive failure comes first in each group.
-    For a gate over repeated runs, this is the failure of the gate itself, not of a single conversation."""
+    For a gate across repeated runs, this is the failure of the gate itself, not of a single conversation."""
     groups: dict[tuple[str, str], list[ReportedFailure]] = {}
     for failure in failed:
         if not failure.tolerated:
@@ -241,9 +241,9 @@ def outcomes_by_scenario(report: Report, decision: Decision) -> dict[tuple[str, 
 
 
 def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
-    """Return the outcome of a scenario. A gate over repeated runs may pass a scenario even though some or all
-    of its conversations failed, because the gate only checks whether results got worse. Such outcomes have
-    their own wording."""
+    """Return the outcome of a scenario. A gate across repeated runs may pass a scenario even though some or
+    all of its conversations failed, because the gate only checks whether results got worse. Such outcomes
+    have their own wording."""
     verdict = scenario_decision(decision, scenario).verdict
     decided = {
         sample_decision.verdict
@@ -256,7 +256,7 @@ def _outcome(scenario: ScenarioReport, decision: Decision) -> str:
 
 
 def scenario_violations(scenario: ScenarioReport, decision: Decision) -> tuple[Violation, ...]:
-    """Return the violations of rules over all samples of the scenario, excluding violations in individual
+    """Return the violations of rules about all samples of the scenario, excluding violations in individual
     samples."""
     of_samples = {
         _identity(violation)
@@ -352,8 +352,8 @@ def broken_rule(violation: Violation) -> BrokenRule:
 
 def _advised_lines(violation: Violation, text: str) -> list[tuple[str, str]]:
     """Split a violation's text into lines and their remedies. The message of a failed rule may quote an error
-    raised by the agent, so each of its lines is split separately. In any other message, everything after the
-    separator is the remedy, which is kept as written."""
+    that the agent raised, so each of its lines is split separately. In any other message, everything after
+    the separator is the remedy, which is kept as written."""
     what, remedy = (text, "") if violation.verdict is Verdict.FAILED else split_remedy(text)
     lines = [split_violation_remedy(violation, line) for line in what.split("\n") if line.strip()]
     return [*lines[:-1], (lines[-1][0], remedy)] if remedy and lines else lines

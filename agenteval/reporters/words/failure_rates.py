@@ -47,8 +47,8 @@ def severity_text(row: FailureRate) -> str:
 
 
 def percentage(share: float) -> str:
-    """Format a fraction as a percentage with one decimal place. Only exactly 0 is shown as 0 %, and only
-    exactly 1 as 100 %."""
+    """Format a fraction as a percentage with one decimal place. Only a value of exactly 0 is shown as 0 %,
+    and only exactly 1 as 100 %."""
     points = 100 * share
     if 0 < share < 1:
         points = min(max(points, 0.1), 99.9)

@@ -146,8 +146,8 @@ def grouped_by(issue: Issue) -> str:
 
 
 def not_asked_text(report: Report) -> str:
-    """Return a sentence about the findings that the grouping model was not asked about, or an empty string if
-    there are no such findings."""
+    """Return a sentence about the findings that were not sent to the grouping model, or an empty string if
+    there are none."""
     count = report.findings_not_asked
     return (
         f"{plural(count, 'finding')} grouped by code alone: only the worst are sent to the model."

@@ -60,8 +60,8 @@ def _only_scripted(report: Report) -> bool:
 
 
 class MissingScore(StrEnum):
-    """The reason for a missing score. A judge has not failed if it found that the record does not contain
-    enough information for a decision."""
+    """The reason for a missing score. A judge that found too little information in the record to decide has
+    not failed."""
 
     JUDGE = "Judges that failed"
     UNCLEAR = "Unclear to the judges"
@@ -122,7 +122,7 @@ class FailedJudge:
     @property
     def where(self) -> str:
         """The sample and turn of the failure, such as ``refund · epoch 2, turn 1``. If the failure occurred
-        several times, the number of occurrences and the first occurrence."""
+        several times, this is the number of occurrences and the first occurrence."""
         if self.times == 1:
             return self.place
         return f"{self.times:,} times in {plural(self.samples, 'sample')}, first in {self.place}"
@@ -378,7 +378,7 @@ def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
 
 
 def scripted_text(report: Report) -> str:
-    """Return a sentence such as ``no language model was called for 24 judgements, 6 messages of the simulated
+    """Return a sentence such as ``no language model was called for 24 judgments, 6 messages of the simulated
     user and …``, or an empty string if nothing was scripted."""
     if not report.scripted:
         return ""

@@ -114,7 +114,8 @@ _WITH_VALUE = re.compile(r"-[a-z]*?[csmk]")
 
 
 def _split_option(word: str) -> tuple[str, bool]:
-    """Return the option that a word contains, and whether its value is joined to it (``--model=M``, ``-mM``)."""
+    """Return the option in a word, and whether the word also contains the option's value (``--model=M``,
+    ``-mM``)."""
     if word.startswith("--"):
         name, is_joined, _ = word.partition("=")
         return name, bool(is_joined)

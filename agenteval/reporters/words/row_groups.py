@@ -51,7 +51,7 @@ def fold_failures(
 
 
 def broken_rule_keys(group: Iterable[ReportedFailure]) -> frozenset[tuple[bool, str, int | None]]:
-    """Return a key for each broken rule. The key consists of a flag for a rule over the whole scenario, the
+    """Return a key for each broken rule. The key consists of a flag for a rule about the whole scenario, the
     name of the rule, and the turn."""
     return frozenset((each.key is None, v.name, v.turn) for each in group for v in each.violations)
 

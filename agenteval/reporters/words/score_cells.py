@@ -97,12 +97,12 @@ def shortened_names(columns: Sequence[ScoreColumn]) -> tuple[tuple[str, str], ..
 
 
 def is_scored(cell: ScoreCell) -> bool:
-    """Check whether a judge was asked to provide the scores in the cell."""
+    """Check whether the scores in the cell come from a judge."""
     return cell.text not in (NOT_JUDGED, NOT_APPLICABLE)
 
 
 def legend(cells: Sequence[ScoreCell]) -> Iterator[str]:
-    """Yield an explanation of each sign that occurs in the cells."""
+    """Yield an explanation of each symbol that occurs in the cells."""
     signs = (
         (any(map(is_scored, cells)), UNCALIBRATED),
         (any("/" in cell.text for cell in cells), "2/3: turns without a failure, goals reached"),
@@ -207,12 +207,12 @@ def score_text(score: Score) -> str:
 
 
 def brief_score(score: Score) -> str:
-    """Format a score like ``score_text``, but shorten ``no failure`` to ``ok``."""
+    """Format a score as ``score_text`` does, but shorten ``no failure`` to ``ok``."""
     return score_text(score.model_copy(update={"label": "ok"}) if score.label == "no failure" else score)
 
 
 def is_failure_free(score: Score) -> bool:
-    """Check whether a score is a label that does not report a failure. Return false for a number, and for a
+    """Check whether a score is a label that does not report a failure. Return false for a number and for a
     label that counts neither as a success nor as a failure."""
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
 

@@ -1,4 +1,4 @@
-"""Describe the cost of a run: the known total, and the costs excluded from this total."""
+"""Describe the cost of a run: the known total, and the costs that it excludes."""
 
 from __future__ import annotations
 

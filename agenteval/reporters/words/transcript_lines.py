@@ -80,7 +80,7 @@ def has_several_agents(sample: SampleReport) -> bool:
 
 def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
     """Map each secret found by the leak detector to its masked form, because a report must not disclose the
-    secret either. Leaked instructions are not masked."""
+    secret again. Leaked instructions are not masked."""
     return {
         secret: finding.evidence
         for finding in sample.findings

@@ -32,8 +32,8 @@ def _why_zero(decision: Decision) -> str:
 
 
 def resolutions(decision: Decision) -> tuple[str, ...]:
-    """Return each setting that would decide an undecided run, followed by the gates that it would decide,
-    such as ``epochs: 9 (pass_rate)``."""
+    """Return each change of settings that would decide an undecided run, followed by the gates that it would
+    decide, such as ``epochs: 9 (pass_rate)``."""
     gates: dict[str, dict[str, None]] = {}
     for row in decision.gates:
         if row.verdict is Verdict.INCONCLUSIVE and row.resolution:

@@ -11,7 +11,7 @@ from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckR
 from agenteval.scoring.checks.excerpts import one_line
 
 NAMELESS = "set the agent name on each message (`name: billing`), or return `AgentReply(…, agent='billing')`"
-"""The remedy shown if it is unknown which agent spoke or made a call."""
+"""The remedy that is shown if it is not known which agent spoke or made a call."""
 _UNKNOWN = ""
 _SHOWN = 30
 

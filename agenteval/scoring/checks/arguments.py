@@ -65,8 +65,8 @@ def call_matches(expected: CallPattern, call: ToolCall) -> bool:
     """Check whether ``call`` certainly has the expected name, arguments and result, and was made by the
     expected agent.
 
-    The argument modes: ``exact`` requires the same keys. ``partial`` requires at least the expected keys,
-    with exactly the expected values. ``ignore`` accepts any arguments."""
+    Of the argument modes, ``exact`` requires the same keys; ``partial`` requires at least the expected keys,
+    with exactly the expected values; and ``ignore`` accepts any arguments."""
     return match_arguments(expected, call) is True
 
 
@@ -140,7 +140,7 @@ def find_differences(
 
 
 def describe_expected(expected: Any, limit: int = 160, *, literal: bool = False) -> str:
-    """Format an expected value as JSON and describe its matchers in words.
+    """Format an expected value as JSON, with a description of each matcher in plain language.
 
     If ``literal`` is true, the value contains no matchers."""
     if isinstance(expected, _UnreadableArguments):
@@ -176,7 +176,7 @@ def _keys(
 
 
 def _normalize_keys(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Normalize the keys to NFC, unless two keys would become the same."""
+    """Normalize the keys to NFC, unless two of them would become identical."""
     if all(not isinstance(key, str) or key.isascii() for key in value):
         return value
     made = {nfc(key) if isinstance(key, str) else key: item for key, item in value.items()}
@@ -228,7 +228,7 @@ def find_matcher_mistakes(value: Any, path: Path = ()) -> Iterator[Mistake]:
 
 
 def _iter_items(value: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the items of a mapping or a list with their keys or indexes, or no items for any other value."""
+    """Return the items of a mapping or a list with their keys or indexes, or nothing for any other value."""
     if isinstance(value, Mapping):
         return value.items()
     return enumerate(value) if isinstance(value, list | tuple) else ()
@@ -251,7 +251,7 @@ def _find_operand_mistakes(matcher: str, operand: Any, path: Path) -> Iterator[M
 
 
 def find_optional_paths(value: Any, path: Path = ()) -> Iterator[Path]:
-    """Yield the paths in an expected value at which the value may be absent."""
+    """Yield the paths in an expected value at which the actual value may be absent."""
     for key, item in _iter_items(value):
         if key == "$optional":
             yield (*path, key)
@@ -296,7 +296,7 @@ def _regex_misuse(pattern: Any) -> tuple[str, str] | None:
 def _approx(operand: Any, actual: Any) -> bool:
     """Check whether ``|actual - value| <= max(abs, rel * |value|)``.
 
-    The comparison uses the exact decimals that were written, so that 0.4 is within 0.1 of 0.3."""
+    The comparison uses the decimals exactly as written, so that 0.4 is within 0.1 of 0.3."""
     value, absolute, relative = _tolerances(operand)
     if not _is_number(actual):
         return False

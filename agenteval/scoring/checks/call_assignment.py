@@ -43,14 +43,14 @@ class CallCoverage(Enum):
 
     COMPLETE = auto()
     PREFIX = auto()
-    """More calls may follow."""
+    """More calls may follow the known calls."""
     PARTIAL = auto()
     """More calls may have been made, at any position among the known calls."""
 
 
 @dataclass(frozen=True)
 class CallRequirement:
-    """An expected call. Actual calls are represented by their positions, in ascending order."""
+    """An expected call. The actual calls are represented by their positions, in ascending order."""
 
     min_count: int
     """The minimum number of calls."""
@@ -63,17 +63,17 @@ class CallRequirement:
     possible: Sequence[int] = ()
     """The calls that may match."""
     refused: Sequence[int] = ()
-    """The calls that match but were not carried out. They satisfy no requirement, and ``within`` allows them.
-    """
+    """The calls that match but were not carried out. They satisfy no requirement, and ``within`` allows
+    them."""
     perhaps_refused: Sequence[int] = ()
     """The calls that may match but were not carried out."""
 
     def counted_places(self, *, lenient: bool) -> Sequence[int]:
-        """Return the calls that count towards ``min_count``."""
+        """Return the calls that count toward ``min_count``."""
         return sorted((*self.certain, *self.possible)) if lenient and self.possible else self.certain
 
     def possible_places(self, *, lenient: bool) -> Sequence[int]:
-        """Return the calls that count towards ``max_count``."""
+        """Return the calls that count toward ``max_count``."""
         return self.counted_places(lenient=not lenient)
 
     def is_short(self, *, lenient: bool) -> bool:
@@ -176,8 +176,8 @@ def find_maximum_matching(
 ) -> dict[int, int]:
     """Return a maximum bipartite matching of actual calls to expected calls.
 
-    Every expected call that is assigned in ``start`` stays assigned. Which further expected calls are
-    assigned does not depend on the order of the actual calls.
+    Every expected call that is assigned in ``start`` stays assigned. The order of the actual calls does not
+    affect which other expected calls are assigned.
 
     The algorithm searches for augmenting paths, breadth first. The calls reached by a failed search (its
     Hungarian tree) cannot be on any later path, so they are excluded from later searches: all failed searches
@@ -206,8 +206,8 @@ def _free_call(
     dead: set[int],
     reached: dict[int, int],
 ) -> int | None:
-    """Return an unassigned call at the end of an alternating path. Fill ``reached``, which maps each call to
-    its predecessor."""
+    """Return an unassigned call at the end of an alternating path. Record the predecessor of each call in
+    ``reached``."""
     queue = [start]
     for expected in queue:
         for call in edges[expected]:
@@ -254,8 +254,8 @@ def _free_taker(
     dead: set[int],
     reached: dict[int, int],
 ) -> int | None:
-    """Return the expected call at the end of an alternating path. Fill ``reached``, which maps each expected
-    call to its predecessor."""
+    """Return the expected call at the end of an alternating path. Record the predecessor of each expected
+    call in ``reached``."""
     queue = [start]
     for call in queue:
         for expected in takers.get(call, ()):
@@ -291,7 +291,7 @@ class _Slot(NamedTuple):
 
 _NEEDED = 2
 """The weight of a required call. It exceeds the weight of a call that has to be placed, so that the
-assignment reports one of many calls as out of order rather than a required call as missing."""
+assignment prefers reporting one of many calls as out of order to reporting a required call as missing."""
 
 
 def _in_runs(
@@ -330,7 +330,8 @@ def _build_entry_slots(
 ) -> list[_Slot]:
     """Return the slots for one expected call.
 
-    ``places`` are the calls that count towards ``min_count``; ``takes`` are the calls that the slots accept.
+    ``places`` holds the calls that count toward ``min_count``; ``takes`` holds the calls that the slots
+    accept.
     """
     many = [_Slot(number, takes, many=True)] if entry.counts_every_match and takes else []
     if entry.counts_every_match and entry.min_count > len(takes):
@@ -344,8 +345,8 @@ def _build_entry_slots(
 
 
 def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[int]]:
-    """Return ``rows[s][c]``, the best score that the first ``s`` slots and the first ``c`` calls can achieve
-    in order.
+    """Return ``rows[s][c]``, the best score that an order-preserving assignment of the first ``c`` calls to
+    the first ``s`` slots can achieve.
 
     Each filled required slot adds to the score, as does each call that has to be placed and is placed."""
     rows = [[0] * (count + 1)]
@@ -369,7 +370,7 @@ def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[i
 
 
 def _trace_pairs(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> list[tuple[int, int]]:
-    """Return the pairs of slot and call in one optimal assignment."""
+    """Return the slot–call pairs in one optimal assignment."""
     pairs, at, calls = [], end, len(rows[0]) - 1
     while at and calls:
         if rows[at][calls] == rows[at - 1][calls]:

@@ -91,8 +91,8 @@ def compare_tool_calls(
 ) -> ToolCallsResult:
     """Compare the actual tool calls in ``calls``, in order, with the expected and forbidden tool calls.
 
-    If ``is_ongoing`` is true, more calls were to follow, so the comparison fails only if no further calls
-    could correct the fault. Raise ``AuthorError`` for an invalid argument matcher."""
+    If ``is_ongoing`` is true, more calls were to follow, so the comparison fails only if no other calls could
+    correct the fault. Raise ``AuthorError`` for an invalid argument matcher."""
     seen = _GroupedCalls(calls, expectation)
     tried = [_try_alternative(each, seen, is_ongoing=is_ongoing) for each in expectation.alternatives]
     best = min(tried, key=_AlternativeResult.order, default=None)
@@ -130,7 +130,7 @@ def _rests_on_absence(
 ) -> bool:
     """Check whether unobserved calls, anywhere among the observed calls, could change the verdict.
 
-    For tool calls, this question is decided only here."""
+    For tool calls, this is the only place where that question is decided."""
     if passed is False:
         return not forbidden and any(each.could_hold_with_more for each in tried)
     holding = [each.alternative for each in tried if each.passed]
@@ -138,7 +138,7 @@ def _rests_on_absence(
 
 
 def _bounds_calls(alternative: CallsExpectation) -> bool:
-    """Check whether the alternative disallows any further calls."""
+    """Check whether the alternative disallows any other calls."""
     counted = [call for call in alternative.calls or () if call.times is not None]
     if alternative.is_closed or (counted and alternative.is_ordered):
         return True
@@ -202,9 +202,9 @@ class _Matching(NamedTuple):
     unsure: Mapping[int, UnknownPart]
     """The calls that may match, each with its unknown part."""
     serving: tuple[Sequence[int], Sequence[int]]
-    """The sure and the unsure matches that may satisfy an expected call."""
+    """The certain and possible matches that may satisfy an expected call."""
     refused: tuple[Sequence[int], Sequence[int]]
-    """The sure and the unsure matches that were refused."""
+    """The certain and possible matches that were refused."""
 
 
 class _GroupedCalls:
@@ -223,7 +223,7 @@ class _GroupedCalls:
             groups.setdefault(key, []).append(place)
 
     def matching(self, expected: CallPattern) -> _Matching:
-        """Return the calls that match ``expected``. Identical expectations are compared only once."""
+        """Return the calls that match ``expected``, comparing identical expectations only once."""
         at = len(self._known)
         wanted = expected.wanted_result
         key = (expected.name, expected.mode, expected.agent, wanted, _fingerprint(expected.args, at))
@@ -300,8 +300,8 @@ def _with_faults(result: ToolCallsResult, tried: _AlternativeResult, seen: _Grou
 def _nearest_call(
     expected: ExpectedCall, calls: Sequence[ToolCall], taken: frozenset[int]
 ) -> NearestCall | None:
-    """Return the most similar actual call to the expected tool, preferably a call that was not assigned to
-    another expected call."""
+    """Return the actual call that is most similar to the expected call, preferably a call that was not
+    assigned to another expected call."""
     same_name = [index for index, call in enumerate(calls) if call.name == expected.name]
     free = [index for index in same_name if index not in taken]
     if not same_name:

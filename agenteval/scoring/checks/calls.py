@@ -28,7 +28,7 @@ def check_tool_calls(expected: ToolCallsExpectation, seen: CheckInput) -> CheckO
 
 
 def _first_turn(result: ToolCallsResult, seen: CheckInput) -> int | None:
-    """Return the turn that contains the first faulty call. A missing call belongs to no turn."""
+    """Return the turn that contains the first faulty call. A missing call does not belong to any turn."""
     wrong = (*result.forbidden, *result.extra)
     return min((turn for call in wrong if (turn := seen.turn_of(call)) is not None), default=None)
 

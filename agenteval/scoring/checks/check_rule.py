@@ -29,8 +29,8 @@ class CheckOutcome(NamedTuple):
     """True if no later turn could undo this failure: the agent did or wrote something forbidden, or exceeded
     a limit. Such a failure counts even if the rest of the conversation errored."""
     is_by_absence: bool = False
-    """True if the rule passes or fails only because no (further) tool call was observed. If the agent's calls
-    are not visible, such an outcome proves nothing."""
+    """True if the rule passes or fails only because no (additional) tool call was observed. If not all of the
+    agent's calls are visible, such an outcome proves nothing."""
     subject: str = ""
     """The item that this outcome is about, if a rule checks several items. The subject becomes part of the
     check's name."""

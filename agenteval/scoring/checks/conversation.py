@@ -40,8 +40,8 @@ class ConversationTurn:
     tool_calls: tuple[ToolCallRecord, ...]
     """The calls in this turn, in order."""
     agents: tuple[str, ...] = ()
-    """The names of the agents that spoke, in order, if there are several agents. Empty if no agent is named.
-    """
+    """The names of the agents that spoke, in order, if there are several agents. Empty if no agent is
+    named."""
 
 
 @dataclass(frozen=True)

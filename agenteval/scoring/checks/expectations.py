@@ -215,7 +215,7 @@ class _CheckFactory:
     """Creates checks that contain the line of their rule.
 
     If ``observed`` is true, the agent's calls were observed. If ``whole`` is true, the checks apply to a
-    whole conversation, and therefore name the turn that failed them."""
+    whole conversation and therefore name the turn in which they failed."""
 
     def __init__(self, scenario: Scenario, prefix: str, *, observed: bool, whole: bool = False) -> None:
         self.scenario, self.observed = scenario, observed

@@ -145,7 +145,7 @@ def check_json_values(expected_values: Mapping[str, Any], seen: CheckInput) -> C
 
 
 _HOLDERS: Mapping[type, tuple[Any, str]] = {int: (list, "a list"), str: (dict, "an object")}
-"""The container type that each type of path part requires, with the name of that container type."""
+"""The container type that each type of path part requires, along with the name of that container type."""
 
 
 def _find_fault(path: str, expected: Any, value: Any) -> str:

@@ -1,5 +1,5 @@
-"""``expect.limits``: upper bounds on the agent's steps, tool calls, tokens and time (latency) over all turns,
-including a turn that was interrupted."""
+"""``expect.limits``: upper bounds on the agent's steps, tool calls, tokens and time (latency) across all
+turns, including an interrupted turn."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _compare(value: float, bound: float, unit: str) -> CheckOutcome:
 
 
 def _compare_count(count: int, bound: int, unit: str) -> CheckOutcome:
-    """Compare a sum with its limit. A sum within the limit depends on the assumption that no unobserved call
-    was made."""
+    """Compare a sum with its limit. If the sum is within the limit, the result holds only if no unobserved
+    call was made."""
     found = _compare(count, bound, unit)
     return found._replace(is_by_absence=bool(found.passed))
 

@@ -123,7 +123,7 @@ def malformed_arguments(conversation: DetectorInput) -> Iterator[Proof]:
     """Find arguments that are not a JSON object.
 
     If any call in the conversation has ordinary JSON arguments, report all malformed arguments. Otherwise, do
-    not report Python notation, doubly encoded JSON, or a different notation that several calls use and with
+    not report Python notation, doubly encoded JSON, or a nonstandard notation that several calls use and with
     which the call succeeds, because the log may simply be written in this format."""
     odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
     plainly = any(each.call.raw_args is None and each.call.args for each in conversation.calls)

@@ -51,8 +51,8 @@ _IRREGULAR = {
 
 
 def _participles(tools: Mapping[str, ToolFacts]) -> dict[str, str]:
-    """Return a mapping from participles to tools. Each participle is formed from the verb of a declared tool
-    that changes something."""
+    """Return a mapping from participles to tools. Each participle is formed from the verb in the name of a
+    declared tool that changes something."""
     found: dict[str, str] = {}
     for name, facts in tools.items():
         verb = next(iter(words_of(name)), "")

@@ -1,4 +1,4 @@
-"""The input and the output of detectors. All of these are pure values."""
+"""Input and output types for detectors. All of them are immutable values without side effects."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class LocatedCall:
     """A tool call with its location."""
 
     turn: int
-    """The turn, from 0."""
+    """The index of the turn, from 0."""
     step: int
-    """The step within the turn, from 0."""
+    """The index of the step within the turn, from 0."""
     index: int
-    """The number of the call among all calls in the conversation, from 0."""
+    """The index of the call among all calls in the conversation, from 0."""
     call: ToolCall
 
     @cached_property
@@ -82,15 +82,15 @@ class DetectorInput:
     secrets: Mapping[str, str] = field(default_factory=dict)
     """The secrets that the agent must never reveal, with their placeholders."""
     truths: tuple[str, ...] = ()
-    """True sentences from the profile, the goal, the knowledge and the facts."""
+    """Statements from the profile, the goal, the knowledge and the facts, all of which are true."""
     beliefs: tuple[str, ...] = ()
     """The user's beliefs."""
     now: str = ""
     """The date and time of the conversation, as written."""
     observed: bool = True
-    """True if all calls were observed, so that any other call was certainly not made."""
+    """True if all calls were observed, so any other call was certainly not made."""
     agreed: frozenset[int] = frozenset()
-    """The numbers of the calls that need no (further) consent from the user."""
+    """The numbers of the calls that need no (additional) consent from the user."""
     calls: tuple[LocatedCall, ...] = ()
     answers_at: Mapping[int, int] = field(default_factory=dict)
     """The position in each turn's ``answer`` at which the final text begins, or 0 if a turn is not listed."""

@@ -1,5 +1,5 @@
-"""Finds identifiers and addresses in texts, and checks whether a source provided them (grounding). Detectors
-examine nothing else in prose.
+"""Finds identifiers and addresses in texts, and checks whether a source provided them (grounding). Apart from
+these, detectors examine nothing in prose.
 
 Every operation on a string takes time proportional to its length: one character class splits the string into
 runs of plain characters, and the search within a run is bounded."""
@@ -21,7 +21,7 @@ class Identifier(NamedTuple):
 
     text: str
     core: str
-    """The identifying part: in lower case and without signs or, for an address, only in lower case."""
+    """The identifying part in lower case; signs are removed unless this is an address."""
     start: int
     """The position in the text at which the identifier begins."""
     end: int
@@ -49,8 +49,8 @@ _MONEY_BEFORE, _MONEY_AFTER = re.compile(rf"(?:{_MONEY})\s?\Z"), re.compile(rf"\
 _MASKS = frozenset("*•")
 _GROUPING = frozenset(".,:/'")
 _FIRST_WIDE = "\u2e80"
-"""The first character of the scripts that do not separate words with spaces. An identifier may directly
-adjoin the characters of these scripts."""
+"""The first character of the scripts that do not separate words with spaces. An identifier may be directly
+adjacent to characters of these scripts."""
 
 
 def find_identifiers(text: str) -> Iterator[Identifier]:
@@ -165,8 +165,8 @@ MAX_IDENTIFIERS = 400
 """The maximum number of identifiers that are checked in one answer. An answer with more identifiers is
 considered a list."""
 _MOST_NEAR = 2_000
-"""The maximum number of given identifiers that are searched for a similar identifier (one character
-different). In a larger set, some identifiers are similar by chance."""
+"""The maximum number of given identifiers to search for a similar identifier (one that differs in a single
+character). In a larger set, some identifiers are similar by chance."""
 
 
 class SourceTexts:
@@ -208,8 +208,8 @@ class SourceTexts:
         self._numbers |= reading.numbers
 
     def find_ungrounded(self, text: str) -> Iterator[tuple[Identifier, str]]:
-        """Yield the ungrounded (hallucinated) identifiers in a string, each once and in order. An identifier
-        is reported only if it is unmistakably an identifier and no source provided it.
+        """Yield each ungrounded (hallucinated) identifier in a string once, in order of occurrence. An
+        identifier is reported only if it is unmistakably an identifier and no source provided it.
 
         Each identifier is accompanied by the given identifier that differs in a single character, if there is
         exactly one such identifier. Yield nothing if a result is missing."""
@@ -240,7 +240,7 @@ class SourceTexts:
         return core in self._cores or any(core in text for text in self._plain)
 
     def has_known_shape(self, text: str) -> bool:
-        """Check whether identifiers of this shape (``ORD-99``) were given."""
+        """Check whether any source contains identifiers of this shape (``ORD-99``)."""
         return get_shape(text) in self._shapes
 
     def _is_distinctive(self, identifier: Identifier) -> bool:

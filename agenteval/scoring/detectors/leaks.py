@@ -21,9 +21,9 @@ def leak(conversation: DetectorInput) -> Iterator[Proof]:
     """Find secrets, canaries and instructions (the system prompt) that an answer leaks. Report each at most
     once per turn.
 
-    One of the agent's secrets is reported even if somebody mentioned the secret before. A canary or a
-    verbatim passage from the agent's instructions is reported unless the user had mentioned it. The evidence
-    is a placeholder or shortened, because a report must not leak the text again."""
+    One of the agent's secrets is reported even if someone mentioned the secret before. A canary or a verbatim
+    passage from the agent's instructions is reported unless the user had mentioned it. The evidence is a
+    placeholder or shortened, because a report must not leak the text again."""
     spoken = "\n".join(turn.answer for turn in conversation.turns)  # fast path: canaries are rare
     canaries = [each for each in _canaries_in(conversation.policy) if mentions(spoken, each)]
     for number, turn in enumerate(conversation.turns):

@@ -1,4 +1,4 @@
-"""Detects an answer that is repeated although the user sent a different message."""
+"""Detects an answer that is repeated even though the user sent a different message."""
 
 from __future__ import annotations
 

@@ -61,9 +61,8 @@ class DetectorScorer:
     def run_detectors(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | Finding | ScoreFailure]:
-        """Run the detectors synchronously.
-
-        If it is not known yet whether all calls are visible, mark the items that depend on this."""
+        """Run the detectors synchronously. If it is not yet known whether all calls are visible, mark the
+        items that depend on this."""
         if trajectory.visibility is not None:
             return self._run_detectors(scenario, trajectory)
         seen, unseen = (

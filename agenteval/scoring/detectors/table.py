@@ -42,7 +42,7 @@ class Detector:
     not run if some calls may not have been observed. The same applies to the part of ``wrong_arguments`` that
     searches for the source of an identifier."""
     question: str = ""
-    """The answer with which the metric's judge confirms a finding, if the findings are questions; otherwise
+    """The answer by which the metric's judge confirms a finding if the findings are questions; otherwise
     empty. A finding stands unless that judge gave another answer: see ``agenteval.scoring.questions``."""
     overriding_labels: frozenset[str] = frozenset()
     """Labels that take precedence over the detector's own label when both apply, because a judge gives only
@@ -62,11 +62,10 @@ class Detector:
     def severity_of(
         self, effect: Severity, overrides: Mapping[str, Severity], *, case_severity: Severity | None = None
     ) -> Severity:
-        """Return the severity of a finding by itself.
-
-        The first of these that exists is used: the author's severity for the label; the severity of this
-        case, if the function returns one (``case_severity``); the detector's severity; and the severity of
-        the finding's ``effect``, limited to ``max_severity``."""
+        """Return the severity that a finding has by itself, which is the first of the following that exists:
+        the author's severity for the label; the severity of this case, if the function returns one
+        (``case_severity``); the detector's severity; and the severity of the finding's ``effect``, limited to
+        ``max_severity``."""
         if self.label in overrides:
             return overrides[self.label]
         return (

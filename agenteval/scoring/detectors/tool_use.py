@@ -95,8 +95,8 @@ _AT_WILL = frozenset(
         "lower",
     ]
 )
-"""Words in an unmarked tool's name that indicate that the tool is meant to be called several times in a row.
-"""
+"""Words in an unmarked tool's name that indicate that the tool is meant to be called several times in a
+row."""
 _ADDING = frozenset(
     [
         "add",
@@ -155,7 +155,7 @@ def _build_course(conversation: DetectorInput) -> _Course:
 def _latest_before(calls: Iterable[LocatedCall], holds: Callable[[str], bool]) -> list[int]:
     """Return, for each call, the latest earlier call whose tool satisfies ``holds``, or -1 if there is none.
 
-    Calls in the same step are made at the same time: none of them precedes another."""
+    Calls in the same step are considered simultaneous: none of them precedes another."""
     found: list[int] = []
     step, before, latest = None, -1, -1
     for each in calls:
@@ -203,8 +203,8 @@ _MAY_PASS = re.compile(
 
 
 def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find ignored tool errors: after an error, the agent does nothing else, makes an identical call, and the
-    call fails in the same way.
+    """Find ignored tool errors: after an error, the agent does nothing but make an identical call, which
+    fails in the same way.
 
     After a transient error (such as a timeout or a busy service), retries are reported only from the third
     retry in a turn."""

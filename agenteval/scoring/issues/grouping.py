@@ -1,5 +1,5 @@
-"""Groups findings by cause as far as code can: it determines which findings are about one fault, under one or
-more labels."""
+"""Groups findings by cause to the extent that code can: it determines which findings are about the same
+fault, under one or more labels."""
 
 from __future__ import annotations
 
@@ -124,8 +124,8 @@ def _faults(findings: Sequence[LocatedFinding]) -> list[FindingGroup]:
 def group_by_cause(groups: Iterable[FindingGroup]) -> list[FindingGroup]:
     """Group the findings that no model grouped.
 
-    There is one group for each cause, over all scenarios. Findings about the same faults under several labels
-    form one group."""
+    Create one group per cause across all scenarios. Findings about the same faults under different labels are
+    merged into one group."""
     alike = group_by(lambda group: group.cause, groups)
     return _labels_of_one_fault(merge_groups(each) for each in alike.values())
 
@@ -155,8 +155,8 @@ _FROM_CAUSE_TO_EFFECT = (
     (CRITERIA, ""),
     (GOAL, ""),
 )
-"""Metrics or labels, in the order in which one fault becomes visible: a wrong call precedes a statement about
-the call, and both precede the missed goal."""
+"""Metrics or labels, in the order in which a fault becomes visible in them: a wrong call precedes a statement
+about the call, and both precede the missed goal."""
 _OF_ANY_OTHER = _FROM_CAUSE_TO_EFFECT.index((CRITERIA, ""))
 
 
@@ -214,8 +214,8 @@ def _is_fault_of(one: LocatedFinding, group: FindingGroup) -> bool:
 
 _REPETITION = "repetition"
 _ABOUT_A_RESULT = frozenset((FALSE_CLAIM, "ignored tool result"))
-"""Labels that cite a call because of its result. If several calls failed, such a label may cite any of them.
-"""
+"""Labels that cite a call because of its result. If several calls failed, such a label may cite any of
+them."""
 
 
 def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
@@ -238,7 +238,7 @@ def _is_same_fault(one: LocatedFinding, other: LocatedFinding) -> bool:
 
 
 def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> bool:
-    """Check whether both findings are about one tool and at least one of them cites no call.
+    """Check whether both findings are about the same tool and at least one of them cites no call.
 
     A goal belongs to no turn, so a common tool alone proves nothing."""
     first, second = one.finding, other.finding
@@ -248,8 +248,8 @@ def _are_about_a_missing_call(one: LocatedFinding, other: LocatedFinding) -> boo
 
 
 _ENOUGH = 8
-"""The minimum length, in characters, of a common quotation at which two findings are considered to be about
-the same fault."""
+"""The minimum length, in characters, of a shared quotation for two findings to be considered to be about the
+same fault."""
 
 
 def _share_a_quotation(first: Finding, second: Finding) -> bool:

@@ -26,9 +26,9 @@ MAX_ENTRIES = 40
 groups are left as code formed them."""
 MAX_CHARACTERS = 20_000
 """The limit on the combined length of the list, the policy and the tools, in characters (about 5,000 tokens).
-Together with the answer, this fits into the context window of local models."""
+A request of this length and its answer fit into the context window of local models."""
 MAX_POLICY, MAX_TOOLS = 3_000, 1_500
-"""The limits of the policies and the tools in characters; the list gets the rest."""
+"""The limits, in characters, for the policies and the tools; the list gets the rest."""
 _MAX_POLICIES = 3
 
 
@@ -122,8 +122,8 @@ _SEVERITY = {"type": "string", "enum": [str(severity) for severity in Severity]}
 
 
 class ProposedIssue(BaseModel):
-    """A group as a model puts it. All is asked for, and read leniently: one odd field must not cost the
-    whole answer."""
+    """A group as proposed by a model. All fields are requested but parsed leniently, so that one malformed
+    field does not invalidate the whole answer."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -144,7 +144,7 @@ class ProposedIssue(BaseModel):
 
 
 class DedupReply(BaseModel):
-    """What the grouping model answers."""
+    """The answer of the grouping model."""
 
     issues: list[ProposedIssue]
 
@@ -216,7 +216,7 @@ def _entry(group: FindingGroup) -> dict[str, Any]:
 
 
 def _format_first(names: Iterable[str], limit: int) -> str:
-    """Format the first few names, each once."""
+    """Format the first few distinct names."""
     known = list(dict.fromkeys(filter(None, names)))
     more = f" and {len(known) - 3} more" if len(known) > 3 else ""
     return one_line(", ".join(name[:limit] for name in known[:3]), limit) + more
@@ -238,8 +238,8 @@ def apply_grouping(
     """Merge groups according to the model's answer. Return the merged groups and the groups that the answer
     left out.
 
-    An id that was not in the request is ignored. An id that is named more than once belongs to the first
-    group that names it."""
+    An id that was not in the request is ignored. An id that occurs in several groups belongs to the first of
+    them."""
     assert isinstance(reply.value, DedupReply)
     home = {each.number: place for place, group in enumerate(groups) for each in group.all_findings}
     free = set(range(len(groups)))
@@ -257,7 +257,7 @@ _ID = re.compile(r"\W*F?0*([1-9][0-9]{0,8})\W*", re.ASCII | re.IGNORECASE)
 
 
 def _number(text: str) -> int:
-    """Return the number in an id such as ``F12``, however the id is spelled, or 0 if there is none."""
+    """Return the number in an id such as ``F12``, regardless of its spelling, or 0 if there is none."""
     found = _ID.fullmatch(text) if len(text) < 40 else None
     return int(found[1]) if found else 0
 

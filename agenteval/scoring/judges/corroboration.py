@@ -28,7 +28,7 @@ from agenteval.scoring.judges.replies import read_references
 from agenteval.scoring.judges.requests import build_question_request
 
 SAMPLING_INTERVAL = 10
-"""The number of clean verdicts among which one is checked again."""
+"""The number of clean verdicts of which one is checked again."""
 
 
 class JudgeAnswer(NamedTuple):
@@ -100,8 +100,8 @@ def _reason_to_ask_again(
 def find_majority(sides: Sequence[AnswerSide]) -> int | None:
     """Return the index of the first answer on the majority's side.
 
-    If several sides tie, the last answer decides. Return ``None`` if no two answers agree, or if the last
-    answer is on none of the tied sides."""
+    If several sides are tied, the last answer decides. Return ``None`` if no two answers agree, or if the
+    last answer is on none of the tied sides."""
     counts = Counter(sides)
     most = max(counts.values())
     leading = [side for side in counts if counts[side] == most]

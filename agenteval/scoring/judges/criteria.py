@@ -134,7 +134,7 @@ def build_criterion_question(
 ) -> JudgeQuestion:
     """Build the question about one criterion.
 
-    If the criterion is not met, the answer must quote words from the record or the criterion."""
+    An answer that says the criterion is not met must quote words from the record or the criterion."""
     record = record.with_task_texts(criterion)
 
     def flaw_in(answer: Any, is_scripted: bool) -> str:

@@ -1,4 +1,5 @@
-"""Custom metrics (user-defined scorers): the base classes for authors, and the loading and state of metrics.
+"""Custom metrics (user-defined scorers): base classes for authors, and functions that load metrics and track
+their state.
 
 A metric that asks a single question can be defined in a rubric file and does not need a class. A class is for
 metrics that require code, such as a measurement, several questions, or another service."""
@@ -78,7 +79,7 @@ class QuantResult:
     value: float | None
     """The number, or ``None`` if there is not enough information to judge."""
     reason: str = ""
-    """The reason in words."""
+    """A free-text explanation of the value."""
     evidence: str = ""
     """A verbatim quotation from the conversation that supports the value."""
 
@@ -90,7 +91,7 @@ class QualResult:
     label: str
     """The label."""
     reason: str = ""
-    """The reason in words."""
+    """A free-text explanation of the label."""
     evidence: str = ""
     """A verbatim quotation from the conversation that supports the label."""
 
@@ -129,8 +130,8 @@ class _Text(BaseModel):
 
 
 class CustomMetric:
-    """The base class of the three kinds of metrics. One object is used for all conversations in a run, some
-    of which are judged concurrently."""
+    """The base class of the three kinds of metrics. A single object is used for all conversations in a run,
+    some of which are judged concurrently."""
 
     name: str = ""
     """The name used in thresholds and reports."""
@@ -170,7 +171,7 @@ class ConversationMetric(CustomMetric):
     ``evaluate``."""
 
     scope: ClassVar[str] = "conversation"
-    """The scope ``conversation``: the whole conversation is judged at once."""
+    """The scope ``conversation``, in which the whole conversation is judged at once."""
 
 
 AnyCustomMetric: TypeAlias = "CustomMetric | Rubric"
@@ -185,7 +186,7 @@ def load_custom_metric(
     """Load a custom metric (a user-defined scorer) from an entry in ``custom_metrics``.
 
     The entry is a rubric file, or a class (or object) specified as ``module:Class`` or ``file.py:Class``.
-    ``prompts`` are the prompts with which a rubric is sent. Raise ``AuthorError`` if the entry cannot be
+    ``prompts`` contains the prompts with which a rubric is sent. Raise ``AuthorError`` if the entry cannot be
     loaded."""
     if entry.endswith(".md"):
         return prompts.load_custom_rubric(entry, base=base, place=place)
@@ -245,8 +246,8 @@ def _find_problem(metric: Any) -> tuple[str, str] | None:
 
 
 def _list_judging_methods(metric: CustomMetric) -> list[str]:
-    """Return the judging methods that the author implemented. Each kind of metric has its own method; a
-    conversation metric may have either."""
+    """Return the judging methods that the author implemented. Each kind of metric has its own method, except
+    that a conversation metric may have either one."""
     kinds = {"score": QuantitativeMetric, "evaluate": QualitativeMetric}
     return [
         name

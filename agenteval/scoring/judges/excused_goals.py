@@ -39,7 +39,7 @@ REFUTE = {RULED_OUT: "judge_refute_ruled_out", WITHDRAWN: "judge_refute_withdraw
 """The prompts for the second opinion, keyed by outcome."""
 DECIDE = "judge_decide_ruled_out"
 _AGREED = 2
-"""The number of answers that have to agree."""
+"""The number of answers that must agree."""
 
 
 def is_goal_excused(event: Event) -> bool:

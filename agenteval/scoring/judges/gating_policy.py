@@ -48,8 +48,8 @@ class GatingPolicy:
         return threshold.bar if threshold else None
 
     def is_severe(self, severity: Severity, metric: str, scenario: Scenario) -> bool:
-        """Check whether a failing label of this severity would fail a sample, or would lower a share for
-        which a threshold is set."""
+        """Check whether a failing label of this severity would fail a sample, or would lower a share that has
+        a threshold."""
         if self.highest_threshold(metric, scenario) is not None:
             return True
         return self.gates_at(severity)

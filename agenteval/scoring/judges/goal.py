@@ -64,8 +64,8 @@ DIFFERENCE = (
 )
 """The reference that is required if another conversation reached the goal."""
 TWIN_SHARE = 4
-"""The divisor for the size of a conversation that is shown to the judge of another conversation: it may use
-1/``TWIN_SHARE`` of the bytes available to the record."""
+"""A conversation that is shown to the judge of another conversation may use 1/``TWIN_SHARE`` of the bytes
+available to the record."""
 
 
 class Twin(NamedTuple):
@@ -75,7 +75,7 @@ class Twin(NamedTuple):
     text: str
     """The displayed text, in a fence."""
     shown: QuotableRecord
-    """The same conversation, grouped by speaker. It is used to look up quotations."""
+    """The same conversation, grouped by speaker, for looking up quotations."""
 
     @property
     def size(self) -> int:
@@ -102,10 +102,9 @@ class GoalJudge(Judge):
         return get_outcome_value(answer.outcome, self._rubric, target.scenario) == 1
 
     def _side(self, answer: Any, target: JudgeTarget) -> AnswerSide:
-        """Return the side of an answer.
-
-        Two outcomes that count against the agent agree if both are severe enough to fail the sample by
-        themselves, or if neither is. Each of the remaining outcomes is a separate side."""
+        """Return the side of an answer. Outcomes that count against the agent form two sides: those that are
+        severe enough to fail the sample by themselves, and those that are not. Every other outcome is a side
+        of its own."""
         outcome: str = answer.outcome
         if not self._counts_against(answer, target):
             return outcome
@@ -128,9 +127,9 @@ class GoalJudge(Judge):
     def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
         """Check whether the judge is asked again about an answer that does not gate.
 
-        A goal reported as reached is doubtful if nothing was changed although something could have been, or
-        if the goal was reached only by words that announce a hand-over. A refusal that the author requires is
-        also doubtful. (Any other refusal is reviewed when all conversations are over.)"""
+        A goal reported as reached is doubtful if nothing was changed although a change was possible, or if
+        the agent only announced a hand-over in words. A refusal that the author requires is also doubtful.
+        (Any other refusal is reviewed when all conversations are over.)"""
         if answer.outcome == RULED_OUT:
             return target.scenario.goal_outcome == "refused"
         if answer.outcome != REACHED or answer.call is not None:
@@ -170,7 +169,7 @@ class GoalJudge(Judge):
     def build_twin(
         self, name: str, scenario: Scenario, trajectory: Trajectory, *, apart_from: GoalJudge
     ) -> Twin:
-        """Build the view of a conversation with this judge's agent. The view is shown to the judge of another
+        """Build the view of a conversation with this judge's agent, for showing to the judge of another
         conversation."""
         policy, tools = self._view.diff_setup(apart_from._view, scenario)
         text = render_other_transcript(
@@ -298,8 +297,8 @@ def _handed_over(claim: Claim, target: JudgeTarget) -> tuple[str, ...]:
 
 
 def _could_change(target: JudgeTarget) -> bool:
-    """Check whether a tool writes. Return false if the author declares that the agent's word is to be taken
-    for its actions."""
+    """Check whether a tool writes. Return false if the author declares that the agent's statements about its
+    actions are to be trusted."""
     writes = any(_has_effect(ToolEffect.WRITES, name, target.scenario) for name in target.record.tools)
     return writes and target.trajectory.visibility is not ToolVisibility.DECLARED_UNSEEN
 
@@ -367,8 +366,8 @@ def _obstacle(claim: Claim, target: JudgeTarget, *, words: str) -> str:
 
 
 def _fact(claim: Claim, target: JudgeTarget) -> str:
-    """Check the fact about this case to which the rule applies. The fact must be neither the rule itself nor
-    the agent's words."""
+    """Check the fact about this case to which the rule applies. Neither the rule itself nor the agent's words
+    can serve as this fact."""
     fact, record = claim.references.fact, target.record
     if not fact.strip() and claim.is_scripted:
         return ""
@@ -426,9 +425,7 @@ def _chosen_by_no_agent(record: QuotableRecord, other: QuotableRecord, scenario:
 
 def _results(record: QuotableRecord, scenario: Scenario) -> Iterator[tuple[tuple[str, frozenset[Any]], str]]:
     """Yield the result of each call with its context: the call itself, and all changes that earlier calls
-    made.
-
-    A change counts if the call made the change or may have made it."""
+    made or may have made."""
     changes: Counter[str] = Counter()
     for call in record.calls:
         if call.result is not None and call.args is not None:
@@ -457,7 +454,7 @@ def _calls_before(words: str, trajectory: Trajectory) -> Sequence[tuple[int, Too
 
 
 def _shows_obstacle(claim: Claim, number: int, call: ToolCall, scenario: Scenario) -> bool:
-    """Check whether a call is the call to which the references point, and whether its result may rule out the
+    """Check whether a call is the one to which the references point, and whether its result may rule out the
     goal."""
     wanted = claim.references.call
     if call.result is None or wanted not in (None, number):
@@ -474,7 +471,8 @@ def _may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:
     """Check whether a result may show that something cannot be done.
 
     An error or an empty result may show this. Unless the tool writes, so may a result with an empty part, or
-    a result in free text, which code cannot interpret. A tool that writes returns what it has done."""
+    a result in free text, which code cannot interpret. The result of a tool that writes merely states what
+    the tool did."""
     value = decode_result(result)
     if _is_error(result) or is_empty_result(value):
         return True

@@ -24,7 +24,7 @@ from agenteval.scoring.metrics import applies_to_trajectory, build_metric_spec
 
 LOWERS_THE_SHARE = "lowers the share"
 MISSING_CALL = "missing tool call"
-"""The label that proves nothing if calls were not visible."""
+"""The label that proves nothing if not all calls were visible."""
 
 
 class Judge:
@@ -173,8 +173,8 @@ class Judge:
     def _side(self, answer: Any, target: JudgeTarget) -> AnswerSide:
         """Return the side of an answer, for comparison with another answer.
 
-        Two answers that both lower a share for which a threshold is set do not agree if only one of the two
-        answers is severe enough to fail the sample by itself."""
+        Two answers that both lower a share with a threshold do not agree if only one of them is severe enough
+        to fail the sample by itself."""
         if not self._gates(answer, target) or not self._rubric.labels:
             return self._gates(answer, target)
         return self._is_severe(answer, target) or LOWERS_THE_SHARE
@@ -188,7 +188,7 @@ class Judge:
         return read_verdict(self._rubric, answer) in self._rubric.ok
 
     def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether an answer that causes no failure might cause one if read differently."""
+        """Check whether an answer that causes no failure might cause one if interpreted differently."""
         return False
 
     def _is_proven(self, answer: Any, target: JudgeTarget) -> bool:
@@ -259,7 +259,7 @@ class Judge:
 
 
 def _may_be_unseen_call(answer: Any, target: JudgeTarget) -> bool:
-    """Check whether an answer reports a claim as false that an unobserved call may have made true.
+    """Check whether an answer reports as false a claim that an unobserved call may have made true.
 
     If a call had failed, the answer would have named that call."""
     if getattr(answer, "label", None) != FALSE_CLAIM or target.trajectory.all_calls_seen:
@@ -269,7 +269,7 @@ def _may_be_unseen_call(answer: Any, target: JudgeTarget) -> bool:
 
 
 class JudgeTarget(NamedTuple):
-    """The turn (from 0) or the whole conversation (``None``) that is judged."""
+    """The index of the judged turn, from 0, or ``None`` if the whole conversation is judged."""
 
     scenario: Scenario
     trajectory: Trajectory

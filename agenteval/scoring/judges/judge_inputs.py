@@ -83,7 +83,7 @@ class ConversationView:
         return build_transcript(scenario, trajectory, options)
 
     def diff_setup(self, other: ConversationView, scenario: Scenario) -> tuple[str, Sequence[dict[str, Any]]]:
-        """Return the agent's policy and tools. Each of the two is empty if the other view has the same."""
+        """Return the agent's policy and tools. Either one is empty if it is the same in the other view."""
         policies = [view.inputs.policy_of(scenario) for view in (self, other)]
         tools = [tuple(view.inputs.tools_of(scenario)) for view in (self, other)]
         return policies[0] if policies[0] != policies[1] else "", tools[0] if tools[0] != tools[1] else ()

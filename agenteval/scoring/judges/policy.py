@@ -36,7 +36,7 @@ class PolicyBreach(NamedTuple):
     kind: RuleKind | None
     """The kind of the rule, or ``None`` if a scripted reply does not name it."""
     carried_out: bool | None
-    """True if the words themselves carry out what the rule forbids."""
+    """True if saying the words is itself what the rule forbids."""
     reason: str
 
     @property
@@ -82,8 +82,8 @@ class PolicyJudge(Judge):
         return any(self._gating.gates_at(self._breach(v, target).severity) for v in parse_breaches(answer))
 
     def _is_doubtful(self, answer: Any, target: JudgeTarget) -> bool:
-        """Check whether a violation names a call that may have changed something. The judge is then asked
-        again for the kind of the rule."""
+        """Check whether a violation names a call that may have changed something. In that case, the judge is
+        asked again about the kind of rule."""
         if answer.label != BROKEN:
             return False
         acts = (
@@ -162,7 +162,7 @@ class PolicyJudge(Judge):
 
 
 def parse_breaches(answer: Any) -> Iterable[PolicyBreach]:
-    """Yield the violations that an answer names, each once.
+    """Yield each violation that an answer names once.
 
     A scripted answer that names no violations is treated as being about the act that it quotes."""
     seen: set[tuple[str, str, int | None]] = set()

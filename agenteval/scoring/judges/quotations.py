@@ -28,8 +28,8 @@ Form: TypeAlias = tuple[str, ...]
 def is_quoted(quotation: str, texts: Sequence[str]) -> bool:
     """Check whether ``quotation`` occurs in ``texts``.
 
-    Each part between ellipses must occur in one of the texts, after folding and JSON unescaping. At least one
-    part must be long enough to identify its source."""
+    Each part between ellipses must occur in one of the texts, after case folding and JSON unescaping. At
+    least one part must be long enough to identify its source."""
     split = split_quotation(quotation)
     parts = [
         (part, _Ends(at > 0, at < len(split) - 1))
@@ -54,7 +54,7 @@ def _pieces(forms: Iterable[Form]) -> Iterator[str]:
 
 
 def is_partly_quoted(quotation: str, texts: Sequence[str]) -> bool:
-    """Check whether any piece of ``quotation``, however it is split, is quoted from ``texts``."""
+    """Check whether any piece of ``quotation``, regardless of how it is split, is quoted from ``texts``."""
     pieces = {
         piece
         for part in split_quotation(quotation)
@@ -80,12 +80,12 @@ _STOPS = ".,;:!?"
 
 
 def strip_quotation(part: str) -> str:
-    """Remove the marks around a quotation, and the full stop at its end."""
+    """Remove the marks around a quotation, and the period at its end."""
     return part.strip(_QUOTES + _STOPS)
 
 
 def is_long(part: str) -> bool:
-    """Check whether a part, including its full stop, has enough bytes."""
+    """Check whether a part, including its period, has enough bytes."""
     text = strip_quotation(part)
     has_stop = part.strip(_QUOTES)[-1:] in _STOPS
     return len(fold(text).encode()) + has_stop >= ENOUGH_BYTES

@@ -2,8 +2,8 @@
 be of the kind that the verdict requires.
 
 A verdict that counts against the agent is only as good as its references. ``REFERENCE_CHECKS`` defines the
-references that each label requires; the evidence for all other verdicts is a quotation from the record. A
-flaw is described in words to the judge, who may correct it once."""
+references that each label requires; the evidence for all other verdicts is a quotation from the record. The
+judge receives a description of any flaw and may correct the flaw once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class QuotableRecord:
     calls: tuple[ToolCall, ...]
     """All calls so far."""
     first_judged_call: int
-    """The number of the first call that is judged."""
+    """The number of the first judged call."""
     tools: Mapping[str, frozenset[str]]
     """The parameters of the agent's tools, keyed by tool name."""
     are_calls_seen: bool
@@ -275,8 +275,8 @@ def _missing_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _false_claim(claim: Claim, record: QuotableRecord) -> str:
-    """Check the agent's words, along with the call that failed to carry out the claimed action or the tool
-    that was not called for it."""
+    """Check the agent's words, along with the call that failed to carry out the claimed action, or the tool
+    that should have been called but was not."""
     if flaw := _own_words(claim, record):
         return flaw
     references = claim.references
@@ -329,7 +329,7 @@ def _never_called(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _not_called_for(value: str, calls: Sequence[ToolCall], claim: Claim) -> str:
-    """Check that ``value`` occurs in the judge's quotations, but in none of the calls or their results."""
+    """Check that ``value`` occurs in the judge's quotations but not in any of the calls or their results."""
     if not mentions(claim.evidence, value):
         return f'"value" must be words of the evidence; {json.dumps(value)} is not among them'
     texts = [*map(format_quotable_call, calls), *(call.result.text for call in calls if call.result)]
@@ -349,7 +349,7 @@ def _judged_call(claim: Claim, record: QuotableRecord) -> str:
 
 
 def _numbers(record: QuotableRecord, *, whole_record: bool = False) -> str:
-    """Describe the numbers of the judged calls, or of all calls in the record if ``whole_record`` is true."""
+    """State the numbers of the judged calls or, if ``whole_record`` is true, of all calls in the record."""
     first, last = 0 if whole_record else record.first_judged_call, len(record.calls) - 1
     scope = "the record" if whole_record else "what is judged"
     if last < first:

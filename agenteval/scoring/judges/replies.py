@@ -64,7 +64,7 @@ _Evidence = Annotated[str, BeforeValidator(_quotations), WithJsonSchema({"type":
 
 
 def describe_scale(low: float, high: float, *, whole: bool) -> str:
-    """Describe a scale in words, such as ``a whole number from 1 to 5``."""
+    """Describe a scale in a phrase, such as ``a whole number from 1 to 5``."""
     if not whole:
         return f"a number from {low:g} to {high:g}"
     return f"{low:g} or {high:g}" if high - low == 1 else f"a whole number from {low:g} to {high:g}"
@@ -100,7 +100,7 @@ def _label_type(labels: tuple[str, ...], references: tuple[str, ...], key: str =
 
 
 def _one_of(labels: tuple[str, ...], key: str) -> Any:
-    """Return the type for a label, which accepts any spelling of the label."""
+    """Return the type for a label. The type accepts any spelling of the label."""
 
     def check(value: Any) -> Any:
         label = parse_label(value, labels) if isinstance(value, str) else None
@@ -161,7 +161,7 @@ def _all_required(schema: dict[str, Any]) -> None:
 
 
 def _without_short_form(schema: dict[str, Any]) -> None:
-    """Remove the short form from the schema, because a model is only asked for the list."""
+    """Remove the short form from the schema, because models are asked only for the list."""
     for key in ("rule", "call", "kind", "carried_out"):
         schema["properties"].pop(key, None)
     _all_required(schema)

@@ -1,6 +1,6 @@
-"""Reviews the simulated user (user simulator): did it act as a real user with this persona would? A model
-reviews each conversation that failed, and one tenth of the remaining conversations. Recorded conversations
-are also reviewed; if there is no scenario, their users are unknown.
+"""Reviews the simulated user (user simulator): whether it acted as a real user with this persona would. A
+model reviews each conversation that failed, and one tenth of the remaining conversations. Recorded
+conversations are also reviewed; if there is no scenario, their users are unknown.
 
 If a fault by the user explains how the conversation ended, the outcome is attributed to the simulator: it is
 neither red nor green. Anything proven by the turns before the fault remains valid. Code checks which speaker
@@ -47,7 +47,7 @@ NOT_KNOWN = "Not known."
 
 
 def _label(value: Any) -> Any:
-    """Parse a label, however it is spelled."""
+    """Parse a label, regardless of its spelling."""
     label = parse_label(value, LABELS) if isinstance(value, str) else None
     if label is None:
         raise ValueError(f"the label must be one of: {', '.join(LABELS)}")
@@ -55,7 +55,7 @@ def _label(value: Any) -> Any:
 
 
 class ReviewReply(BaseModel):
-    """Evidence and reason come before the verdict. A scripted reply may leave out the source and what the
+    """The evidence and the reason precede the verdict. A scripted reply may leave out the source and what the
     fault explains."""
 
     model_config = ConfigDict(extra="ignore")
@@ -68,13 +68,13 @@ class ReviewReply(BaseModel):
 
 
 class EndedConversation(NamedTuple):
-    """A conversation that is over. Its verdict is decided in the same way as in the report."""
+    """A finished conversation, with its verdict as the report decides it."""
 
     sample: SampleReport
     decision: SampleDecision
     failed: bool
-    """True if the verdict is red, or if the conversation counts as a failure where failed samples are
-    tolerated."""
+    """True if the verdict is red, or if failed samples are tolerated and the conversation counts as a
+    failure."""
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,8 @@ def gates_over_runs(
 
 
 def _with_excused_goals(row: GateRow, report: Report) -> GateRow:
-    """Add a note to the row that goals were ruled out or withdrawn. The affected epochs are missing, and no
-    further run would add them."""
+    """Add a note to the row that goals were ruled out or withdrawn. The affected epochs are missing, and
+    another run would not supply them."""
     counted = [
         s for s in report.scenarios if row.scenario in ("", s.scenario.id) and row.agent in ("", s.agent)
     ]

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from agenteval.verdict.statistics import Design, error_rates
 
 GOOD, BAD = 0.95, 0.7
-"""The default success rates, in each scenario, of an agent that should be green and of one that should not,
-for gates that set none."""
+"""The default success rates in each scenario, for gates that set none: that of an agent that should be green,
+and that of an agent that should not."""
 
 UNINFORMATIVE_ABOVE = 0.2
-"""The error rate above which a gate is called uninformative."""
+"""The error rate above which a gate is considered uninformative."""
 
 
 class GateErrorRates(NamedTuple):
@@ -31,10 +31,10 @@ class GateErrorRates(NamedTuple):
     """The probability that a run of the good agent passes. The remaining runs fail or are undecided."""
     where: str = ""
     advice: str = ""
-    """An alternative that would do better. If the rates cannot be known beforehand (``is_known`` is false),
+    """An alternative that would do better. If the rates cannot be known in advance (``is_known`` is false),
     this text describes what is known."""
     bad_where: str = "in one scenario"
-    """The number of scenarios in which the bad agent has the rate ``bad``, in words."""
+    """A phrase that states in how many scenarios the bad agent has the rate ``bad``."""
     is_known: bool = True
     """True if the rates can be known before the run."""
 
@@ -65,7 +65,7 @@ class GateErrorRates(NamedTuple):
 
 
 def unknown_error_rates(gate: str, where: str, known: str) -> GateErrorRates:
-    """Return the row for a gate whose error rates cannot be known beforehand."""
+    """Return the row for a gate whose error rates cannot be known in advance."""
     return GateErrorRates(gate, GOOD, BAD, None, None, None, where, known, is_known=False)
 
 

@@ -1,4 +1,4 @@
-"""The interface of a gate over repeated runs: one ``RunGate`` defines everything about it."""
+"""The interface of a gate across repeated runs: one ``RunGate`` defines everything about it."""
 
 from __future__ import annotations
 
@@ -76,15 +76,15 @@ def _nothing(_sample: SampleReport, _scenario: Scenario, _violation: Violation) 
 
 @dataclass(frozen=True)
 class RunGate(Generic[Settings]):
-    """One gate over repeated runs. It is registered only in ``agenteval.verdict.run_gates.RUN_GATES``."""
+    """One gate across repeated runs. It is registered only in ``agenteval.verdict.run_gates.RUN_GATES``."""
 
     name: str
     """The gate's key under ``gates``, which is also the name of its rows."""
     help: str
     """The one-line description of the gate's key, which editors display."""
     settings: type[Settings]
-    """The model of the value under the gate's key. The model's ``EXAMPLE`` is shown if the value is invalid.
-    """
+    """The model of the value under the gate's key. The model's ``EXAMPLE`` is shown if the value is
+    invalid."""
     rows: Callable[[Settings, Evidence], Iterable[GateRow]]
     """Makes the decision. Returns one row for the gate and one for each scenario × agent that the gate
     examines separately."""

@@ -49,14 +49,14 @@ class NoRegressionGate(Value):
     EXAMPLE: ClassVar[str] = "{margin: 0.05}"
 
     margin: Annotated[Number, Field(gt=0, lt=1)]
-    """Largest drop of the mean success rate that is not a regression."""
+    """Largest drop in the mean success rate that is not a regression."""
     scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
-    """Largest drop of one scenario's success rate that is not a regression."""
+    """Largest drop in one scenario's success rate that is not a regression."""
 
 
 def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, EpochOutcomes]) -> dict[str, tuple[Pairing, Pair]]:
     """Pair the results of each scenario in the baseline and in this run. The agents are matched by name; if
-    each run has only one agent, the two are matched. The result is keyed by the name of the pair in the
+    each run has only one agent, the two are matched. The result is keyed by the pair's name in the
     comparison."""
     agents = {agent for _, agent in epochs}
     pairs = {}
@@ -104,7 +104,7 @@ def _resolution(result: NonInferiority) -> str:
     if result.outcome is not StatisticalOutcome.UNDECIDED:
         return ""
     enough = result.epochs_to_decide
-    return f"epochs: {enough} in both runs" if enough else "gates.no_regression with a larger margin"
+    return f"epochs: {enough} in both runs" if enough else "set a larger `margin` in `gates.no_regression`"
 
 
 def _drop_row(
@@ -126,9 +126,8 @@ def _drop_row(
 
 
 def _uncompared_row(scenario: ScenarioReport, baseline: Baseline, evidence: Evidence) -> GateRow:
-    """Return the row for a scenario that the baseline does not contain, or contains in a different form. The
-    scenario passes as it would without a gate over repeated runs, unless another of these gates examines it
-    separately."""
+    """Return the row for a scenario that is missing from the baseline or differs there. The scenario passes
+    as it would without a gate across repeated runs, unless another of these gates examines it separately."""
     id, agent = scenario.scenario.id, scenario.agent
     changed = baseline.changed.get(agent, {}).get(id)
     why = f"changed since the baseline: {changed}" if changed else "new: not in the baseline"

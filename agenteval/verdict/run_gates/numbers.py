@@ -100,7 +100,7 @@ def _measure_conversations(
     name: str, scenario: ScenarioReport, evidence: Evidence
 ) -> list[_MeasuredConversation]:
     """Measure all conversations that ended, including those that ended because the agent failed. If the
-    number of epochs depended on their success, use only the first epochs, so that early failures do not carry
+    number of epochs depended on their success, use only the first epochs so that early failures do not carry
     more weight."""
     measure, spec = MEASURES[name], scenario.scenario
     measured = [
@@ -134,7 +134,7 @@ def _row(
     agent: str,
 ) -> GateRow:
     """Compare a statistic with its bound. The true value of an unknown number may be the observed part or any
-    larger value. This matters only if the possible values lead to different results."""
+    larger value. This matters only if different possible values lead to different results."""
     of = _STATISTICS[statistic]
     most = bound + _ROUNDING * max(1.0, bound)
     value: float | None = None
@@ -291,7 +291,7 @@ def _describe_ratio(
 
 def _ratio_resolution(found: Ratio, bound: float) -> str:
     enough = scenarios_to_decide(found, bound)
-    return f"about {enough} scenarios, or more epochs in both runs" if enough else f"a {_PAIRED} further away"
+    return f"use about {enough} scenarios, or more epochs in both runs" if enough else f"relax `{_PAIRED}`"
 
 
 # ── the gates ────────────────────────────────────────────────────────────────────────────────────

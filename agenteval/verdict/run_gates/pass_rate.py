@@ -34,9 +34,9 @@ class PassRateGate(Value):
     EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
 
     at_least: Annotated[Number, Field(gt=0, le=1)]
-    """Success rate from which a scenario counts as good, so that a failed run is unlikely."""
+    """Success rate at or above which a scenario counts as good, so a failed run is unlikely."""
     reject_below: Annotated[Number, Field(gt=0, lt=1)]
-    """Success rate up to which a scenario counts as bad, so that a passed run is unlikely."""
+    """Success rate at or below which a scenario counts as bad, so a passed run is unlikely."""
     confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
     """Confidence of a verdict; with 0.95, the verdict is wrong in at most 5 of 100 runs."""
 
@@ -105,7 +105,7 @@ def _resolution(decision: SequentialDecision, outcomes: EpochOutcomes, rule: Pas
         return RESUME
     more = epochs_to_decide(decision.successes, decided, rule) if decided else 0
     if more is None:
-        return "gates.pass_rate with at_least and reject_below further apart"
+        return "set `at_least` and `reject_below` further apart in `gates.pass_rate`"
     return f"epochs: {outcomes.planned_max + more}" if more else RERUN_FAILED
 
 
@@ -132,7 +132,9 @@ def _estimate_error_rates(gate: PassRateGate, planned_run: PlannedRun) -> GateEr
     designs = [rate_test(rule, planned.min, planned.max) for planned in planned_run.epochs]
     most = max(planned.max for planned in planned_run.epochs)
     if most < least_epochs(rule):
-        advice = f"no run can be green, which takes {plural(least_epochs(rule), 'epoch')} without a failure"
+        advice = (
+            f"no run can be green, because that takes {plural(least_epochs(rule), 'epoch')} without a failure"
+        )
     else:
         ranged = any(planned.min < planned.max for planned in planned_run.epochs)
         least = min(planned.min for planned in planned_run.epochs) if ranged else None

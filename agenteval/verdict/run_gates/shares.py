@@ -1,6 +1,6 @@
 """``gates.tool_accuracy``, ``output_accuracy``, ``robustness``: minimum values for the three dimensions, each
-a share of all conversations in the dimension. A failure that is counted in a share does not fail its sample:
-with a minimum of nine in ten, one conversation in ten may fail."""
+of which is a share of all conversations in the dimension. A failure that is counted in a share does not fail
+its sample: with a minimum of nine in ten, one conversation in ten may fail."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ def _expects_tools(scenario: Scenario) -> bool:
 
 
 def _is_missing_tool(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Check whether the only problem with the calls is that expected tools were never called (or that tools
-    were called although none may be called). The share does not cover forbidden calls or wrong arguments."""
+    """Check whether the only problem with the calls is that expected tools were never called (or, if none may
+    be called, that any were). The share does not cover forbidden calls or wrong arguments."""
     if violation.name != "tool_calls" or sample.tool_accuracy is None or scenario.case is None:
         return False
     called = {call.name for call in sample.trajectory.tool_calls if call.was_made}

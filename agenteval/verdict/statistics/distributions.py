@@ -1,4 +1,4 @@
-"""The few probability distributions that the tests need, implemented with the standard library alone.
+"""The few probability distributions that the tests need, implemented using only the standard library.
 
 The functions are accurate to about 1e-12; unit tests compare them with exact rational arithmetic."""
 
@@ -90,19 +90,19 @@ def _away_from_zero(value: float) -> float:
 
 
 def binomial_at_least(successes: int, n: int, rate: float) -> float:
-    """Return P(X >= successes) for ``n`` trials that succeed with probability ``rate``."""
+    """Return P(X >= successes) for ``n`` trials that each succeed with probability ``rate``."""
     if successes <= 0 or successes > n:
         return 1.0 if successes <= 0 else 0.0
     return regularised_beta(rate, successes, n - successes + 1)
 
 
 def binomial_at_most(successes: int, n: int, rate: float) -> float:
-    """Return P(X <= successes) for ``n`` trials that succeed with probability ``rate``."""
+    """Return P(X <= successes) for ``n`` trials that each succeed with probability ``rate``."""
     return binomial_at_least(n - successes, n, 1 - rate)
 
 
 def binomial_weights(n: int, rate: float) -> tuple[float, ...]:
-    """Return P(X = 0), …, P(X = n) for ``n`` trials that succeed with probability ``rate``."""
+    """Return P(X = 0), …, P(X = n) for ``n`` trials that each succeed with probability ``rate``."""
     if rate <= 0 or rate >= 1:
         sure = 0 if rate <= 0 else n
         return tuple(float(k == sure) for k in range(n + 1))

@@ -83,7 +83,7 @@ def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
 def score_reach(variance: float, n: float, *, lean: float, z: float) -> float:
     """Return the distance between Wilson's bound and an estimate with this variance, based on ``n`` epochs.
 
-    ``lean`` in [-1, 1] is the side to which the outcomes are skewed; at 1, they may spread further on the
+    ``lean`` in [-1, 1] is the side to which the outcomes are skewed; at 1, they may spread more widely on the
     side of the bound. The terms of order 1/n keep the interval from collapsing if no variance was observed
     (all passed or all failed)."""
     half_term = z * z / (2 * n)
@@ -107,8 +107,8 @@ def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interva
 
 def pass_at_k(n: int, c: int, k: int) -> float | None:
     """Estimate pass@k without bias: the probability that at least one of ``k`` epochs succeeds, given ``c``
-    successes in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed
-    beforehand.
+    successes in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed in
+    advance.
 
     Chen, M. et al. (2021), "Evaluating large language models trained on code", arXiv 2107.03374: the share of
     the subsets of size k that contain a success."""
@@ -117,7 +117,7 @@ def pass_at_k(n: int, c: int, k: int) -> float | None:
 
 def pass_hat_k(n: int, c: int, k: int) -> float | None:
     """Estimate pass^k without bias: the probability that all of ``k`` epochs succeed, given ``c`` successes
-    in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
+    in ``n`` epochs. Return ``None`` (not estimable) if n < k. ``n`` must have been fixed in advance.
 
     Yao, S. et al. (2024), "tau-bench", arXiv 2406.12045: the share of the subsets of size k that contain only
     successes."""
@@ -162,8 +162,8 @@ def pass_hat_k_bounds(tally: Tally, k: int) -> Bounds | None:
 
 
 def mean_pass_hat_k(tallies: Sequence[Tally], k: int) -> Bounds | None:
-    """Return the mean of pass^k over scenarios. Return ``None`` if any scenario has fewer than ``k`` planned
-    epochs or if there are no scenarios."""
+    """Return the mean of pass^k across scenarios. Return ``None`` if any scenario has fewer than ``k``
+    planned epochs or if there are no scenarios."""
     if not tallies or any(tally.planned < k for tally in tallies):
         return None
     known = all(tally.decided >= k for tally in tallies)

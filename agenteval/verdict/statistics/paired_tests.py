@@ -32,7 +32,7 @@ class Pair:
 
     @property
     def difference(self) -> Fraction | None:
-        """The rate after minus the rate before, over the decided epochs. ``None`` if either run has no
+        """The rate after minus the rate before, based on the decided epochs. ``None`` if either run has no
         decided epoch."""
         before, after = self.before.rate, self.after.rate
         return None if before is None or after is None else after - before
@@ -90,7 +90,7 @@ def _as_integers(differences: Sequence[float | Fraction]) -> list[int]:
 
 
 def _sums_of_flips(alike: Mapping[int, int]) -> dict[int, int] | None:
-    """Count the ways in which each sum can result, or return ``None`` if there are too many sums. ``alike``
+    """Count the ways in which each sum can arise, or return ``None`` if there are too many sums. ``alike``
     contains the number of differences of each magnitude. Flipping a zero changes nothing and provides no
     information."""
     sums = {0: 1}
@@ -150,7 +150,8 @@ def _fisher(s: int, n: int, t: int, m: int, alternative: Alternative) -> float:
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Adjust the p-values of several tests so that they can be compared with one level (Holm's
     multiple-testing correction). If nothing changed in some of the tests, the probability that any of their
-    adjusted p-values falls below the level is at most that level, however the tests depend on each other.
+    adjusted p-values falls below the level is at most that level, regardless of how the tests depend on each
+    other.
 
     Holm, S. (1979), "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6."""
     adjusted: dict[str, float] = {}

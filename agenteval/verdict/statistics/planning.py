@@ -36,9 +36,9 @@ class Design(Protocol):
 
 @dataclass(frozen=True)
 class CountRule:
-    """A rule that accepts if at least ``accept_from`` of ``epochs`` epochs succeed, and rejects otherwise. A
-    threshold on a share and "every sample passes" are such rules. A rule of this type is never undecided, and
-    its error rates are not limited beforehand; they follow from the two numbers."""
+    """A rule that accepts if at least ``accept_from`` of ``epochs`` epochs succeed, and rejects otherwise.
+    Examples are a threshold on a share and "every sample passes". A rule of this type is never undecided, and
+    its error rates are not bounded in advance; they follow from the two numbers."""
 
     accept_from: int
     epochs: int
@@ -64,12 +64,11 @@ def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
 
 
 def mean_pass_hat_k_chance(counts: Sequence[int], k: int, at_least: float, rate: float) -> float | None:
-    """Return the probability that the mean of pass^k over scenarios reaches ``at_least`` if each scenario has
-    the true ``rate``. Return ``None`` if pass^k is not estimable.
+    """Return the probability that the mean of pass^k across scenarios reaches ``at_least`` if each scenario
+    has the true ``rate``. Return ``None`` if pass^k is not estimable.
 
     ``counts`` contains the number of epochs for each scenario. The computation is exact: the distributions of
-    the scenarios' estimates are convolved, with a resolution of one millionth if the numbers of epochs
-    differ."""
+    the scenarios' estimates are convolved, with a resolution of one millionth if the epoch counts differ."""
     if not counts or min(counts) < k:
         return None
     unit = comb(counts[0], k) if len(set(counts)) == 1 else 1_000_000
@@ -100,9 +99,8 @@ def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorR
     ``good`` is the success rate of an agent that should pass. A false red is a failed run in which every
     scenario has this rate. ``bad`` is the success rate of an agent that should not pass. A false green is a
     passed run in which one scenario has this rate and all others never fail, which is the case that is
-    hardest to detect. Of all scenarios, the bad one is assumed to be the scenario in which a bad rate is
-    missed most often. The computation uses binomial arithmetic and no simulation. Raise ``ValueError`` if
-    there is no design."""
+    hardest to detect. The bad scenario is assumed to be the one in which a bad rate is missed most often. The
+    computation uses binomial arithmetic and no simulation. Raise ``ValueError`` if there is no design."""
     if not designs:
         raise ValueError("error rates require at least one scenario")
     kinds = Counter(designs)
@@ -185,8 +183,8 @@ def no_regression_chances(
     """Estimate the probabilities of the outcomes of ``non_inferiority`` for two runs with ``epochs`` epochs
     each. ``before`` and ``after`` contain the true rate of each scenario.
 
-    This is the only gate with too many paths to count, so the estimate uses seeded random draws (Monte Carlo
-    simulation). With 300 draws, the estimate is accurate to about 0.05."""
+    Because this gate, unlike the others, has too many paths to count, the estimate uses seeded random draws
+    (Monte Carlo simulation). With 300 draws, the estimate is accurate to about 0.05."""
     random = Random(seed)
     names = [str(index) for index in range(len(before))]
     outcomes = Counter(

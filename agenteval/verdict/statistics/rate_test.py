@@ -3,13 +3,13 @@
 Wald, A. (1945), "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16: after
 each epoch, the test updates the likelihood ratio of the outcomes at ``at_least`` to the outcomes at
 ``reject_below``. By Ville's inequality, the probability at the lower rate that this ratio ever rises above
-1/a is at most ``a``, however often the test looks at the outcomes. The number of epochs is limited, so the
-last look decides by exact arithmetic over all paths; it may use up the error probability that the earlier
-looks have left. With ``min_epochs == max_epochs``, there are no earlier looks, and the test is the exact
-binomial test.
+1/a is at most ``a``, regardless of how often the test looks at the outcomes. The number of epochs is limited,
+so the last look decides by exact arithmetic over all paths; it may use up the error probability that the
+earlier looks have left. With ``min_epochs == max_epochs``, there are no earlier looks, and the test is the
+exact binomial test.
 
 Both error rates hold for every true rate on their side, not only at the bounds: a path with more successes is
-accepted no later and rejected no earlier, so the probability of acceptance rises with the rate."""
+accepted no later and rejected no earlier, so the probability of acceptance increases with the rate."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class PassRateRule:
 
 
 class InterimLook(NamedTuple):
-    """The decision bounds after a given number of epochs. If the number of successes is between all bounds,
-    the test continues."""
+    """The decision bounds after a given number of epochs. If the success count lies between the bounds, the
+    test continues."""
 
     accept_from: int
     """The smallest number of successes at which the test accepts."""
@@ -100,8 +100,8 @@ class InterimLook(NamedTuple):
 
 
 class SurvivingPaths(NamedTuple):
-    """The paths on which the test continues. Only a few numbers of successes are open at a time, so even a
-    plan with thousands of epochs is computed quickly."""
+    """The paths on which the test continues. Only a few success counts are still undecided at any point, so
+    even a plan with thousands of epochs can be computed quickly."""
 
     least: int
     """The smallest number of successes on any path."""
@@ -157,7 +157,7 @@ class RateTest:
     """The decision bounds after ``n`` epochs, keyed by ``n``."""
 
     def decide(self, outcomes: Sequence[bool | None]) -> SequentialDecision:
-        """Decide based on finished epochs, which must be given *in epoch order* without gaps
+        """Decide on the basis of finished epochs, which must be given *in epoch order* without gaps
         (``in_epoch_order``). If epochs were used in the order in which they finish, slow failures would
         arrive late, and the error rates would not hold.
 
@@ -279,7 +279,7 @@ def _spent_and_alive(
 
 
 def _one_more_epoch(alive: SurvivingPaths, rate: float) -> SurvivingPaths:
-    """Advance the paths by one epoch. Drop numbers of successes at both ends that no path has reached."""
+    """Advance the paths by one epoch. Drop the success counts at both ends that no path has reached."""
     failed = [weight * (1 - rate) for weight in alive.weights]
     passed = [weight * rate for weight in alive.weights]
     weights = [a + b for a, b in zip([*failed, 0.0], [0.0, *passed], strict=True)]

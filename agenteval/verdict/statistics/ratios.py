@@ -2,9 +2,9 @@
 
 Two ratios are estimated, and a statement must hold for both. The ratio *of the means* compares the totals, in
 which large scenarios have the greatest weight. The ratio *of a scenario* is the geometric mean of the
-scenarios' own ratios, in which each scenario has the same weight. Each ratio alone can be misleading where
-the other is not: a few large scenarios determine the first, and a rare doubling hardly affects the second.
-The unit is the scenario, not the epoch: Miller, E. (2024), arXiv 2411.00640.
+scenarios' own ratios, in which each scenario has the same weight. Each ratio alone can mislead in cases in
+which the other does not: a few large scenarios determine the first, and a rare doubling hardly affects the
+second. The unit is the scenario, not the epoch: Miller, E. (2024), arXiv 2411.00640.
 
 Intervals are Student's t intervals on logarithms. Each end is a separate test: Schuirmann, D. J. (1987), "A
 comparison of the two one-sided tests procedure and the power approach", J. Pharmacokinet. Biopharm. 15. The
@@ -112,7 +112,7 @@ def _reach(spread: float, n: int, confidence: float) -> float:
 def _unseen_leaps(logs: Sequence[float], pairs: Sequence[RatioPair], confidence: float) -> float:
     """Return the additional interval width for jumps that were not observed.
 
-    If half of the ratios are equal, the numbers are integers or constants, and their spread is not a guide,
+    If half of the ratios are equal, the numbers are integers or constants, and their spread is uninformative,
     because they remain the same until they jump. The share of jumps to twice the value, which did not occur
     in any of these conversations, is at most the bound of Clopper & Pearson (1934)."""
     if 2 * max(Counter(round(each, 12) for each in logs).values()) < max(len(logs), 3):
@@ -173,9 +173,8 @@ def scenarios_to_decide(found: Ratio, bound: float, confidence: float = 0.95) ->
 
 
 def scatter_decided(scenarios: int, bound: float, confidence: float = 0.95) -> float | None:
-    """Return the largest scatter around no change (the standard deviation of the logarithms of the ratios)
-    with which the bound is met in half of all runs. Return ``None`` for a single scenario, which provides no
-    information."""
+    """Return the largest scatter (standard deviation of the log ratios) at which an unchanged agent meets the
+    bound in half of all runs. Return ``None`` for a single scenario, which provides no information."""
     if scenarios < 2:
         return None
     return max(0.0, log(bound)) * sqrt(scenarios) / student_t_quantile(confidence, scenarios - 1)

@@ -6,9 +6,9 @@ square-and-add rule: Newcombe, R. G. (1998), "Interval estimation for the differ
 proportions", Statist. Med. 17; Zou, G. Y. & Donner, A. (2008), "Construction of confidence limits about
 effect measures", ibid. 27.
 
-Sign flips or resampled scenarios cannot decide here. Between two reliable runs, all differences are zero, and
-both methods then report a change of exactly zero, however few epochs there were. Their results are shown for
-information only."""
+Sign flips and resampled scenarios cannot be used for the decision. Between two reliable runs, all differences
+are zero, and both methods then report a change of exactly zero, regardless of how few epochs there were.
+Their results are shown for information only."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ from agenteval.verdict.statistics.suite import MeanRate, cluster_bootstrap, mean
 _MOST_EPOCHS = 10_000
 _GROWTH = 1.05
 _MOST_FOR_FISHER = 200
-"""The number of epochs above which the interval gives nearly the same result at a small fraction of the cost.
-"""
+"""The number of epochs above which the interval gives almost the same result at a fraction of the cost."""
 
 
 class Change(StrEnum):
@@ -178,7 +177,7 @@ def _means(pairs: Sequence[Pair]) -> _Means:
 
 
 def _correlation(pairs: Sequence[Pair]) -> float:
-    """Return the correlation of single outcomes over scenarios, corrected for continuity.
+    """Return the correlation of single outcomes across scenarios, corrected for continuity.
 
     Newcombe, R. G. (1998), "Improved confidence intervals for the difference between binomial proportions
     based on paired data", Statist. Med. 17, method 10. With several epochs, the noise within each scenario is
@@ -199,8 +198,8 @@ def _drop_interval(pairs: Sequence[Pair], level_low: float, level_high: float) -
 
 
 def _surely_dropped(pairs: Sequence[Pair], level: float) -> tuple[str, ...]:
-    """Return the scenarios that dropped, at ``level`` for all scenarios together. A single failed epoch is no
-    evidence of a drop, although it may be improbable compared with a baseline of hundreds of epochs."""
+    """Return the scenarios that dropped, at a joint ``level`` for all scenarios. A single failed epoch is not
+    evidence of a drop, even if it is improbable given a baseline of hundreds of epochs."""
     p_values = holm(
         {p.scenario: 1.0 if is_one_failure(p) else fisher_exact(p.before, p.after) for p in pairs}
     )
@@ -233,7 +232,7 @@ def _epochs_for_mean(pairs: Sequence[Pair], margin: float, alpha: float) -> int 
 
 class ScenarioComparison(NamedTuple):
     """The comparison of one scenario between two runs. The p-values are from Fisher's exact test with Holm's
-    correction over scenarios, with missing epochs counted against the change."""
+    correction across scenarios, with missing epochs counted against the change."""
 
     pair: Pair
     change: Change
@@ -255,12 +254,12 @@ class Comparison(NamedTuple):
     these_scenarios: Interval
     """The bounds of the change for this set of scenarios."""
     users_like_these: Interval | None
-    """The bounds of the change for further scenarios from the same population, by the cluster bootstrap."""
+    """The bounds of the change for other scenarios from the same population, by the cluster bootstrap."""
     sign_flip: PValue | None
     """The sign-flip test for any change."""
     mcnemar: float | None
-    """McNemar's test for any change, or ``None`` if any scenario does not have exactly one epoch in each run.
-    """
+    """McNemar's test for any change, or ``None`` if any scenario does not have exactly one epoch in each
+    run."""
     scenarios: tuple[ScenarioComparison, ...]
 
 

@@ -2,7 +2,7 @@
 
 For *these scenarios*, the question is: how often does the agent succeed on exactly this set? Only the epochs
 are random, and each scenario is a stratum. For *users like these*, the question is: how often would the agent
-succeed on further scenarios from the same population? The scenarios are then random, and the epochs of a
+succeed on other scenarios from the same population? The scenarios are then random, and the epochs of a
 scenario are a cluster, so each additional epoch adds less information. Epochs are never pooled into one
 binomial distribution, which would answer neither question."""
 
@@ -46,14 +46,14 @@ class MeanRate(NamedTuple):
     """The stratified variance (Cochran 1977, "Sampling techniques", 5.3). Scenarios with a single epoch are
     collapsed into one stratum (5A.12), which overestimates the variance."""
     epochs: float
-    """The effective number of epochs. This is smaller than the number that were run if scenarios have unequal
-    numbers of epochs (Kish 1965, "Survey sampling")."""
+    """The effective number of epochs. This is smaller than the number of epochs run if scenarios have
+    different numbers of epochs (Kish 1965, "Survey sampling")."""
     degrees: int
     """The degrees of freedom of the variance (Student's t). They account for a variance that is estimated
     from few epochs."""
     lean_low: float
     """The total skew of the scenarios whose rate is above one half. If some scenarios always pass and others
-    never pass, the skew of their mean rate is not a guide."""
+    never pass, the skew of their mean rate is uninformative."""
     lean_high: float
     """The total skew of the scenarios whose rate is below one half."""
 
@@ -73,7 +73,7 @@ class MeanRate(NamedTuple):
 
 
 def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
-    """Return the mean of the rates over scenarios, using only decided epochs. Each scenario has the same
+    """Return the mean of the rates across scenarios, using only decided epochs. Each scenario has the same
     weight. Raise ``ValueError`` if there are no scenarios or if a scenario has no decided epoch."""
     if not tallies or not all(tally.decided for tally in tallies):
         raise ValueError("a mean rate requires at least one decided epoch for each scenario")
@@ -124,7 +124,7 @@ def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estima
     """Estimate the mean over the population that the scenarios represent, from one rate (or mean score in [0,
     1]) per scenario, with the clustered t interval of Miller (2024).
 
-    If all scenarios agree, their spread is not a guide, and the betting interval is used instead. A single
+    If all scenarios agree, their spread is uninformative, and the betting interval is used instead. A single
     scenario provides no information about other scenarios."""
     value = fsum(rates) / len(rates)
     estimand = "users like these"
@@ -141,7 +141,7 @@ def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estima
 def cluster_bootstrap(
     values: Sequence[float], confidence: float = 0.95, *, seed: int = 0, resamples: int = _RESAMPLES
 ) -> Interval:
-    """Return the percentile interval of a mean over scenarios (cluster bootstrap). Whole scenarios are
+    """Return the percentile interval of a mean across scenarios (cluster bootstrap). Whole scenarios are
     resampled, never their epochs.
 
     The order of the values does not matter, and the same seed gives the same interval. The interval is too
@@ -160,7 +160,7 @@ def cluster_bootstrap(
 
 def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Return a confidence interval for the mean of independent values in [0, 1]. The interval is valid for
-    any number of values and any distribution, but it is wide.
+    any sample size and any distribution, but it is wide.
 
     A gambler who bets that the mean is above m multiplies the stake by 1 + c (x / m - 1) for each value x. In
     a fair game, the probability that the stake grows to 1/a is at most a. Waudby-Smith, I. & Ramdas, A.

@@ -30,7 +30,7 @@ class GraphRunOptions(NamedTuple):
 
 def run_options(graph: Any, deps: Any) -> GraphRunOptions:
     """Return ``deps`` as the graph's context, and also as its configuration for graphs that read their
-    dependencies from the configuration. Raise ``Refused`` if ``deps`` fit neither."""
+    dependencies from the configuration. Raise ``Refused`` if ``deps`` fits neither."""
     schema = getattr(graph, "context_schema", None)
     if deps is LATER:
         return GraphRunOptions()

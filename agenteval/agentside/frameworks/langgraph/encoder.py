@@ -1,7 +1,7 @@
 """Convert LangChain messages to OpenAI's format.
 
-A message is either an object or one of the other forms that LangChain accepts: a dict, a string, or a pair of
-a role and a string."""
+A message is either an object or one of the other forms that LangChain accepts: a dict, a string, or a
+role–string pair."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RecordedMessage(NamedTuple):
     agent: str
     """The innermost agent that the message belongs to. Empty for the graph itself."""
     is_of_graph: bool
-    """True if the message reached the graph itself and is not internal to an agent in a subgraph."""
+    """True if the message reached the graph itself, rather than being internal to an agent in a subgraph."""
 
 
 class MessageEncoder:

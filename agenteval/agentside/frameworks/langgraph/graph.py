@@ -100,7 +100,7 @@ def input_keys(graph: Any) -> set[str]:
     """Return the keys of the graph's input.
 
     If a graph has its own ``input_schema``, the keys are read from ``builder``. The JSON Schema of
-    ``input_schema`` is not used, since Pydantic cannot generate it for some state types."""
+    ``input_schema`` is not used, because Pydantic cannot generate it for some state types."""
     builder = getattr(graph, "builder", None)
     schemas = getattr(builder, "schemas", None)
     taken = schemas.get(getattr(builder, "input_schema", None)) if isinstance(schemas, dict) else None
@@ -172,8 +172,8 @@ def _is_code_of_library(function: Any) -> bool:
 
 
 def _asks_for_store(obj: Any) -> bool:
-    """Return whether an object is a tool, or one of the author's functions, that fetches a store or has a
-    store injected."""
+    """Return whether an object is a tool or one of the author's functions that fetches a store or receives an
+    injected store."""
     function = wrapped_function(obj) if _is_tool(obj) else obj
     if type(function) is not FunctionType or _is_library_module(function.__module__):
         return False
@@ -278,7 +278,7 @@ def _is_worth_following(obj: Any) -> bool:
 
 
 def _items(items: Any) -> list[Any]:
-    """Return the relevant items in a collection. Return no items if the collection is so large that it must
+    """Return the relevant items in a collection. Return nothing if the collection is so large that it must
     contain data."""
     return list(filter(_is_worth_following, items)) if len(items) <= _MAX_OBJECTS else []
 

@@ -116,8 +116,8 @@ class StreamRecorder:
         return "structured_response" in self.state
 
     def _hide_answered(self, messages: list[Any]) -> None:
-        """Hide calls that a node lists together with their results, since these calls did not invoke a tool.
-        A LangChain agent records a model's structured answer in this form."""
+        """Hide calls that a node lists together with their results, because these calls did not invoke a
+        tool. A LangChain agent records a model's structured answer in this form."""
         answered = {getattr(each, "tool_call_id", None) for each in messages}
         for call in (call for each in messages for call in getattr(each, "tool_calls", None) or ()):
             if call["id"] in answered and call["name"] not in self._names.tools:
@@ -155,7 +155,7 @@ class StreamRecorder:
         """Return the ids of calls that ran on the provider's servers or that may have been run by a node with
         the author's code.
 
-        Only for calls that the library answers is it known whether the call reached a tool or was refused."""
+        Whether a call reached a tool or was refused is known only for calls that the library answers."""
         hosted = {call.id for each in self._recorded.values() for call in server_calls(each.message)}
         if not self._names.own_nodes:
             return hosted
@@ -163,8 +163,7 @@ class StreamRecorder:
         return (called - self._by_library) | hosted
 
     def unknown_tool_names(self, messages: list[dict[str, Any]]) -> set[str]:
-        """Return the hallucinated tool names: the library looked for tools with these names and did not find
-        them."""
+        """Return the hallucinated tool names, which the library looked up but did not find."""
         failed = {each["tool_call_id"] for each in messages if each.get("status") == "error"}
         refused = {call["id"]: call["function"]["name"] for call in iter_calls(messages)}
         return {refused[each] for each in failed & self._by_library & {*refused}} - self._names.tools

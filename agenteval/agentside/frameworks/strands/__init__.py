@@ -5,7 +5,7 @@
 
 The tools and the messages are intercepted only by hooks: ``hooks/strands.py`` for tools and
 ``MessageAddedEvent`` for messages. ``copies`` keeps conversations apart, because no release of Strands does
-so itself. Agents with parts that cannot be copied this way are refused."""
+so itself. Agents with parts that cannot be copied in this way are refused."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class _RegisteredHook(NamedTuple):
 
     @property
     def holder(self) -> Any:
-        """The object that owns the callback method, or whose method the callback calls. ``None`` for a
+        """The object that owns the callback method or whose method the callback calls; ``None`` for a
         function."""
         owner = getattr(self.callback, "__self__", None)
         return closure_variables(self.callback).get("self") if owner is None else owner
@@ -208,7 +208,7 @@ class AgentCopies:
 
 
 class _CopiedHooks:
-    """The hooks for the rebuilt copy of an agent. agenteval's own hook comes last."""
+    """The hooks for the rebuilt copy of an agent, ending with agenteval's own hook."""
 
     def __init__(self, hooks: list[_RegisteredHook], on_message: Callable[[Any], None]) -> None:
         self._hooks = hooks
