@@ -146,8 +146,8 @@ def test_spans_of_unknown_traces_and_exports_that_cannot_be_read_are_reported_on
 
     done = play(project, port, behave, behave)
     assert done.code == 0, done.all
-    assert done.err.count("10 spans of 1 trace ") == 1, done.all
-    assert "2 exports " in done.all
+    assert done.err.count("10 spans from 1 trace ") == 1, done.all
+    assert "2 span exports " in done.all
 
 
 def test_spans_as_packed_json_that_come_late_and_twice_count_once(project: Project) -> None:
