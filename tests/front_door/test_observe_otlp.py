@@ -146,7 +146,7 @@ def test_spans_of_unknown_traces_and_exports_that_cannot_be_read_are_reported_on
 
     done = play(project, port, behave, behave)
     assert done.code == 0, done.all
-    assert done.err.count("10 spans of 1 trace ") == 1, done.all
+    assert done.err.count("10 spans from 1 trace ") == 1, done.all
     for reason in ("protobuf message", "text/plain"):
         (line,) = [line for line in done.err.splitlines() if reason in line]
         assert " 2 " in line
