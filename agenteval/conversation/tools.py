@@ -74,8 +74,8 @@ def resolve_tool_call(
     unmocked_tools: str = "error",
     known: bool = False,
 ) -> tuple[ToolState, ToolResult | FunctionCall]:
-    """Answer one tool call from the scenario's mocks. ``args`` is ``None`` if the arguments could not be
-    read.
+    """Answer one tool call from the scenario's mocks with a canned (stubbed) reply. ``args`` is ``None``
+    if the arguments could not be read.
 
     A call with unreadable or wrong arguments, or to an unknown tool, is refused: it returns an error and does
     not consume a step of a sequence. Raise ``AuthorError`` for an undeclared tool if the scenario declares no

@@ -1,4 +1,5 @@
-"""Loads scenario files. All mistakes in all files are reported at once, each with its location."""
+"""Loads and validates YAML scenario files. All mistakes in all files are reported at once, each with its
+location."""
 
 from __future__ import annotations
 

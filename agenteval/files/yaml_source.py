@@ -1,4 +1,4 @@
-"""Parses YAML text to plain values, with the location of every key and item.
+"""Parses YAML text to plain values, as ``yaml.safe_load`` does, with the location of every key and item.
 
 The parser's events are processed with an explicit stack instead of recursion, so that no file can exhaust the
 interpreter's stack. This also gives control over locations, duplicate keys and aliases. Plain scalars have

@@ -1,5 +1,5 @@
 """Renders the conversation transcript for an LLM judge: the request, the known facts, and everything that
-happened.
+happened. A long transcript is truncated to fit the judge's context window.
 
 Every text that was not written by the author of the check has its own fence, as a protection against prompt
 injection (see ``prompts.fence``). Content shared by more requests precedes content shared by fewer requests,

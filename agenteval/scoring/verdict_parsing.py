@@ -1,5 +1,5 @@
-"""Parses judge verdicts as models return them, such as "4/5", "n/a", or a label with a comment. Ambiguous
-verdicts are rejected."""
+"""Parses the verdicts in the replies of LLM judges as models return them, such as "4/5", "n/a", or a label
+with a comment. Ambiguous verdicts are rejected."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """HTTP agents (agents behind a URL). By default they use the chat completions API, with or without streaming
-by server-sent events (SSE)."""
+by server-sent events (SSE). ``transport.client`` sends the HTTP POST requests to the agent (httpx)."""
 
 from __future__ import annotations
 

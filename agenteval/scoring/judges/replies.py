@@ -1,4 +1,5 @@
-"""Defines the types for a judge's answers (structured output), and extracts values from the answers."""
+"""Defines the types for the replies of an LLM judge (structured output), and parses the verdict in a judge
+reply."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def read_references(answer: Any) -> References:
 
 
 def read_verdict(rubric: Rubric, answer: Any) -> float | str | None:
-    """Return the score or the label in a reply, or ``None`` if the judge could not decide."""
+    """Return the verdict (score or label) in a judge reply, or ``None`` if the judge could not decide."""
     if rubric.scale:
         score: float | None = answer.score
         return score
