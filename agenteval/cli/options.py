@@ -75,7 +75,7 @@ ConfigOption = Annotated[
         "-c",
         metavar="FILE",
         rich_help_panel=SELECTION_PANEL,
-        help="Default: agenteval.yaml, searched upward.",
+        help="Default: agenteval.yaml in this folder or the nearest one above it.",
     ),
 ]
 ProfileOption = Annotated[

@@ -40,9 +40,9 @@ class BlockedLoopError(InfrastructureError):
 
 
 class Deadlines:
-    """The deadlines (turn timeout, conversation timeout) for all conversations of a run, and the stopwatches of
-    the running conversations. Deadlines are in seconds of the conversation's own working time; ``None`` means
-    no limit."""
+    """The deadlines (turn timeout, conversation timeout) for all conversations of a run, and the stopwatches
+    of the running conversations. Deadlines are in seconds of the conversation's own working time; ``None``
+    means no limit."""
 
     def __init__(self, turn_s: float | None = None, sample_s: float | None = None) -> None:
         self._turn_s = math.inf if turn_s is None else turn_s
@@ -90,8 +90,8 @@ class Stopwatch:
 
     @contextmanager
     def enforce_deadlines(self, worker: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
-        """Run ``worker`` under the deadlines. If a deadline expires (timeout), cancel the worker and raise the
-        error that ``fault`` creates from a sentence."""
+        """Run ``worker`` under the deadlines. If a deadline expires (timeout), cancel the worker and raise
+        the error that ``fault`` creates from a sentence."""
         name = min(self._remaining, key=lambda each: self._remaining[each])
         if self._remaining[name] == math.inf:
             with self.track_activity(worker):

@@ -1,5 +1,6 @@
-"""Reads from earlier runs which of an agent's tool calls were visible to agenteval. A rerun of only part of a
-suite may not contain a conversation that shows the visibility again."""
+"""Reads from earlier runs which of an agent's tool calls were visible to agenteval. This is
+needed because a rerun of only part of a suite might contain no conversation from which the visibility can be
+determined."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ LENGTH = 12
 """The number of hexadecimal digits. The probability of a collision among 10,000 failures is about one in 5
 million."""
 SHOWN = 320
-"""The maximum number of characters to print of the content that a fingerprint covers; a digest replaces the
-rest."""
+"""The maximum number of characters to print from the content that a fingerprint covers. The rest is replaced
+with a digest."""
 
 
 class FingerprintedFailure(NamedTuple):

@@ -106,6 +106,19 @@ def test_waiting_stops_the_watch_and_only_then() -> None:
     run_virtually(main)
 
 
+def test_a_wait_in_an_earlier_turn_does_not_count_either() -> None:
+    async def main(_: VirtualTime) -> None:
+        with Deadlines(sample_s=60).time_sample(KEY) as watch:
+            watch.begin_turn()
+            assert await outlasts(watch, 5, 50) == ""
+            watch.begin_turn()
+            assert await outlasts(watch, 15) == ""
+            watch.begin_turn()
+            assert "sample_s" in await outlasts(watch, 41)
+
+    run_virtually(main)
+
+
 def test_what_waits_for_limits_and_retries_says_so() -> None:
     async def main(time: VirtualTime) -> None:
         limiter = Limiter(clock=time, sleep=time.sleep)

@@ -232,7 +232,7 @@ UNREADABLE_ROWS = {
     "an empty answer": (b"Hi,\n", ["'answer'"]),
     "an empty question": (b",Hello\n", ["'question'"]),
     "too many cells": (b"Hi,there,Hello\n", ["3 cells", "2 columns"]),
-    "too few cells": (b"Hi\n", ["1 cells", "2 columns"]),
+    "too few cells": (b"Hi\n", ["1 cell", "2 columns"]),
     "no UTF-8": (b"H\xe9,Hello\n", ["UTF-8", "byte 2"]),
 }
 

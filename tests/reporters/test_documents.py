@@ -489,6 +489,13 @@ def many_failures(count):
     return report, replace(decision, verdict=Verdict.FAILED, exit_code=1, samples=broken, scenarios=scenarios)
 
 
+def test_as_many_annotations_as_github_shows_are_all_there():
+    found = annotations(many_failures(10))
+    assert (len(found), any("not shown" in message for *_, message in found)) == (10, False)
+    found = annotations(many_failures(11))
+    assert (len(found), found[-1][2][:7]) == (10, "2 more ")
+
+
 def test_no_more_annotations_than_github_shows():
     found = annotations(many_failures(30))
     assert len(found) == 10

@@ -248,6 +248,12 @@ def test_losses_within_the_tolerance(
     assert decision.scenarios["a", "bot"].verdict is verdict
 
 
+@pytest.mark.parametrize(("outcome", "code"), [("complete", 0), (None, 3)])
+def test_an_undecided_run_may_be_neutral_but_a_killed_one_is_not(outcome: str | None, code: int) -> None:
+    decision = decided({"a": [PASS, LOST]}, outcome=outcome, on_undecided="neutral")
+    assert (decision.verdict, decision.exit_code) == (OPEN, code)
+
+
 @pytest.mark.parametrize(
     ("outcome", "verdict", "code"),
     [

@@ -79,7 +79,7 @@ def _request_mistakes(
         what = "`request` has neither ${message} nor ${messages}, so the agent would receive no message"
         yield Mistake(what, 'use, for example, {message: "${message}"}', ("request",))
     if reply.get("tool_calls") and RESULT_NAMES.isdisjoint(names) and "tool_results" in request:
-        what = "`reply.tool_calls` are answered, but `request` has no place for the results"
+        what = "`reply.tool_calls` is set, but `request` has no placeholder for the tool results"
         remedy = 'use tool_results: "${tool_results}", or send the conversation with "${messages}"'
         yield Mistake(what, remedy, ("request", "tool_results"))
     if "tool_results" in names and not reply.get("tool_calls"):

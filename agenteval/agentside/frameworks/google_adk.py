@@ -129,7 +129,9 @@ def _require_local_tools(agent: Any) -> None:
     kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
     if kind.rpartition(".")[2] not in _KNOWN:
         what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its own tools"
-        raise Refused(f"{what}: a scenario cannot mock them", "use an agent without it")
+        raise Refused(
+            f"{what}: a scenario cannot mock them", "use an agent that runs its tools in this process"
+        )
 
 
 def _to_tool(tool: Any) -> Tool | None:

@@ -187,7 +187,7 @@ def _to_tool(tool: Any) -> Tool:
 
 def _is_hosted(tool: Any) -> bool:
     """Return whether a tool runs on the provider's servers. Raise ``Refused`` for an unknown tool, and for a
-    tool that acts on this machine in a way that the scenario cannot answer."""
+    tool that runs on this machine but whose calls cannot be intercepted."""
     names = {each.rpartition(".")[2] for each in kinds(tool) if each.startswith("agents.")}
     if names & {"LocalShellTool", "ShellTool"}:
         return getattr(tool, "executor", None) is None

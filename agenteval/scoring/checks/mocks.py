@@ -20,7 +20,7 @@ _REMEDY = (
 def check_mocks(tools: Mapping[str, Tool], turn: Turn) -> CheckOutcome | None:
     """Return an undecided outcome for a turn in which a mocked tool was called, but not through agenteval.
 
-    Return ``None`` if there is no such call. A call that was only attempted did not run anything."""
+    Return ``None`` if there is no such call. A call that was attempted but not carried out is ignored."""
     calls = [
         call
         for call in turn.tool_calls

@@ -40,9 +40,8 @@ def check_any_of(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
     found = [needle for needle in needles if any(texts.contains(answer, needle) for answer in seen.answers)]
     if found:
         return CheckOutcome(True, f"found {quote_texts(found)}")
-    detail = (
-        f"none of {quote_texts(needles)} in {seen.quoted_answers}{describe_wildcard_matches(needles, seen)}"
-    )
+    detail = f"found none of {quote_texts(needles)} in {seen.quoted_answers}"
+    detail += describe_wildcard_matches(needles, seen)
     return CheckOutcome(False, detail, parts=(" or ".join(needles),))
 
 

@@ -211,7 +211,7 @@ class SourceTexts:
         """Yield each ungrounded (hallucinated) identifier in a string once, in order of occurrence. An
         identifier is reported only if it is unmistakably an identifier and no source provided it.
 
-        Each identifier is accompanied by the given identifier that differs in a single character, if there is
+        Each identifier comes with the source identifier that differs from it by one character, if there is
         exactly one such identifier. Yield nothing if a result is missing."""
         found = sorted(_distinct(text), key=lambda each: each.start) if self.is_complete else ()
         for each in found[:MAX_IDENTIFIERS]:

@@ -98,8 +98,8 @@ class RunGate(Generic[Settings]):
     """For a gate that does not replace "every sample passes": checks whether the gate itself counts a broken
     rule. A sample that broke only such rules does not otherwise fail the run."""
     concerns: Callable[[Scenario], bool] = lambda _: True
-    """Checks whether the gate may apply to a scenario at all. The gate requires nothing from a selection
-    without such a scenario."""
+    """Checks whether the gate may apply to a scenario at all. If no selected scenario qualifies,
+    the gate does not apply."""
     unapplied: Callable[..., str] = _always
     """Returns the reason why recorded conversations can never satisfy the gate, or an empty string if some
     could. The arguments are the settings and ``repeats``, which is true if several recorded conversations may

@@ -202,6 +202,7 @@ class Move(BaseModel):
         ('{"issues": [{"title": "a"}]} The agent wrote {"issues": []}', Groups),
         ('{"issues": [{"title": "a", "title": "b"}]}', Groups),
         ('{"label": "repetition"} {"label": "no failure"}', Choice),
+        ('{"answer": {"label": "repetition"}} as the tool said {"x": 1}', Choice),
     ],
 )
 def test_every_answer_is_one_object(text: str, reply: type[BaseModel]) -> None:

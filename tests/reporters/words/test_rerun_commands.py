@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agenteval.reporters.words.rerun_commands import _without_selection, quote_word, score_options
+from agenteval.reporters.words.rerun_commands import (
+    _run_options,
+    _without_selection,
+    quote_word,
+    score_options,
+)
+from tests.support.plans import begun
 
 
 @pytest.mark.parametrize(
@@ -36,6 +44,28 @@ def test_the_selection_is_left_out_in_each_form(command: list[str], rest: list[s
 )
 def test_the_options_that_decide_what_is_scored_are_kept(command: list[str], options: list[str]) -> None:
     assert list(score_options(command)) == options
+
+
+@pytest.mark.parametrize(
+    ("request_", "options"),
+    [
+        ({}, []),
+        ({"flags": {"seed": 0}}, ["--seed", "0"]),
+        ({"flags": {"cache": False}}, ["--no-cache"]),
+        (
+            {"named_config": "c.yaml", "profile": "pr", "epochs": 3},
+            ["-c", "c.yaml", "--profile", "pr", "--epochs", "3"],
+        ),
+        (
+            {"judging": {"model": "openai/x", "metric": ["a", "b"]}},
+            ["-m", "openai/x", "--metric", "a", "--metric", "b"],
+        ),
+        ({"judging": {"no_judge": True}}, ["--no-judge"]),
+        ({"cwd": "/p", "replay": "/p/tape"}, ["--replay", "tape"]),
+    ],
+)
+def test_the_options_of_the_run_are_repeated(request_: dict[str, Any], options: list[str]) -> None:
+    assert list(_run_options(begun().model_copy(update={"request": request_}))) == options
 
 
 def test_a_word_is_quoted_for_a_shell() -> None:

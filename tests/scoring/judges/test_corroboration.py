@@ -19,6 +19,7 @@ from agenteval.core.score import ScoreFailure, Severity
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.files.prompts import load_rubric
 from agenteval.planning.plan_resolution import rules_for
+from agenteval.scoring.judges.corroboration import find_majority
 from agenteval.scoring.judges.criteria import CriteriaScorer
 from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.judge import Judge
@@ -288,3 +289,21 @@ def test_what_code_has_proven_is_not_asked_again(project: Project) -> None:
         project.config(f"models: {{default: {entry}}}\n{more}")
         assert project.run(env={"MODEL_KEY": "key-of-the-model-123456"}).code == 1
     assert project.results()["summary"]["second_opinions"]["doubted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("sides", "decides"),
+    [
+        ("a", None),
+        ("aa", 0),
+        ("ab", None),
+        ("aba", 0),
+        ("abb", 1),
+        ("abc", None),
+        ("abab", 1),  # tied: the last answer decides
+        ("aabb", 2),
+        ("aabbc", None),
+    ],
+)
+def test_the_majority_decides(sides: str, decides: int | None) -> None:
+    assert find_majority(list(sides)) == decides

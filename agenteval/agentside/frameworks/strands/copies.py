@@ -188,8 +188,8 @@ class AgentCopies:
         return self._parts[id(part)][1]
 
     def _author_hooks(self, agent: Any, bare: Any) -> list[_RegisteredHook]:
-        """Return the hooks that the author registered. Default hooks of every agent are excluded, as are
-        hooks of parts that register their hooks again."""
+        """Return the hooks that the author registered. The default hooks that every agent has are
+        excluded, as are hooks of parts that register their own hooks when the agent is copied."""
         usual = [each.callback for each in _hooks_of(bare)]
         parts = _self_registering_parts(agent)
         return [

@@ -1,0 +1,44 @@
+"""Which strings of a configuration are secrets: those of variables by place or by name, and literal ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agenteval.files.environment import expand_variables, find_config_secrets
+from agenteval.files.located_value import LocatedValue
+from agenteval.files.yaml_source import parse_yaml
+
+TEAM, KEY = "value-of-the-team", "value-of-the-key"
+
+
+def secrets_in(text: str) -> set[str]:
+    found = parse_yaml(text.encode(), "agenteval.yaml")
+    problems: list[Any] = []
+    expanded = expand_variables(
+        LocatedValue(found.value, found.mark), {"TEAM": TEAM, "MY_API_KEY": KEY}, problems
+    )
+    assert not problems
+    return set(find_config_secrets(expanded.value))
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets"),
+    [
+        ("agent: {headers: {X-Team: '${TEAM}'}}", {TEAM}),  # by its place
+        ("agent: {policy: 'Use ${MY_API_KEY}.'}", {KEY}),  # by its name
+        ("agent: {policy: 'You are ${TEAM}.'}", set()),
+        ("agent: {body: {team: '${TEAM}'}}", {TEAM}),
+        ("agent: {endpoint: 'https://${TEAM}.example'}", {TEAM}),
+        (
+            "agent: {headers: {Authorization: Bearer literal-key-1}}",
+            {"Bearer literal-key-1", "literal-key-1"},
+        ),
+        ("agent: {headers: {X-Team: literal-team}}", set()),
+        ("agent: {body: {api_key: literal-key-1}}", {"literal-key-1"}),
+        ("agent: {endpoint: 'https://x.example?token=literal-key-1'}", {"literal-key-1"}),
+    ],
+)
+def test_the_secrets_of_a_configuration(text: str, secrets: set[str]) -> None:
+    assert secrets_in(text) == secrets
