@@ -1,4 +1,5 @@
-"""Implements ``--fail-fast``: stops the run after the first sample that is certain to make the run fail."""
+"""Implements ``--fail-fast`` (fail fast): stops the run after the first sample that is certain to make the
+run fail."""
 
 from __future__ import annotations
 

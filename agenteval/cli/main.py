@@ -1,5 +1,5 @@
-"""The command-line entry point (CLI): command signatures and help texts. Everything else is imported inside
-the commands, so that ``agenteval --help`` stays fast."""
+"""The command-line entry point (CLI argument parser, built with Typer): command signatures and help texts.
+Everything else is imported inside the commands, so that ``agenteval --help`` stays fast."""
 
 from __future__ import annotations
 
@@ -629,6 +629,7 @@ def _guarded(command: Callable[[], Any]) -> int:
 
 
 def _report_error(error: BaseException) -> int:
+    """Format error messages for the user and print them. Return the exit code."""
     from agenteval.core.errors import AgentevalError
 
     while isinstance(error, BaseExceptionGroup):

@@ -317,7 +317,8 @@ class ReportingOptions:
 
 
 def detail_of(*, verbose: bool, quiet: bool) -> Detail:
-    """Return the level of detail. Raise ``AuthorError`` if both ``verbose`` and ``quiet`` are set."""
+    """Return the level of detail (verbosity). Raise ``AuthorError`` if both ``verbose`` and ``quiet`` are
+    set."""
     from agenteval.core.errors import AuthorError, Problem
 
     if verbose and quiet:

@@ -111,8 +111,8 @@ class RunControl:
 
 
 async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None:
-    """Run every sample in the queue, with at most ``agent_concurrency`` concurrent conversations. A fault in
-    one sample never ends another sample."""
+    """Run every sample in the queue, with at most ``agent_concurrency`` concurrent conversations (like a
+    worker pool). A fault in one sample never ends another sample."""
     running = _RunState(runtime, emit, control)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)

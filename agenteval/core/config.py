@@ -1,5 +1,5 @@
-"""The configuration as a value, and the pure function that merges its sources: defaults < file < environment
-variables < command-line flags."""
+"""The configuration as a value (its fields define the default configuration), and the pure function that
+merges its sources: defaults < file < environment variables < command-line flags."""
 
 from __future__ import annotations
 

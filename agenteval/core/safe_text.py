@@ -142,8 +142,8 @@ def limit_texts(count: int, texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def to_xml_text(text: str) -> str:
-    """Remove the characters from ``text`` that XML 1.0 does not allow. The XML writer escapes ``<`` and
-    ``&``."""
+    """Remove the characters from ``text`` that XML 1.0 does not allow. The XML writer adds the XML escape
+    sequences for ``<`` and ``&``."""
     return _NOT_XML.sub("", clean(text))
 
 

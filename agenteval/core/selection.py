@@ -1,4 +1,5 @@
-"""Selects the scenarios to run (filters), the agents to run them with, and the number of epochs. Pure."""
+"""Selects the scenarios to run (filters), the agents to run them with, and the number of trials (epochs).
+Pure."""
 
 from __future__ import annotations
 
@@ -80,8 +81,8 @@ def _make_test(filters: Filters, scenarios: Iterable[Scenario]) -> _Test:
 
 
 def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
-    """Yield one test function for each kind of filter that is set. Raise ``AuthorError`` if a filter is
-    invalid."""
+    """Yield one test function for each kind of filter that is set (filter by name, filter by tag and so on).
+    Raise ``AuthorError`` if a filter is invalid."""
     if filters.scenarios:
         yield _name_test(filters.scenarios, scenarios)
     if filters.tags:
@@ -94,8 +95,8 @@ def _tests(filters: Filters, scenarios: Iterable[Scenario]) -> Iterator[_Test]:
 
 
 def _name_test(texts: Sequence[str], scenarios: Iterable[Scenario]) -> _Test:
-    """Return a function that tests whether one of the strings refers to a scenario. A string that is a
-    complete id or ``FILE::ID`` is not matched as part of another id."""
+    """Return the name filter: a function that tests whether one of the strings refers to a scenario. A string
+    that is a complete id or ``FILE::ID`` is not matched as part of another id."""
     ids = {scenario.id: scenario for scenario in scenarios}
     exact = {text: name for text in texts if (name := _exact_id(text, ids))}
     exact_ids = frozenset(exact.values())

@@ -1,4 +1,4 @@
-"""Determines the severity of a failure from its effect. Severities are never determined by a model."""
+"""Determines the severity level of a failure from its effect. Severities are never determined by a model."""
 
 from __future__ import annotations
 

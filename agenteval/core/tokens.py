@@ -18,8 +18,8 @@ _SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens in ``text`` with tiktoken's ``o200k_base``. If tiktoken cannot be used, return a
-    quarter of the number of bytes, rounded up."""
+    """Count tokens in ``text`` with tiktoken's ``o200k_base``. If tiktoken cannot be used, return a quarter
+    of the number of bytes, rounded up."""
     return _counter()(text) if text else 0
 
 

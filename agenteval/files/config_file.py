@@ -67,8 +67,8 @@ class LoadedConfig(NamedTuple):
 
 
 def find_config(start: Path) -> Path | None:
-    """Find the configuration file in a folder or its nearest parent that contains one. Raise ``AuthorError``
-    if a folder contains two configurations."""
+    """Find the configuration file (config discovery) in a folder or its nearest parent that contains one.
+    Raise ``AuthorError`` if a folder contains two configurations."""
     here = Path(os.path.abspath(start))
     for folder in (here, *here.parents):
         found = [folder / name for name in CONFIG_NAMES if (folder / name).is_file()]
@@ -108,8 +108,8 @@ def load_config(
     cwd: Path | None = None,
     profile: str | None = None,
 ) -> LoadedConfig:
-    """Load the configuration from a file (``None`` means an empty configuration). The file is overridden by
-    the selected profile, then by the ``AGENTEVAL_*`` environment variables, and then by ``flags``. The
+    """Load configuration settings from a file (``None`` means an empty configuration). The file is overridden
+    by the selected profile, then by the ``AGENTEVAL_*`` environment variables, and then by ``flags``. The
     remaining profiles are validated as well.
 
     ``known`` contains the names that the configuration may refer to. ``flags`` has the same structure as the
@@ -222,7 +222,8 @@ _FLAGS = {"models": "--model", "metrics": "--metric"}
 
 
 def _flag_layer(flags: Mapping[str, Any]) -> LocatedValue:
-    """Return the values set by command-line flags, with the flags as their locations."""
+    """Return the values set by command-line flags (command-line overrides), with the flags as their
+    locations."""
     values = {key: flag for key, flag in flags.items() if flag is not None}
     return LocatedValue(
         values, Mark("", children={key: _flag_mark(key, flag) for key, flag in values.items()})

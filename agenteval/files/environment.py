@@ -80,9 +80,9 @@ def expand_variables(
     *,
     skip: frozenset[Loc] = frozenset(),
 ) -> LocatedValue:
-    """Expand (interpolate) the environment variables ``${VAR}`` and ``${VAR:-default}`` in the strings of the
-    configuration. Expanded values are not expanded again. As in a shell, the default also replaces an empty
-    variable. ``$${`` is an escaped ``${``.
+    """Expand (by interpolation) the environment variables ``${VAR}`` and ``${VAR:-default}`` in the strings
+    of the configuration. Expanded values are not expanded again. As in a shell, the default also replaces an
+    empty variable. ``$${`` is an escaped ``${``.
 
     Names that are filled in for each request or turn (``_FILLED_LATER``) are kept; a string that contains
     such names must still use the escaped form ``$${``. ``skip`` lists the locations to leave unchanged.

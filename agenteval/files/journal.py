@@ -1,5 +1,5 @@
-"""The journal: an append-only JSON Lines file with the events of a run. All reports are generated from the
-journal."""
+"""The journal (event log): an append-only JSON Lines file with the events of a run. All reports are generated
+from the journal."""
 
 from __future__ import annotations
 
@@ -250,8 +250,8 @@ def is_run_locked(folder: Path) -> bool:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file. Return ``False`` if another process has locked it. On a file system that does not support
-    locks, this function always succeeds."""
+    """Acquire a file lock. Return ``False`` if another process has locked the file. On a file system that
+    does not support locks, this function always succeeds."""
     try:
         if sys.platform == "win32":
             import msvcrt

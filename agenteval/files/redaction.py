@@ -1,8 +1,8 @@
-"""Redacts secrets (API keys, tokens, passwords) in all output. Secrets are recognized by their value in
-plain, URL-encoded, base64-encoded and JSON-escaped form, even if there are invisible characters between their
-letters. Secrets that an author marked (``agent: {secrets}``) are matched in the same way as ``not_contains``
-matches text, so that a number inside a longer number is kept. In events, each marked secret is replaced with
-a placeholder of its own.
+"""Redacts secrets (API keys, tokens, passwords) in all output (secret masking). Secrets are recognized by
+their value in plain, URL-encoded, base64-encoded and JSON-escaped form, even if there are invisible
+characters between their letters. Secrets that an author marked (``agent: {secrets}``) are matched in the same
+way as ``not_contains`` matches text, so that a number inside a longer number is kept. In events, each marked
+secret is replaced with a placeholder of its own.
 
 ``redact_events`` redacts the events from which reports are made. ``redact_text`` and its variants are the
 last step of every writer."""

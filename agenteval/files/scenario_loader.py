@@ -123,10 +123,10 @@ def load_scenario_files(
     cwd: Path | None = None,
     check: ScenarioCheck = no_extra_check,
 ) -> tuple[Scenario, ...]:
-    """Load the scenarios (test cases) from YAML files, in order. Relative ``paths`` are resolved against
-    ``root``; files below ``cwd`` (the working directory) are shown relative to ``cwd``. ``rules`` contains
-    the checks that ``expect`` may use. ``check`` returns additional problems in a scenario, so that they are
-    reported together with all other problems.
+    """Load YAML scenario files, and return the scenarios (test cases) in order. Relative ``paths`` are
+    resolved against ``root``; files below ``cwd`` (the working directory) are shown relative to ``cwd``.
+    ``rules`` contains the checks that ``expect`` may use. ``check`` returns additional problems in a
+    scenario, so that they are reported together with all other problems.
 
     Raise ``AuthorError`` with every problem in every file."""
     cwd = cwd or Path.cwd()

@@ -1,8 +1,10 @@
-"""Parses YAML text to plain values, as ``yaml.safe_load`` does, with the location of every key and item.
+"""Parses YAML text to plain values, as ``yaml.safe_load`` does, with the location (line number and column) of
+every key and item.
 
 The parser's events are processed with an explicit stack instead of recursion, so that no file can exhaust the
-interpreter's stack. This also gives control over locations, duplicate keys and aliases. Plain scalars have
-the types of the YAML 1.2 core schema: ``no`` and ``12:30`` are strings, and ``010`` is ten."""
+interpreter's stack. This also gives control over locations, duplicate keys, and YAML anchors and aliases.
+Plain scalars have the types of the YAML 1.2 core schema: ``no`` and ``12:30`` are strings, and ``010`` is
+ten."""
 
 from __future__ import annotations
 

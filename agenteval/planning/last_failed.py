@@ -1,5 +1,5 @@
-"""Implements ``--last-failed`` and ``--failed-in`` (rerun failures): selects the scenarios that did not pass
-in the latest run or in a named run."""
+"""Implements ``--last-failed`` and ``--failed-in`` (rerun failures): selects the last failed scenarios, that
+is, those that did not pass in the latest run or in a named run."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from agenteval.core.registry import Registry, load_target
 
 @dataclass(frozen=True)
 class Reporter:
-    """A report format. Its functions are specified as ``module:function`` and are imported when they are
-    first needed."""
+    """A report format (the reporter interface). Its functions are specified as ``module:function`` and are
+    imported when they are first needed."""
 
     render: Callable[..., str] | str
     """The pure function ``render(report, decision, options) -> str``."""

@@ -1,4 +1,4 @@
-"""Render annotations for GitHub Actions, and the step summary.
+"""Render annotations for GitHub Actions (GitHub annotations), and the step summary (job summary).
 
 Annotations are workflow commands, so all values in them are encoded: text from an agent or a tool can neither
 begin a new line nor end the command that contains it."""

@@ -23,14 +23,15 @@ _ROUNDING = 1e-9  # of a sum of costs
 
 
 def price_of(name: str, prices: Mapping[str, Price]) -> Price | None:
-    """Return the price for ``PROVIDER/MODEL`` or for the name of an agent. Return ``None`` if the price is
-    not configured."""
+    """Return the price in the price table for ``PROVIDER/MODEL`` or for the name of an agent. Return ``None``
+    if the price is not configured."""
     provider = PROVIDERS.shipped.get(name.partition("/")[0]) if "/" in name else None
     return prices.get(name) or (_FREE if provider and provider.in_process else None)
 
 
 def cost_of(usage: Usage, price: Price) -> float:
-    """Return the cost of ``usage`` at ``price``. Cached tokens are included in the input tokens."""
+    """Return the cost of ``usage`` at ``price`` (cost per token times number of tokens). Cached tokens are
+    included in the input tokens."""
     cached = min(usage.cached_tokens, usage.input_tokens)
     cached_price = price.input if price.cached_input is None else price.cached_input
     dollars = (usage.input_tokens - cached) * price.input + cached * cached_price
@@ -146,7 +147,7 @@ class _Account:
 
 
 class BudgetLedger:
-    """The spending of a run and the reservations for its calls in flight, checked against the budget.
+    """The spending of a run and the reservations for its calls in flight, checked against the budget limits.
 
     ``max_calls`` is exact, regardless of the number of calls in flight, if ``begin`` is called before each
     call and ``settle`` after it. For tokens and cost, the ledger counts an estimate for each call in flight,

@@ -1,5 +1,5 @@
 """Choose the next sample: first the planned samples, then as many epochs as the gate of each scenario needs
-(sequential testing)."""
+(sequential testing with early stopping)."""
 
 from __future__ import annotations
 

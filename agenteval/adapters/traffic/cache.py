@@ -1,5 +1,5 @@
-"""Cache model answers on disk. A question that the same model has already answered in the same epoch is not
-sent again."""
+"""Cache model answers on disk (response cache). A question that the same model has already answered in the
+same epoch is not sent again."""
 
 from __future__ import annotations
 

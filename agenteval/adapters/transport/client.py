@@ -1,5 +1,5 @@
-"""The HTTP client for all adapters, with one connection pool per run, timeouts (deadlines), retries, and
-server-sent events (SSE).
+"""The HTTP client for all adapters, with one connection pool per run, request timeouts (deadlines), retries,
+and server-sent events (SSE).
 
 The types of the HTTP library are not exposed above this module. For its exceptions, see ``http_faults``."""
 

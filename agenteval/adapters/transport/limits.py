@@ -167,8 +167,8 @@ class _Waiter:
 
 
 class Rate:
-    """A rate limit of ``requests`` calls and ``tokens`` tokens in any 60 seconds. Calls count from the time
-    they are sent.
+    """A rate limit (requests per minute, tokens per minute): ``requests`` calls and ``tokens`` tokens in any
+    60 seconds. It is a sliding window, not a token bucket. Calls count from the time they are sent.
 
     The token count of a call is an estimate until the call is answered. A call that exceeds the limit by
     itself is sent once no other calls count toward the limit."""

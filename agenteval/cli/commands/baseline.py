@@ -1,5 +1,5 @@
-"""Implements ``--baseline RUN`` (regression testing): compares the new run with an earlier run if the two
-runs are comparable."""
+"""Implements ``--baseline RUN`` (baseline comparison, regression testing): compares the new run with an
+earlier run if the two runs are comparable."""
 
 from __future__ import annotations
 

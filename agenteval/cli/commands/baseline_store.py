@@ -70,8 +70,8 @@ def _is_complete(folder: Path) -> bool:
 
 
 def save_baseline(report: Report, folder: Path, root: Path) -> None:
-    """Save a run as the baseline of its commit and replace any earlier baseline. If the run cannot be saved,
-    print the reason."""
+    """Save baseline data: store the run as the baseline of its commit and replace any earlier baseline. If
+    the run cannot be saved, print the reason."""
     run = report.run
     why = ""
     if not run.commit:

@@ -1,4 +1,4 @@
-"""Implements ``agenteval diff``: compares two runs scenario by scenario. The exit code indicates a
+"""Implements ``agenteval diff``, the command to compare runs scenario by scenario. The exit code indicates a
 regression."""
 
 from __future__ import annotations

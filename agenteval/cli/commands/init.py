@@ -1,5 +1,5 @@
-"""Implements ``agenteval init`` (project setup): finds the agent, writes a configuration, a scenario and a CI
-workflow, and tries them out."""
+"""Implements ``agenteval init`` (project setup, scaffolding): finds the agent, writes a configuration, a
+scenario and a CI workflow, and tries them out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Handles Ctrl-C and the deadline of a run. After the first Ctrl-C, running work is finished and reported;
-the second Ctrl-C stops everything immediately."""
+"""Handles Ctrl-C and the deadline of a run (run timeout). After the first Ctrl-C, running work is finished
+and reported; the second Ctrl-C stops everything immediately."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from agenteval.planning.suite import load_config, load_scenarios, with_profile
 
 
 def list_scenarios(request: Request, *, as_json: bool = False) -> int:
-    """Print one line for each scenario, in file order. Raise ``AuthorError`` if a file is invalid."""
+    """List scenarios in file order, one per line. Raise ``AuthorError`` if a file is invalid."""
     chosen = _chosen(request)
     if as_json:
         text = json.dumps([_entry(scenario) for scenario in chosen], ensure_ascii=False, indent=2)

@@ -1,5 +1,5 @@
-"""Implements ``agenteval run``: runs the test suite, writes the journal and the reports, and returns the exit
-code."""
+"""Implements ``agenteval run`` (the run command): runs the test suite, writes the journal and the reports,
+and returns the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Implements ``agenteval validate``: loads and checks everything without calling any model or agent."""
+"""Implements ``agenteval validate`` (the validate command): loads and checks everything without calling any
+model or agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Render a full report as GitHub Flavored Markdown, or a short report for a step summary.
+"""Render a full report as GitHub Flavored Markdown (the Markdown report), or a short report for a step
+summary.
 
 Text written by an agent, a tool or a model is fenced or escaped, so that markup, HTML, links, images and
 mentions in the text have no effect."""

@@ -1,4 +1,4 @@
-"""Render the results as JSON for programs, including everything that is known about a run.
+"""Render the results as JSON for programs (the JSON report), including everything that is known about a run.
 
 ``python -m agenteval.reporters.results.document`` prints the JSON Schema that ships next to this module."""
 

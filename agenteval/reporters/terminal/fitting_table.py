@@ -1,5 +1,5 @@
-"""Provide a table that never breaks a word. If the columns do not fit side by side, each row is shown on
-several lines."""
+"""Provide a terminal table that never breaks a word. If the columns do not fit side by side, each row is
+shown on several lines."""
 
 from __future__ import annotations
 

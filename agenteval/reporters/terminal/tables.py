@@ -1,4 +1,4 @@
-"""Show a table for each dimension, with a row for each scenario and agent."""
+"""Show a terminal table for each dimension, with a row for each scenario and agent."""
 
 from __future__ import annotations
 

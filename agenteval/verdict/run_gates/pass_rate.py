@@ -1,5 +1,5 @@
-"""``gates.pass_rate``: a gate on each scenario's true success rate, decided by a statistical test that is
-planned before the first epoch."""
+"""``gates.pass_rate``: a gate (pass rate threshold) on each scenario's true success rate, decided by a
+statistical test that is planned before the first epoch."""
 
 from __future__ import annotations
 

@@ -148,10 +148,10 @@ def _fisher(s: int, n: int, t: int, m: int, alternative: Alternative) -> float:
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Adjust the p-values of several tests so that they can be compared with one level (Holm's
-    multiple-testing correction). If nothing changed in some of the tests, the probability that any of their
-    adjusted p-values falls below the level is at most that level, regardless of how the tests depend on each
-    other.
+    """Adjust the p-values of several tests so that they can be compared with one level (Holm's correction for
+    multiple comparisons, a multiple-testing correction). If nothing changed in some of the tests, the
+    probability that any of their adjusted p-values falls below the level is at most that level, regardless of
+    how the tests depend on each other.
 
     Holm, S. (1979), "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6."""
     adjusted: dict[str, float] = {}
