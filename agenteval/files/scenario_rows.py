@@ -1,6 +1,6 @@
-"""Expands ``rows`` and ``matrix`` in an entry (parameterized, data-driven tests) into a scenario for each row
-and combination, before anything in the entry is validated. ``${row.NAME}`` may be used in any string and any
-key of the entry.
+"""Expands ``rows`` and ``matrix`` in an entry (parametrization, or parameterized, data-driven tests) into a
+scenario for each row and combination, before anything in the entry is validated. ``${row.NAME}`` may be used
+in any string and any key of the entry.
 
 A value that was inserted from a row has the location of the row, so that mistakes in the value are reported
 there."""

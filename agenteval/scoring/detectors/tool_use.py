@@ -203,8 +203,8 @@ _MAY_PASS = re.compile(
 
 
 def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find ignored tool errors: after an error, the agent does nothing but make an identical call, which
-    fails in the same way.
+    """Find ignored tool errors (ignored errors): after an error, the agent does nothing but make an
+    identical call, which fails in the same way.
 
     After a transient error (such as a timeout or a busy service), retries are reported only from the third
     retry in a turn."""
