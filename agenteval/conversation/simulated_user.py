@@ -1,4 +1,5 @@
-"""A simulated user: a language model that plays the user (persona)."""
+"""A simulated user (user simulator): a language model that plays a user with a persona (user profile),
+a user goal and known facts."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ class UserReply(BaseModel):
 class SimulatedUser:
     """Plays the user of one sample with a language model. The model receives a flat transcript rather than
     chat roles, because a model in the role "assistant" speaks like an assistant, not like a user. The model
-    also decides when the conversation is over, because its goal is reached or it gives up
-    (``StopReason.USER_DONE``).
+    also decides when the conversation is over (the stop condition), because its goal is reached or it gives
+    up (``StopReason.USER_DONE``).
 
     The user's message is checked in code before the agent sees it. Raises ``SimulatorError`` if two attempts
     at a message are not what a user would write or if the model's answer contains no message. Raises
@@ -148,8 +149,8 @@ def invented_by(move: UserReply, scenario: Scenario) -> str:
 def render_user_prompt(
     scenario: Scenario, trajectory: Trajectory, prompt: Prompt, *, now: str | None = None, fault: str = ""
 ) -> RenderedPrompt:
-    """Render the prompt for the simulated user's next message. ``fault`` is the problem with the previous
-    attempt."""
+    """Render the user prompt, which asks the model for the simulated user's next message. ``fault`` is the
+    problem with the previous attempt."""
     transcript = format_transcript(trajectory)
     if fault:
         transcript += f"\n\nYour last attempt was refused: as the user you {fault}. Try again, as the user."

@@ -1,5 +1,5 @@
-"""Run one simulated conversation (the agent loop) between a user and an agent that calls simulated tools. The
-trajectory is yielded again each time it has grown."""
+"""Run one simulated conversation (the conversation loop, or agent loop) between a user and an agent that
+calls simulated tools. The trajectory is yielded again each time it has grown."""
 
 from __future__ import annotations
 

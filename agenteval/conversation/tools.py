@@ -1,5 +1,5 @@
-"""The tool world (mock tools) as a pure function that takes a state and a call and returns a new state and a
-result. Nothing is shared or awaited.
+"""The tool world (tool mocking, mock tools) as a pure function that takes a state and a call and returns a
+new state and a result. Nothing is shared or awaited.
 
 A tool written in Python cannot run here. For such a tool, ``resolve_tool_call`` returns a ``FunctionCall``,
 and the code that runs the conversation makes the call."""
@@ -19,7 +19,7 @@ from agenteval.core.trajectory import ToolResult
 
 
 class ToolState(NamedTuple):
-    """The state of a sample's tool world."""
+    """The world state: the state of a sample's stateful tool world."""
 
     calls: Mapping[str, int] = MappingProxyType({})
     """The number of answered calls, keyed by tool."""
@@ -115,6 +115,8 @@ def _unmocked(name: str, *, declared: bool) -> AuthorError:
 
 
 def _answer(tool: Tool, args: Mapping[str, Any], index: int) -> ToolResult:
+    """Return the mock response to a call, which is an error if the scenario specifies one (fault injection).
+    ``index`` is the number of earlier calls to the tool, which selects the step of a ``sequence``."""
     step: Tool | ToolStep = tool
     if tool.sequence is not None:
         step = tool.sequence[min(index, len(tool.sequence) - 1)]

@@ -1,4 +1,4 @@
-"""The user of a scenario: a script, a simulated user, or an alternation of both."""
+"""The user of a scenario: a script (scripted turns), a simulated user, or an alternation of both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from agenteval.core.trajectory import StopReason, Trajectory, Usage
 
 class ScenarioUser:
     """A user that follows the scenario's turns. It sends the scripted messages and leaves simulated stretches
-    to the simulated user. A scenario without turns is a single simulated stretch of ``max_turns``."""
+    to the simulated user. A scenario without turns is a single simulated stretch of ``max_turns``,
+    which limits the number of simulated turns (turn limit, max turns)."""
 
     def __init__(self, sample: Sample, simulated: User | None = None, *, max_turns: int) -> None:
         self._entries = sample.scenario.turns or (SimulatedTurns(simulate=max_turns),)

@@ -18,10 +18,10 @@ from agenteval.core.schema_messages import describe_schema_error, describe_schem
 def schema_violations(
     parameters: Mapping[str, Any], args: Mapping[str, Any], *, nullable: bool = True
 ) -> str:
-    """Validate ``args`` against a JSON Schema and return the first violations. The result is empty if there
-    are no violations or if the schema is not a valid JSON Schema. A reference that cannot be resolved accepts
-    every value, and the rest of the schema still applies. ``nullable`` makes the keyword ``nullable``
-    (OpenAPI) accept ``null``."""
+    """Validate arguments (``args``) against a JSON Schema and return the first violations. The result is
+    empty if there are no violations or if the schema is not a valid JSON Schema. A reference that cannot be
+    resolved accepts every value, and the rest of the schema still applies. ``nullable`` makes the keyword
+    ``nullable`` (OpenAPI) accept ``null``."""
     try:
         return _lenient_checker(json.dumps(parameters, sort_keys=True), nullable)(args)
     except (TypeError, ValueError, RecursionError):

@@ -217,7 +217,7 @@ def _no_mistakes(_own: Mapping[str, Any]) -> Iterator[Mistake]:
 
 @dataclass(frozen=True)
 class AgentAdapter:
-    """A kind of agent: its options, and the function that creates it.
+    """An agent adapter, which defines a kind of agent: its options, and the function that creates it.
 
     A plugin package registers an adapter in the entry point group ``agenteval.agents``, under the name that
     authors write as ``type``."""

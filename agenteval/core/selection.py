@@ -29,8 +29,8 @@ run `agenteval init`, or add to agenteval.yaml:
 
 @dataclass(frozen=True)
 class Filters:
-    """The scenario filters on the command line. Filters of different kinds are combined with "and", and
-    values of the same kind with "or"."""
+    """The scenario filters on the command line (by id, by tag, by category, by keyword). Filters of different
+    kinds are combined with "and", and values of the same kind with "or"."""
 
     scenarios: tuple[str, ...] = ()
     """Strings that are ``FILE::ID``, an id, or a part of an id or name, ignoring case."""

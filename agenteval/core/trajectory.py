@@ -1,4 +1,4 @@
-"""The content of a conversation (its transcript): messages, tool calls, steps and turns.
+"""The content of a conversation (its transcript, or agent trajectory): messages, tool calls, steps and turns.
 
 The module contains only values, without identity (see ``SampleKey``), storage or display."""
 

@@ -1,5 +1,5 @@
-"""Reads the rows of data sets (CSV, JSON Lines, JSON or YAML) from which scenarios are generated, with the
-location of each row."""
+"""Reads the rows of data sets (test case rows in CSV, JSON Lines, JSON or YAML) from which scenarios are
+generated, with the location of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``profiles``: named overrides of the configuration. A run selects one with ``--profile``."""
+"""``profiles`` (configuration profiles): named overrides of the configuration. A run selects one with
+``--profile``."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ _ORDER = re.compile(r"^order: (\d+)$", re.MULTILINE)
 
 
 def _built_in_metrics() -> tuple[str, ...]:
-    """Return the names of the rubrics in ``prompts/judges`` that have an ``order``, sorted by ``order``. Only
-    the ``order`` key makes a metric a built-in metric."""
+    """Return the names of the rubrics in ``prompts/judges`` that have an ``order``, such as ``helpfulness``
+    and ``faithfulness``, sorted by ``order``. Only the ``order`` key makes a metric a built-in metric."""
     found = []
     for file in (_shipped_folder() / "judges").iterdir():
         head = file.read_text(encoding="utf-8").partition("\n---\n")[0] if file.name.endswith(".md") else ""
@@ -165,7 +165,7 @@ def _read_shipped(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Rubric:
-    """A criterion for an LLM-as-a-judge metric, with its scale, labels or outcomes."""
+    """A judge rubric: the criterion for an LLM-as-a-judge metric, with its scale, labels or outcomes."""
 
     metric: str
     scope: str

@@ -167,7 +167,7 @@ _LATEST = (
 
 
 class _Turns:
-    """The turns in a record, with the methods that shorten them to fit."""
+    """The turns in a record, with the methods that shorten them to fit (transcript truncation)."""
 
     def __init__(self, turns: Sequence[Turn], notes: Sequence[str]) -> None:
         self._turns = turns

@@ -1,5 +1,6 @@
-"""Give each failure a fingerprint that is stable across runs: a hash of the facts that a report prints next
-to it, and never of a judge's prose. Accepting a failure accepts exactly what is printed.
+"""Compute failure fingerprints. The fingerprint of a failure is stable across runs: it is a hash of the facts
+that a report prints next to it, and never of a judge's prose. Accepting a failure accepts exactly what is
+printed.
 
 A finding from code is identified by its scenario, label, detector, location and values: the call with its
 arguments, or the text that it quotes. A judge's finding is identified by its scenario, metric, label and

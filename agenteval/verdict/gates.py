@@ -206,6 +206,8 @@ def _author_errors(report: Report) -> tuple[str, ...]:
 
 
 def compute_exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -> int:
+    """Return the exit code of the process, which gates CI: 0 for a passed run, 1 for a failed run, 3 for an
+    undecided run, 2 for mistakes of the author, and 130 for an interrupted run."""
     if report.finished and report.finished.outcome == "interrupted":
         return 130
     if author_errors:

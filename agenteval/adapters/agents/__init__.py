@@ -1,4 +1,5 @@
-"""The agents under test. Each agent type is one ``AgentAdapter`` with its own options.
+"""The adapter registry for the agents under test. Each agent type is one ``AgentAdapter`` with its own
+options.
 
 To add an agent type, add a module with an ``ADAPTER`` here, a line in ``AGENTS``, and a test."""
 

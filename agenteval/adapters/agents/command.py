@@ -1,5 +1,5 @@
-"""Agents that are commands (subprocesses): any program, in any language, that exchanges JSON lines (JSONL)
-over stdin and stdout or prints its answer as text."""
+"""Agents that are commands (command-line agents, subprocesses): any program, in any language, that exchanges
+JSON lines (JSONL) over stdin and stdout or prints its answer as text."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""HTTP agents (agents behind a URL). By default they use the chat completions API, with or without streaming
-by server-sent events (SSE). ``transport.client`` sends the HTTP POST requests to the agent (httpx)."""
+"""HTTP agents (agents behind a URL, that is, an HTTP endpoint). By default they use the chat completions API,
+with or without streaming by server-sent events (SSE). ``transport.client`` sends the HTTP POST requests to
+the agent (httpx)."""
 
 from __future__ import annotations
 
@@ -573,8 +574,8 @@ def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Probl
 def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Remove leading and trailing white space, which HTTP forbids in header values.
 
-    An ``Authorization`` header without credentials is removed, because some servers reject it. Such a header
-    results, for example, if the key of a local server is not set."""
+    An auth header (``Authorization``) without credentials is removed, because some servers reject it. Such a
+    header results, for example, if the key of a local server is not set."""
     stripped = {name: value.strip() for name, value in headers.items()}
     return {
         name: value

@@ -1,4 +1,5 @@
-"""Agents that are Python functions, classes or framework objects in the author's own code."""
+"""Agents in the author's own code: Python functions, classes or any other Python callable, and framework
+objects."""
 
 from __future__ import annotations
 

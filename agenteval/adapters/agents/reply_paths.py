@@ -155,7 +155,8 @@ def _lines(text: str, paths: ReplyPaths) -> ReplyDocument:
 def extract_session(
     reply: HttpReply, document: ReplyDocument, paths: ReplyPaths, *, known: str | None
 ) -> str | None:
-    """Return the server's session ID. If the ID is already ``known``, the reply need not contain it."""
+    """Return the server's session ID (conversation ID). If the ID is already ``known``, the reply need
+    not contain it."""
     where = paths.session
     if where is None:
         return known

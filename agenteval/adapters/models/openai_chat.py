@@ -1,5 +1,5 @@
 """Call a language model behind an OpenAI-compatible endpoint: send the request, adapt it to the server, retry
-with exponential backoff, and repair unusable answers."""
+with exponential backoff, and repair unusable answers (malformed JSON)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Question:
 
     def repaired(self, answer: CompletionAnswer, why: str) -> _Question:
         """Return a follow-up question that includes the unusable answer and explains what was wrong with that
-        answer."""
+        answer, so that the model can correct it (JSON repair)."""
         note = f"Your answer cannot be used: {why}.{_form_again(self.request)}"
         if not answer.text.strip():
             # Some servers refuse an empty assistant message, and two user messages in a row.

@@ -106,7 +106,7 @@ def is_retryable_unsent(fault: HttpFault, asked_s: float | None) -> bool:
 
 @dataclass(frozen=True)
 class RequestPolicy:
-    """The rules that apply to one caller's requests."""
+    """The rules that apply to one caller's requests, such as the request timeout."""
 
     timeout_s: float
     """The time limit in seconds for each attempt, up to the last byte. Time spent waiting for rate limits and

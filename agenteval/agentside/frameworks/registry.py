@@ -1,4 +1,4 @@
-"""Find the adapter that runs a framework object.
+"""Find the adapter that runs a framework object (the adapter registry for agent frameworks).
 
 An adapter is registered under the import name of the package that defines the framework's classes. Therefore,
 no adapter is imported for the author's own functions and objects. Adapters, including the built-in adapters,

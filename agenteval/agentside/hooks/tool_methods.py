@@ -1,4 +1,4 @@
-"""Patch the methods that run tools, so that the tool world is called first."""
+"""Patch the methods that run tools, so that the tool world is called first (tool interception)."""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ def find_assignment_faults(
     lenient: bool = True,
     extent: CallCoverage = CallCoverage.COMPLETE,
 ) -> AssignmentFaults:
-    """Assign ``count`` actual calls to the expected calls and return the faults."""
+    """Assign ``count`` actual calls to the expected calls and return the faults, such as a missing call or a
+    wrong call order."""
     if match in (MatchMode.STRICT, MatchMode.IN_ORDER):
         return _in_runs(entries, count, closed=match is MatchMode.STRICT, lenient=lenient, extent=extent)
     return _in_any_order(entries, count, match, lenient=lenient, needs=extent is CallCoverage.COMPLETE)

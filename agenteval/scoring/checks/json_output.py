@@ -111,7 +111,7 @@ def find_schema_mistakes(written: Any) -> Iterator[Mistake]:
 
 
 def check_json_values(expected_values: Mapping[str, Any], seen: CheckInput) -> CheckOutcome:
-    """Check that an answer is JSON that has the expected value at every path."""
+    """Check that an answer is JSON that has the expected value at every path (JSON path)."""
     nearest: dict[str, str] | None = None
     not_json = ""
     for answer in seen.answers:

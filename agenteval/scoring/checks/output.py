@@ -1,5 +1,5 @@
-"""``expect.output``: texts that the agent's answers must contain, and texts that the agent must
-never write."""
+"""``expect.output`` (expected output): texts that the agent's answers must contain, and texts that the agent
+must never write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agenteval.scoring.checks.excerpts import excerpt
 
 
 def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
-    """Check that each text is contained in at least one answer."""
+    """Check that the output contains the texts: each text must be contained in at least one answer."""
     missing = [n for n in needles if not any(texts.contains(answer, n) for answer in seen.answers)]
     if not missing:
         return CheckOutcome(True, f"found {quote_texts(needles)}")

@@ -1,5 +1,5 @@
 """Detects leaks in answers: secrets that an author marked, canaries, and the agent's instructions (system
-prompt leakage)."""
+prompt leakage). Personal data (PII) is found only if an author marked it as a secret."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def leak(conversation: DetectorInput) -> Iterator[Proof]:
 
 
 def _secrets(conversation: DetectorInput, number: int) -> Iterator[Proof]:
+    """Find secret leaks: secrets marked by an author that occur in the answer."""
     found: set[str] = set()
     for start, end, secret, _ in find_secrets(conversation.turns[number].answer, conversation.secrets):
         placeholder = conversation.secrets[secret]

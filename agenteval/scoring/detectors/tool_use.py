@@ -31,7 +31,7 @@ def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
 
 
 def repeated_tool_call(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find repeated (duplicate) tool calls: calls with the same name, arguments and result as an earlier
+    """Find repeated (duplicate) tool calls (loop detection): calls with the same name, arguments and result as an earlier
     call, although nothing had changed in between.
 
     A call is reported only if the earlier call had not failed, no call in between may have changed anything,
@@ -203,8 +203,8 @@ _MAY_PASS = re.compile(
 
 
 def ignored_tool_error(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find ignored tool errors: after an error, the agent does nothing but make an identical call, which
-    fails in the same way.
+    """Find ignored tool errors (ignored errors): after an error, the agent does nothing but make an
+    identical call, which fails in the same way.
 
     After a transient error (such as a timeout or a busy service), retries are reported only from the third
     retry in a turn."""

@@ -1,4 +1,5 @@
-"""Detects ungrounded (hallucinated) identifiers in answers: identifiers that no source provided."""
+"""Detects ungrounded (hallucinated) identifiers in answers: identifiers that no source provided. The other
+hallucination detectors are in ``claims`` and ``tool_use``."""
 
 from __future__ import annotations
 

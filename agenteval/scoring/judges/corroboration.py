@@ -4,8 +4,8 @@ vote).
 
 A judge that is wrong in 2 of 100 verdicts makes most runs of 60 conversations red; two independent verdicts
 that have to agree do not (``benchmarks/corroboration.py``). One tenth of the clean verdicts, selected by a
-seed, is also checked again, so that a report can show how often the judge disagrees with itself (judge
-consistency)."""
+seed, is also checked again, so that a report can show how often the judge disagrees with itself
+(self-consistency, judge consistency)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Judges the user's goal (task completion, goal success): the outcome, and the references that support it."""
+"""Judges the user's goal (goal completion, task completion, goal success): the outcome, and the references
+that support it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Checks whether a quotation occurs in a text. The usual forms of a careful quotation are accepted: verbatim
-words with different marks around them, words after the speaker's name, or two adjacent pieces.
+"""Checks whether a quotation occurs in a text (quote verification). The usual forms of a careful quotation
+are accepted: verbatim words with different marks around them, words after the speaker's name, or two adjacent
+pieces.
 
 Every word of a quotation has to occur in the text, regardless of the quotation's form. The form only
 determines where to split a quotation, and which of the marks in it were added by the judge."""

@@ -1,5 +1,5 @@
-"""Verifies an LLM judge's references (citations) without a model: they must exist, be in the right place, and
-be of the kind that the verdict requires.
+"""Verifies an LLM judge's references (citations) without a model (evidence check): they must exist, be in the
+right place, and be of the kind that the verdict requires.
 
 A verdict that counts against the agent is only as good as its references. ``REFERENCE_CHECKS`` defines the
 references that each label requires; the evidence for all other verdicts is a quotation from the record. The
