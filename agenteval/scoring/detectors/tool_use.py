@@ -31,8 +31,8 @@ def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
 
 
 def repeated_tool_call(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find repeated (duplicate) tool calls (loop detection): calls with the same name, arguments and result as an earlier
-    call, although nothing had changed in between.
+    """Find repeated (duplicate) tool calls, as loop detection does: calls with the same name, arguments and
+    result as an earlier call, although nothing had changed in between.
 
     A call is reported only if the earlier call had not failed, no call in between may have changed anything,
     and no later identical call returned a different result (which would mean that the agent was polling). In
