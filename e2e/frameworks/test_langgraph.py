@@ -1142,7 +1142,7 @@ def test_deps_are_the_context_or_the_configuration() -> None:
     old = graph_of(configured)
     for deps in ({"name": "Bob"}, {"configurable": {"name": "Bob"}}):
         assert texts(talk(old, Scenario({}), "hi", deps=deps)[0]) == ["Bob"]
-    with pytest.raises(Refused, match="no context_schema for its deps, a Customer"):
+    with pytest.raises(Refused, match="Customer.*context_schema"):
         talk(old, Scenario({}), "hi", deps=Customer("Ann"))
 
 
@@ -1160,10 +1160,10 @@ def workflow(given: Any) -> Any:
     ("agent", "what"),
     [
         (graph_of(lambda state: {}, Asked), "the graph input has no `messages` (it has answer, question)"),
-        (workflow, "the agent is a workflow of @entrypoint"),
-        (RunnableLambda(len), "the agent is a RunnableLambda of LangChain; agenteval plays graphs"),
-        (RunnableLambda(len) | MODEL, "the agent is a RunnableSequence of LangChain"),
-        (get_order, "the agent is a StructuredTool of LangChain"),
+        (workflow, "@entrypoint"),
+        (RunnableLambda(len), "RunnableLambda"),
+        (RunnableLambda(len) | MODEL, "RunnableSequence"),
+        (get_order, "StructuredTool"),
         (StateGraph(MessagesState), "the StateGraph cannot be compiled"),
     ],
 )
@@ -1171,7 +1171,7 @@ def test_what_cannot_be_played_is_refused_in_words(agent: Any, what: str) -> Non
     assert FRAMEWORK.matches(agent)
     with pytest.raises(Refused) as caught:
         talk(agent, Scenario({}), "hi")
-    assert str(caught.value).startswith(what)
+    assert what in str(caught.value)
 
 
 def test_a_version_whose_tools_are_not_met_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1357,7 +1357,7 @@ def test_a_graph_that_does_not_look_is_red(tmp_path: Path) -> None:
         ("waits", 3, "the agent is waiting for human input (interrupt: Refund 10 EUR?)"),
         ("fails", 1, "agent_error: LookupError: no such customer (shop.py:"),
         ("question", 2, "agenteval.yaml:1:21: the graph input has no `messages` (it has answer, question)"),
-        ("get_order", 2, "agenteval.yaml:1:21: the agent is a StructuredTool of LangChain"),
+        ("get_order", 2, "agenteval.yaml:1:21: unsupported LangChain target: StructuredTool"),
     ],
 )
 def test_what_a_run_says(tmp_path: Path, name: str, code: int, said: str) -> None:
