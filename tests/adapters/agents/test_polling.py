@@ -86,3 +86,21 @@ def test_a_busy_server_delays_a_job_and_does_not_end_it() -> None:
         assert ask(server.address, waits).text == "done"
     assert waits[0] == 1
     assert [request.method for request in server.requests] == ["POST", "GET", "GET"]
+
+
+def test_the_first_reply_may_say_that_the_job_is_over() -> None:
+    with LocalServer(state("done")) as server:
+        assert ask(server.address, []).text == "done"
+    assert len(server.requests) == 1
+    with LocalServer(state("failed")) as server, pytest.raises(AgentError):
+        ask(server.address, [], failed=["failed"])
+    assert len(server.requests) == 1
+
+
+def test_only_the_first_reply_need_not_contain_the_state() -> None:
+    started = respond_json({"id": "7"})
+    with LocalServer(started, state("done")) as server:
+        assert ask(server.address, []).text == "done"
+    with LocalServer(started, started) as server, pytest.raises(AgentError) as caught:
+        ask(server.address, [])
+    assert "poll.status" in str(caught.value)
