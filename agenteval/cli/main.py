@@ -1,4 +1,4 @@
-"""The command-line entry point (CLI argument parser, built with Typer): command signatures and help texts.
+"""The command-line entry point (CLI argument parser, built with Typer): subcommands, options and help texts.
 Everything else is imported inside the commands, so that ``agenteval --help`` stays fast."""
 
 from __future__ import annotations

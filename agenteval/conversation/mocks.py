@@ -1,4 +1,5 @@
-"""Mock tools that the author wrote in Python: ``python: mocks.py:lookup``."""
+"""Mock tools that the author wrote in Python: ``python: mocks.py:lookup``. Canned responses (``returns``,
+``error``, ``sequence``) are in ``conversation.tools``."""
 
 from __future__ import annotations
 
