@@ -47,6 +47,9 @@ _IRREGULAR = {
     "set": "set",
     "buy": "bought",
     "sell": "sold",
+    "reset": "reset",
+    "withdraw": "withdrawn",
+    "overwrite": "overwritten",
 }
 
 
@@ -70,6 +73,6 @@ def _participle(verb: str) -> str:
         return f"{verb[:-1]}ied"
     return (
         f"{verb}{verb[-1]}ed"
-        if verb in ("ship", "drop", "submit", "transfer", "refer", "stop")
+        if verb in ("ship", "drop", "submit", "transfer", "refer", "stop", "ban")
         else f"{verb}ed"
     )

@@ -9,6 +9,7 @@ from agenteval.core.call_outcomes import error_of
 from agenteval.core.score import Severity
 from agenteval.core.trajectory import ToolCall, ToolResult, Turn
 from agenteval.scoring.detectors.claims import claimed_action_not_called
+from agenteval.scoring.detectors.detector_input import ToolFacts
 from agenteval.scoring.detectors.tool_use import ignored_tool_error
 from tests.support.detector_samples import call, conversation, failing, marked, places, turn
 
@@ -159,3 +160,27 @@ def test_a_refusal_that_is_told(answer: str) -> None:
 
 
 # ── made again: meant, or not ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("verb", "participle"),
+    [
+        ("cancel", "cancelled"),
+        ("reset", "reset"),
+        ("withdraw", "withdrawn"),
+        ("overwrite", "overwritten"),
+        ("ban", "banned"),
+        ("submit", "submitted"),
+        ("apply", "applied"),
+        ("pay", "paid"),
+        ("delete", "deleted"),
+        ("edit", "edited"),
+    ],
+)
+def test_an_action_that_is_claimed_in_the_verb_of_a_tool(verb: str, participle: str) -> None:
+    tools = {f"{verb}_account": ToolFacts(), "get_account": ToolFacts()}
+    looked_up = call("get_account", {"id": 7}, id=7)
+    answers = {f"I've {participle} your account.": True, f"I can {verb} your account.": False}
+    for answer, is_claim in answers.items():
+        found = list(claimed_action_not_called(conversation(turn("?", looked_up, answer), tools=tools)))
+        assert bool(found) is is_claim, answer
