@@ -1142,7 +1142,7 @@ def test_deps_are_the_context_or_the_configuration() -> None:
     old = graph_of(configured)
     for deps in ({"name": "Bob"}, {"configurable": {"name": "Bob"}}):
         assert texts(talk(old, Scenario({}), "hi", deps=deps)[0]) == ["Bob"]
-    with pytest.raises(Refused, match="Customer.*context_schema"):
+    with pytest.raises(Refused, match=r"Customer.*context_schema"):
         talk(old, Scenario({}), "hi", deps=Customer("Ann"))
 
 

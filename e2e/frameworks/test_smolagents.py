@@ -247,7 +247,7 @@ def test_what_a_turn_did_before_it_broke_is_kept() -> None:
 def test_deps_are_additional_arguments() -> None:
     one = calling(lambda turn: final(turn.said))
     assert "'shop': 'x'" in answer(say(FRAMEWORK, one, Scenario(), "a", deps={"shop": "x"})[0])
-    with pytest.raises(Refused, match="dict.*not str"):
+    with pytest.raises(Refused, match=r"dict.*not str"):
         say(FRAMEWORK, one, Scenario(), "a", deps="x")
 
 

@@ -354,7 +354,7 @@ def test_deps_are_the_invocation_state() -> None:
     one = agent(calls_then_tells("look"), look, hooks=[Looks()])
     say(FRAMEWORK, one, Scenario(look="x"), "a", deps={"shop": "s"})
     assert seen == ["s"]
-    with pytest.raises(Refused, match="dict.*not str"):
+    with pytest.raises(Refused, match=r"dict.*not str"):
         say(FRAMEWORK, one, Scenario(), "a", deps="x")
 
 
@@ -400,7 +400,7 @@ def test_middleware_is_refused() -> None:
 
     one = agent(lambda turn: "x", name="shop")
     one.add_middleware(ExecuteToolStage.Input, lambda context: context)
-    with pytest.raises(Refused, match="'shop' .*middleware"):
+    with pytest.raises(Refused, match=r"'shop' .*middleware"):
         say(FRAMEWORK, one, Scenario(), "a")
 
 
