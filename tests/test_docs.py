@@ -19,7 +19,6 @@ import yaml
 from agenteval.adapters.agents import AGENTS
 from agenteval.adapters.models.scripted_model import SCRIPT_ROLES
 from agenteval.cli.main import app
-from agenteval.cli.registries import REGISTRIES
 from agenteval.core import errors
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.event import Event
@@ -44,6 +43,7 @@ from agenteval.messages.chat import jsonable
 from agenteval.planning import judge_setup, preflight
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.results import shape as results_shape
+from agenteval.running.registries import REGISTRIES
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judges.custom import ScoreInput
 from agenteval.scoring.metrics import built_in_metrics
@@ -772,7 +772,7 @@ def test_the_events_are_those_of_the_journal() -> None:
 
 
 def test_the_rooms_are_those_that_are_checked() -> None:
-    drawing = section("docs/architecture.md", "## Twelve rooms").split("```")[1]
+    drawing = section("docs/architecture.md", "## Fourteen rooms").split("```")[1]
     drawn = [line.split()[0] for line in drawing.splitlines()[1:] if line.strip()]
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
     (contract,) = (each for each in settings["contracts"] if each["type"] == "layers")

@@ -63,8 +63,8 @@ def _candidates(kind: ProposedKind, options: Options, incomplete: str) -> Iterab
 
 def _runs() -> list[str]:
     """Return ``latest`` and ``previous``, followed by the run ids, newest first."""
-    from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import find_run_folders
+    from agenteval.running.stored_runs import runs_root
 
     return ["latest", "previous", *(folder.name for folder in find_run_folders(runs_root())[::-1])]
 
@@ -72,8 +72,8 @@ def _runs() -> list[str]:
 def _conversations() -> list[str]:
     """Return the scenario ids of the latest run. The ids are read from the first line of the journal, which
     is fast. Conversations of a ``score`` run are not listed in that line and are therefore not included."""
-    from agenteval.cli.commands.report import runs_root
     from agenteval.files.runs import JOURNAL_FILE, find_run
+    from agenteval.running.stored_runs import runs_root
 
     with (find_run("latest", runs_root()) / JOURNAL_FILE).open(encoding="utf-8") as file:
         return list(json.loads(file.readline())["plan"]["scenarios"])
@@ -129,11 +129,11 @@ def _file_state(root: Path, patterns: Mapping[str, list[str]]) -> list[list[Any]
 
 
 def _load_suite(config_file: str | None, profile: str | None) -> dict[str, Any]:
-    from agenteval.cli.registries import REGISTRIES
     from agenteval.core.selection import scenario_file
     from agenteval.files.scenario_loader import PartlyReadError
     from agenteval.planning.request import Request
     from agenteval.planning.suite import load_config, load_scenarios
+    from agenteval.running.registries import REGISTRIES
 
     request = Request(config=config_file, profile=profile)
     config = load_config(request, REGISTRIES).config

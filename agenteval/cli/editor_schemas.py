@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel
 
-from agenteval.cli.registries import REGISTRIES
 from agenteval.core.config import KIND_BY_KEY, AgentConfig, Config, ProfileSelection
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.scenario import RowsSpec, Scenario
@@ -27,6 +26,7 @@ from agenteval.files.prompts import PROMPT_FILES
 from agenteval.files.scenario_loader import CaseKeys
 from agenteval.files.validation import NEVER_EMPTY
 from agenteval.planning.judge_setup import labels_of
+from agenteval.running.registries import REGISTRIES
 from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.metrics import built_in_metrics
 from agenteval.verdict.run_gates import RUN_GATES

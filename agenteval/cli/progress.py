@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from queue import SimpleQueue
 from threading import Event as Flag
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, assert_never, cast
 
-from agenteval.cli.run_status import STALL_S, PendingLookup, RunStatus
-from agenteval.cli.safe_output import clean_message, strip_secrets
+from agenteval.cli.run_status import STALL_S, RunStatus
+from agenteval.cli.safe_output import clean_message, print_err, strip_secrets
 from agenteval.core.event import (
     CallsSeen,
     Event,
@@ -33,8 +34,10 @@ from agenteval.core.event import (
     TurnFinished,
 )
 from agenteval.core.plurals import plural
+from agenteval.core.protocols import Emit
 from agenteval.core.safe_text import clean, for_encoding, one_line, one_line_message
 from agenteval.core.score import Verdict
+from agenteval.running.observer import PendingLookup, nothing_pending
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -51,6 +54,20 @@ TICK_S = 0.25
 """The interval in seconds at which the queue is read and the live display is repainted."""
 CLOSE_WAIT_S = 2.0
 """The time, in seconds, that the end of a run waits for a stream to accept a line."""
+
+
+class TerminalObserver:
+    """Shows a run on stderr: its progress, and lines for a person."""
+
+    def show_line(self, text: str) -> None:
+        print_err(text)
+
+    @contextmanager
+    def watch(
+        self, total: int | None, *, past: Sequence[Event] = (), pending: PendingLookup = nothing_pending
+    ) -> Iterator[Emit]:
+        with closing(progress_for(sys.stderr, total or 0, past=past, pending=pending)) as progress:
+            yield progress
 
 
 def progress_for(

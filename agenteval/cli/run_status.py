@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import NamedTuple, assert_never
 
 from agenteval.core.event import (
     CallsSeen,
@@ -30,6 +30,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 from agenteval.reporters.words.failure import broken_rule, sample_violations
 from agenteval.reporters.words.spending import amount
+from agenteval.running.observer import PendingLookup
 from agenteval.verdict.ledger import total_cost
 from agenteval.verdict.sample_decisions import decide_sample
 from agenteval.verdict.single_samples import SingleSamples
@@ -42,10 +43,6 @@ _WORDS = {Verdict.PASSED: "passed", Verdict.FAILED: "failed", Verdict.INCONCLUSI
 _LABEL_WIDTH = 60
 _REASON_WIDTH = 200
 _PENDING_WIDTH = 120
-
-PendingLookup: TypeAlias = Callable[[SampleKey], str]
-"""Returns a description of the agent or model that a running sample is waiting for. Returns an empty string
-if the sample is not known to be waiting. The function is called from another thread."""
 
 
 class SampleOutcomeLine(NamedTuple):

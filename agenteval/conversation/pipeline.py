@@ -3,7 +3,9 @@ other policy."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, TypeAlias
@@ -75,6 +77,7 @@ class RunControl:
         """The number of conversations under way, excluding those that are only being judged."""
         self._is_interrupted = False
         self._scope: anyio.CancelScope | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def is_stopping(self) -> bool:
@@ -108,6 +111,16 @@ class RunControl:
 
     def attach(self, scope: anyio.CancelScope) -> None:
         self._scope = scope
+
+    def attach_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def cancel_from_thread(self, outcome: RunOutcome) -> None:
+        """Cancel the run from another thread than that of its event loop."""
+        self.stop(outcome)
+        if self._loop and not self._loop.is_closed():
+            with suppress(RuntimeError):  # the loop was closed in the meantime
+                self._loop.call_soon_threadsafe(self.cancel, outcome)
 
 
 async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None:

@@ -115,6 +115,14 @@ def resolve_agents(config: LocatedValue, problems: list[Problem]) -> LocatedValu
     return config.replace_at(("compare",), LocatedValue.from_list(agents, config.mark.find(("compare",))))
 
 
+def replace_agents(config: LocatedValue, agent: LocatedValue) -> LocatedValue:
+    """Return the configuration with ``agent`` as its only agent. An agent of the same type inherits the keys
+    of the primary agent, as an entry of ``compare`` does."""
+    primary = config.at("agent") if isinstance(config.value.get("agent"), Mapping) else None
+    completed = agent.merge_over(_inherited(agent.value, primary))
+    return config.drop_keys("agent", "agents", "compare").replace_at(("agent",), completed)
+
+
 def _name_by_keys(config: LocatedValue, problems: list[Problem]) -> LocatedValue:
     def set_name(loc: Loc, agent: LocatedValue) -> LocatedValue:
         if loc[0] != "agents":

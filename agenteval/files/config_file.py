@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -18,7 +19,13 @@ from agenteval.core.marked_secrets import UnknownSecret, mistake_in, placeholder
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
 from agenteval.files.accepted_file import load_accepted
-from agenteval.files.agent_entries import iter_agents, map_agents, normalize_options, resolve_agents
+from agenteval.files.agent_entries import (
+    iter_agents,
+    map_agents,
+    normalize_options,
+    replace_agents,
+    resolve_agents,
+)
 from agenteval.files.config_checks import Registries, config_problems
 from agenteval.files.environment import (
     expand_variables,
@@ -38,7 +45,7 @@ from agenteval.files.toml_source import parse_toml
 from agenteval.files.validation import find_unsupported_keys, keep_scalar_text, validate
 from agenteval.files.value_parts import Loc, value_at
 from agenteval.files.yaml_scalars import display_value
-from agenteval.files.yaml_source import MAX_BYTES, Mark, SourceDocument, parse_yaml
+from agenteval.files.yaml_source import MAX_BYTES, Mark, SourceDocument, parse_yaml, unlocated_mark
 
 PYPROJECT = "pyproject.toml"
 Model = TypeVar("Model", bound=BaseModel)
@@ -105,25 +112,31 @@ def load_config(
     *,
     environ: Mapping[str, str],
     flags: Mapping[str, Any],
+    overrides: Mapping[str, Any] = MappingProxyType({}),
+    agent: Mapping[str, Any] | None = None,
     cwd: Path | None = None,
     profile: str | None = None,
 ) -> LoadedConfig:
     """Load configuration settings from a file (``None`` means an empty configuration). The file is overridden
-    by the selected profile, then by the ``AGENTEVAL_*`` environment variables, and then by ``flags``. The
-    remaining profiles are validated as well.
+    by the selected profile, then by the ``AGENTEVAL_*`` environment variables, then by ``overrides``, and
+    then by ``flags``. ``agent`` replaces the agents of the file. The remaining profiles are validated as
+    well.
 
-    ``known`` contains the names that the configuration may refer to. ``flags`` has the same structure as the
-    file; values that are ``None`` are ignored. ``path`` is relative to ``cwd`` (by default, the working
-    directory). Raise ``AuthorError`` with every problem."""
+    ``known`` contains the names that the configuration may refer to. ``flags`` and ``overrides`` have the
+    same structure as the file; values that are ``None`` are ignored. ``path`` is relative to ``cwd`` (by
+    default, the working directory). Raise ``AuthorError`` with every problem."""
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     file = _read(cwd / path, cwd) if path else empty_mapping()
     profiles = parse_profiles(file)
     profiled, selection = layer_profile(file, profile, profiles)
+    if agent is not None:
+        profiled = replace_agents(profiled, LocatedValue(agent, unlocated_mark(agent, "agent")))
     merged = expand_variables(profiled, environ, problems, skip=_unsupported_locations(profiled.value))
     mentioned = set(referenced_variables(profiled.value))
     for layer in (
         read_variable_overrides(environ, mentioned=mentioned, problems=problems),
+        LocatedValue(overrides, _override_mark(overrides)),
         _flag_layer(flags),
     ):
         merged = _layer_over(layer, merged)
@@ -228,6 +241,10 @@ def _flag_layer(flags: Mapping[str, Any]) -> LocatedValue:
     return LocatedValue(
         values, Mark("", children={key: _flag_mark(key, flag) for key, flag in values.items()})
     )
+
+
+def _override_mark(overrides: Mapping[str, Any]) -> Mark:
+    return Mark("", children={key: unlocated_mark(item, "overrides") for key, item in overrides.items()})
 
 
 def _flag_mark(key: str, value: Any) -> Mark:

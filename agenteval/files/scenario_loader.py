@@ -55,7 +55,7 @@ from agenteval.files.validation import (
 )
 from agenteval.files.value_parts import list_at
 from agenteval.files.yaml_scalars import display_value
-from agenteval.files.yaml_source import MAX_BYTES, Mark, SourceDocument, parse_yaml
+from agenteval.files.yaml_source import MAX_BYTES, Mark, SourceDocument, parse_yaml, unlocated_mark
 
 __all__ = [
     "PartlyReadError",
@@ -97,6 +97,11 @@ _CASE_FIELDS: Mapping[str, Any] = {
 }
 
 
+VALUES = "<scenarios>"
+"""The name that stands for the file in the location of a scenario that was given as a value. The line is its
+position, counted from 1."""
+
+
 def _keep_written_texts(document: SourceDocument) -> Any:
     return keep_scalar_text(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
 
@@ -118,6 +123,7 @@ def _with_column(problem: Problem, mark: Mark) -> Problem:
 def load_scenario_files(
     paths: Sequence[Path],
     *,
+    values: Sequence[Mapping[str, Any]] = (),
     rules: Sequence[ExpectRule],
     root: Path,
     cwd: Path | None = None,
@@ -125,8 +131,9 @@ def load_scenario_files(
 ) -> tuple[Scenario, ...]:
     """Load YAML scenario files, and return the scenarios (test cases) in order. Relative ``paths`` are
     resolved against ``root``; files below ``cwd`` (the working directory) are shown relative to ``cwd``.
-    ``rules`` contains the checks that ``expect`` may use. ``check`` returns additional problems in a
-    scenario, so that they are reported together with all other problems.
+    ``values`` contains further scenarios in the form in which a file contains them; file paths in them are
+    relative to ``cwd``. ``rules`` contains the checks that ``expect`` may use. ``check`` returns additional
+    problems in a scenario, so that they are reported together with all other problems.
 
     Raise ``AuthorError`` with every problem in every file."""
     cwd = cwd or Path.cwd()
@@ -143,6 +150,11 @@ def load_scenario_files(
         loader = _FileLoader(document, base=base, cwd=cwd, rules=rules, check=check)
         entries += loader.entries()
         problems += sorted(loader.problems, key=attrgetter("order"))
+    for position, value in enumerate(values, 1):
+        document = SourceDocument(value, unlocated_mark(value, VALUES, position))
+        loader = _FileLoader(document, base=str(cwd), cwd=cwd, rules=rules, check=check)
+        entries += loader.entries()
+        problems += loader.problems
     problems += _duplicates(entries)
     loaded = tuple(entry.scenario for entry in entries)
     if problems:

@@ -9,7 +9,7 @@ ten."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn, TypeAlias
 
@@ -91,6 +91,16 @@ class Mark:
         for part in loc:
             mark = mark.child(part) or mark
         return mark
+
+
+def unlocated_mark(value: Any, path: str, line: int = 0) -> Mark:
+    """Return marks for a value that does not come from a file. All of them have the same location."""
+    children: Children = None
+    if isinstance(value, Mapping):
+        children = {str(key): unlocated_mark(item, path, line) for key, item in value.items()}
+    elif isinstance(value, list):
+        children = [unlocated_mark(item, path, line) for item in value]
+    return Mark(path, line, children=children)
 
 
 class SourceDocument:

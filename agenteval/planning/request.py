@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -63,6 +64,14 @@ class Request:
     """The tool-call visibility that was known when the resumed run started."""
     options_given: tuple[str, ...] = ()
     """The names of all options given on the command line."""
+    scenarios: tuple[Mapping[str, Any], ...] = ()
+    """Scenarios that are given as values instead of files, in the form in which a file contains them."""
+    agent: Mapping[str, Any] | None = None
+    """The agent to run instead of the configured agents, in the form in which a configuration contains it."""
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """The configuration keys that are set in Python. The keys that are set by options take precedence."""
+    command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv[1:]))
+    """The arguments of the command line that repeats this request."""
     cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
 
     @property
@@ -87,6 +96,9 @@ class Request:
             "filters": asdict(self.filters),
             "judging": asdict(self.judging),
             "flags": dict(self.flags),
+            "scenarios": list(self.scenarios),
+            "agent": self.agent,
+            "overrides": dict(self.overrides),
             "epochs": self.epochs,
             "fail_fast": self.fail_fast,
             "baseline": self.baseline,
@@ -118,6 +130,9 @@ def restore_request(run: RunStarted) -> Request:
         fail_fast=stored["fail_fast"],
         baseline=stored["baseline"],
         keep_baseline=stored.get("keep_baseline", False),
+        scenarios=tuple(stored.get("scenarios", ())),
+        agent=stored.get("agent"),
+        overrides=stored.get("overrides", {}),
         recording=RecordingOptions(replay=replay),
         last_failed=stored["last_failed"],
         pairings=pairings,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from agenteval.adapters.traffic.middleware import RecordingOptions
 from agenteval.core.config import Config
@@ -79,6 +80,10 @@ class ScoreRequest:
     """True if conversations are judged even when no option names a model or a metric."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     """The recording options of the run that is judged again."""
+    command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv[1:]))
+    """The arguments of the command line that repeats this request."""
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """The configuration keys that are set in Python. See ``Request``."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,9 @@ class RecordedSuite:
 
 def load_score(request: ScoreRequest, known: Registries) -> RecordedSuite:
     """Load the configuration and the expectations. Raise ``AuthorError`` if either is invalid."""
-    loaded = load_config(Request(config=request.config, judging=request.judging), known)
+    loaded = load_config(
+        Request(config=request.config, judging=request.judging, overrides=request.overrides), known
+    )
     judged = not request.judging.no_judge and _is_judging_asked(request, loaded.config)
     metrics = judge_setup.load_metrics(loaded.config)
     scenarios = _load_expected_scenarios(request)

@@ -110,6 +110,8 @@ def load_config(request: Request, known: Registries) -> config_file.LoadedConfig
         known,
         environ=request.recording.environ(os.environ),
         flags={**request.judging.flags, **request.flags},
+        overrides=request.overrides,
+        agent=request.agent,
         profile=request.profile,
     )
 
@@ -146,11 +148,13 @@ def load_scenarios(
 ) -> FoundScenarios:
     """Load and filter scenarios. Raise ``AuthorError`` with the mistakes in the files and the problems that
     ``check`` finds, and ``NothingSelectedError`` if no scenario is left."""
-    paths = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
-    if not paths.files:
+    paths = path_arguments.PathSelection((), {})
+    if request.paths or not request.scenarios:
+        paths = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
+    if not paths.files and not request.scenarios:
         raise NothingSelectedError(_no_scenario_problem(config))
     loaded = scenario_loader.load_scenario_files(
-        paths.files, rules=RULES, root=Path(config.root), check=check
+        paths.files, values=request.scenarios, rules=RULES, root=Path(config.root), check=check
     )
     return FoundScenarios(loaded, selection.select(paths.select_scenarios(loaded), request.filters))
 

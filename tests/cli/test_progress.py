@@ -11,7 +11,7 @@ import pytest
 
 from agenteval.cli import progress
 from agenteval.cli.progress import Display, GuardedStream, Log, Progress, ScreenMaker
-from agenteval.cli.run_status import PendingLookup, RunStatus, duration
+from agenteval.cli.run_status import RunStatus, duration
 from agenteval.core.config import AcceptedFailure, BudgetConfig
 from agenteval.core.event import (
     Event,
@@ -25,6 +25,7 @@ from agenteval.core.event import (
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Score, Verdict
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
+from agenteval.running.observer import PendingLookup
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import build_report
 from tests.support.patience import HANG_S, eventually

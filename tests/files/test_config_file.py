@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agenteval.cli.registries import REGISTRIES
 from agenteval.core.config import Config, ModelConfig, ReporterChoice
 from agenteval.core.errors import AuthorError
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.score import Severity
 from agenteval.files.config_file import LoadedConfig, find_config, load_config
+from agenteval.running.registries import REGISTRIES
 from tests.support.kit import Project
 
 Env = Mapping[str, str]

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator, ValidationError
 
 from agenteval.cli.editor_schemas import SCHEMA_KINDS, SchemaKind, build_editor_schema
-from agenteval.cli.registries import REGISTRIES
 from agenteval.core.errors import AuthorError
 from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
 from agenteval.files.config_file import load_config
@@ -27,6 +26,7 @@ from agenteval.files.scenario_loader import load_scenario_files
 from agenteval.files.yaml_source import parse_yaml
 from agenteval.planning.judge_setup import load_metrics
 from agenteval.planning.preflight import detector_problems
+from agenteval.running.registries import REGISTRIES
 from agenteval.scoring.checks import RULES
 from tests.support.kit import Project
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agenteval.cli.registries import REGISTRIES
 from agenteval.core.errors import AuthorError, NothingSelectedError
 from agenteval.core.selection import Filters
 from agenteval.planning.request import Request
 from agenteval.planning.run_preparation import prepare
+from agenteval.running.registries import REGISTRIES
 
 CONFIG = "agent: {name: bot, target: 'agent.py:agent'}\nmetrics: []\n"
 SCENARIOS = """

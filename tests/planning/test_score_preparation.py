@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from agenteval.cli.registries import REGISTRIES
 from agenteval.core.errors import AuthorError, NothingSelectedError
 from agenteval.core.score import Severity
 from agenteval.core.trajectory import ToolVisibility
@@ -27,6 +26,7 @@ from agenteval.planning.score_preparation import (
     resolve_score,
     wire_score,
 )
+from agenteval.running.registries import REGISTRIES
 from agenteval.verdict.run_gates import RUN_GATES
 from tests.support.verdict_runs import PASS, events_of
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from agenteval.adapters.traffic.middleware import RecordingOptions
-from agenteval.cli.registries import REGISTRIES
 from agenteval.core.config import Config, ProfileSelection
 from agenteval.core.errors import AuthorError, NothingSelectedError
 from agenteval.core.selection import Filters
@@ -21,6 +20,7 @@ from agenteval.planning.suite import (
     load_suite,
     with_profile,
 )
+from agenteval.running.registries import REGISTRIES
 
 ONE = """
 scenarios:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from agenteval.cli.registries import REGISTRIES
 from agenteval.core.config import AgentConfig, Config
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Notice
@@ -27,6 +26,7 @@ from agenteval.planning.wiring import (
     policy_of,
     wire,
 )
+from agenteval.running.registries import REGISTRIES
 from agenteval.verdict.sequential import PlannedQueue, SequentialQueue
 
 # ── policies ─────────────────────────────────────────────────────────────────────────────────────

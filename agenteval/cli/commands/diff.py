@@ -14,13 +14,14 @@ from agenteval.cli.commands.output import (
     resolve_targets,
     write_report_text,
 )
-from agenteval.cli.commands.report import LoadedRun, list_run_inputs, load_decided_run, runs_root
+from agenteval.cli.commands.report import list_run_inputs
 from agenteval.cli.safe_output import print_err
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.registry import load_target
 from agenteval.files import runs
 from agenteval.reporters import REPORTERS
+from agenteval.running.stored_runs import DecidedRun, load_decided_run, runs_root
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
 from agenteval.verdict.accepted_failures import apply_accept_list
@@ -76,7 +77,7 @@ def _write(target: ReportTarget, compared: RunComparison, *, verbose: bool) -> b
     return True
 
 
-def compare(before: LoadedRun, after: LoadedRun, *, margin: float) -> RunComparison:
+def compare(before: DecidedRun, after: DecidedRun, *, margin: float) -> RunComparison:
     """Compare two runs. Runs before the baseline are searched for earlier occurrences of new failures."""
     baseline = apply_accept_list(before.report, after.report.run)
     first = summary_of(baseline, gates.decide(baseline))

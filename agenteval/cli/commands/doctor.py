@@ -20,7 +20,6 @@ from pydantic import BaseModel
 
 from agenteval import __version__
 from agenteval.adapters.agents.http import HttpOptions
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import print_out
 from agenteval.core import selection, tokens
 from agenteval.core.config import AgentConfig, Config, ModelConfig
@@ -37,6 +36,7 @@ from agenteval.messages import agent_messages as observed
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage, usage_in
 from agenteval.planning import judge_setup, wiring
+from agenteval.running.registries import REGISTRIES
 
 _WAIT_S = 2.0  # for retries: a diagnosis should not take minutes
 _GREETING = "Hello"

@@ -22,7 +22,6 @@ from agenteval.cli.new_project import templates
 from agenteval.cli.new_project.agent_choice import AgentChoice
 from agenteval.cli.new_project.agent_selection import Questions, choose_agent
 from agenteval.cli.new_project.programs import PROGRAM_FORMS, detect_form, make_command_keys
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import print_err, print_out
 from agenteval.core.config import Config
 from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem
@@ -31,6 +30,7 @@ from agenteval.files.regular_files import read_file
 from agenteval.files.runs import ensure_project_folder
 from agenteval.planning.request import Request
 from agenteval.planning.run_preparation import prepare
+from agenteval.running.registries import REGISTRIES
 
 CONFIG, FIRST = "agenteval.yaml", "scenarios/first.yaml"
 _WAIT_S = 20

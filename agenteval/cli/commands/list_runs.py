@@ -15,7 +15,6 @@ from rich.text import Text
 
 from agenteval import __version__
 from agenteval.cli.commands.output import make_report_options, write_report_text
-from agenteval.cli.commands.report import runs_root
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import REPORTED, Decision
 from agenteval.core.errors import AgentevalError
@@ -29,6 +28,7 @@ from agenteval.reporters.terminal.cells import NO_VALUE, clean_text, style_of
 from agenteval.reporters.terminal.fitting_table import FittingTable
 from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.spending import amount
+from agenteval.running.stored_runs import runs_root
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
 from agenteval.verdict.report import Report

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from agenteval.cli.commands.output import write_report_text
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import print_err
 from agenteval.core import selection
 from agenteval.core.safe_text import clean
@@ -18,6 +17,7 @@ from agenteval.planning.last_failed import describe_removed, find_last_failed
 from agenteval.planning.request import Request
 from agenteval.planning.sample_selection import find_removed_failures
 from agenteval.planning.suite import load_config, load_scenarios, with_profile
+from agenteval.running.registries import REGISTRIES
 
 
 def list_scenarios(request: Request, *, as_json: bool = False) -> int:

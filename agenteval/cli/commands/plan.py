@@ -16,7 +16,6 @@ from rich.text import Text
 
 from agenteval.adapters.traffic.middleware import RecordingOptions
 from agenteval.cli.commands.output import make_report_options, write_report_text
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import print_err
 from agenteval.core.config import ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem
@@ -30,6 +29,7 @@ from agenteval.reporters.terminal.cells import NO_VALUE, clean_text, heading, in
 from agenteval.reporters.terminal.fitting_table import FittingTable
 from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.spending import amount
+from agenteval.running.registries import REGISTRIES
 from agenteval.verdict.gate_error_rates import describe_error_rates, gate_error_rates
 
 SCHEMA_VERSION = 1

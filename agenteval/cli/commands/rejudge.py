@@ -17,9 +17,7 @@ from rich.console import RenderableType
 from agenteval.adapters.traffic.middleware import RecordingOptions
 from agenteval.adapters.traffic.recorded_answers import AnswerCounts, RejudgedAnswers, collect_answers
 from agenteval.cli.commands.output import make_report_options, write_report_text
-from agenteval.cli.commands.report import runs_root
 from agenteval.cli.commands.score import score
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import print_err
 from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.rescoring import Rescoring, rescore
@@ -47,6 +45,8 @@ from agenteval.reporters.options import Detail
 from agenteval.reporters.terminal.cells import clean_text, plain_table
 from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.spending import amount
+from agenteval.running.registries import REGISTRIES
+from agenteval.running.stored_runs import runs_root
 from agenteval.scoring.judges.custom_scorer import CustomScorer
 from agenteval.verdict.ledger import cost_of, how_to_price, price_of
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from agenteval.cli.editor_schemas import GENERATED_COMMENT, SCHEMA_KINDS, SchemaKind, build_editor_schema
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import print_author_error, print_out
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
@@ -18,6 +17,7 @@ from agenteval.files.config_file import PYPROJECT, find_config, load_config
 from agenteval.files.regular_files import read_file
 from agenteval.files.runs import ensure_project_folder
 from agenteval.files.scenario_files import CONFIG_NAMES, display_path, glob_base
+from agenteval.running.registries import REGISTRIES
 
 
 def schema(kind: str | None, out: str | None) -> int:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from rich.console import RenderableType
 
 from agenteval.cli.commands.output import make_report_options, print_paged, write_report_text
-from agenteval.cli.commands.report import LoadedRun, load_decided_run
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.sample_report import SampleReport, ScenarioReport
@@ -31,6 +30,7 @@ from agenteval.reporters.terminal.conversation_page import (
 from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.failure import collect_failures, planned, scenario_decision
 from agenteval.reporters.words.rerun_commands import command_of
+from agenteval.running.stored_runs import DecidedRun, load_decided_run
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def show(request: ShowRequest) -> int:
 
 
 def _load_judge_exchange(
-    request: ShowRequest, run: LoadedRun, keys: Sequence[SampleKey]
+    request: ShowRequest, run: DecidedRun, keys: Sequence[SampleKey]
 ) -> JudgeExchange | None:
     """Return the judge requests and answers for the conversations, or None if they were not requested. Raise
     ``AuthorError`` if no judge was asked about the requested metric."""
@@ -96,7 +96,7 @@ def _load_judge_exchange(
     return judging
 
 
-def _write_json(chosen: Sequence[ShownConversation], run: LoadedRun, judging: JudgeExchange | None) -> None:
+def _write_json(chosen: Sequence[ShownConversation], run: DecidedRun, judging: JudgeExchange | None) -> None:
     answers = judging.selected_answers if judging else None
     keys = [each.key for each in chosen]
     write_report_text("json", conversation_json(run.report, run.decision, keys, answers), None)
@@ -104,7 +104,7 @@ def _write_json(chosen: Sequence[ShownConversation], run: LoadedRun, judging: Ju
 
 def _write_pages(
     chosen: Sequence[ShownConversation],
-    run: LoadedRun,
+    run: DecidedRun,
     judging: JudgeExchange | None,
     repeats: Mapping[SampleKey, str],
     following: str,
@@ -131,7 +131,7 @@ def _require_metric(judging: JudgeExchange) -> None:
 # ── which run, which conversation ────────────────────────────────────────────────────────────────
 
 
-def _parse_words(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]:
+def _parse_words(words: Sequence[str]) -> tuple[DecidedRun, str, tuple[str, ...]]:
     """Return the run, the name of the conversation (an empty string if no name was given), and the words that
     named the run. A single word is first looked up as a conversation of the latest run, and then as a run."""
     if len(words) > 2:
@@ -153,7 +153,7 @@ def _parse_words(words: Sequence[str]) -> tuple[LoadedRun, str, tuple[str, ...]]
     raise AuthorError(_no_conversation(words[0], latest))
 
 
-def _conversations_of(run: LoadedRun) -> list[ShownConversation]:
+def _conversations_of(run: DecidedRun) -> list[ShownConversation]:
     return [
         ShownConversation(scenario, *pair) for scenario in run.report.scenarios for pair in planned(scenario)
     ]
@@ -193,7 +193,7 @@ def _with_id(name: str, known: Sequence[ShownConversation]) -> list[ShownConvers
 
 
 def _choose(
-    name: str, known: Sequence[ShownConversation], failing: Sequence[ShownConversation], run: LoadedRun
+    name: str, known: Sequence[ShownConversation], failing: Sequence[ShownConversation], run: DecidedRun
 ) -> ShownConversation:
     """Return the conversation that matches the name. If several conversations match, prefer the first
     conversation that did not pass."""
@@ -205,7 +205,7 @@ def _choose(
 
 
 def _failing(
-    run: LoadedRun, known: Sequence[ShownConversation], failed: Container[SampleKey]
+    run: DecidedRun, known: Sequence[ShownConversation], failed: Container[SampleKey]
 ) -> list[ShownConversation]:
     """Return the conversations that did not pass. Within each scenario, failed conversations are listed
     before undecided conversations. If a scenario failed only because of a rule that covers all its
@@ -247,7 +247,7 @@ def _after(
     return next((each for each in failing if order[each.key] > order[current.key]), None)
 
 
-def _no_agent(name: str | None, run: LoadedRun) -> Problem:
+def _no_agent(name: str | None, run: DecidedRun) -> Problem:
     agents = {each.scenario_report.agent for each in _conversations_of(run)}
     if not agents:
         return Problem(
@@ -257,7 +257,7 @@ def _no_agent(name: str | None, run: LoadedRun) -> Problem:
     return Problem(what, did_you_mean(name or "", agents))
 
 
-def _no_conversation(name: str, run: LoadedRun) -> Problem:
+def _no_conversation(name: str, run: DecidedRun) -> Problem:
     known = _conversations_of(run)
     of_epoch = _EPOCH.fullmatch(name)
     if of_epoch and (found := _with_id(of_epoch[1], known)):
@@ -284,7 +284,7 @@ _LONGEST_HINT = 300
 
 
 def _command(
-    conversation: ShownConversation | None, words: Sequence[str], agent: str | None, run: LoadedRun
+    conversation: ShownConversation | None, words: Sequence[str], agent: str | None, run: DecidedRun
 ) -> str:
     if conversation is None:
         return ""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from agenteval.adapters.models.response_formats import schema_of
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import print_author_error, print_out
 from agenteval.conversation.simulated_user import UserReply
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
@@ -25,6 +24,7 @@ from agenteval.files.prompts import (
     Rubric,
     judge_prompt_names,
 )
+from agenteval.running.registries import REGISTRIES
 from agenteval.scoring.issues import DedupReply
 from agenteval.scoring.judges.requests import build_judge_request
 from agenteval.scoring.judges.user_review import ReviewReply

@@ -16,7 +16,6 @@ import yaml
 
 from agenteval.adapters.agents.mcp_server import McpHost, ServedTools, require_sdk, serve_stdio
 from agenteval.agentside.world import ToolAnswer
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import clean_output, print_err, print_out
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.simulation import ToolWorld
@@ -29,6 +28,7 @@ from agenteval.core.tool_effects import marks_from_hints
 from agenteval.core.trajectory import ToolCall
 from agenteval.planning.request import Request
 from agenteval.planning.suite import load_config, load_scenarios
+from agenteval.running.registries import REGISTRIES
 
 _MOCK_S = 60.0
 _SHOWN = 8

@@ -9,7 +9,6 @@ from contextlib import redirect_stdout
 
 import anyio
 
-from agenteval.cli.registries import REGISTRIES
 from agenteval.cli.safe_output import print_err, print_out
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
@@ -25,6 +24,7 @@ from agenteval.planning.request import Request
 from agenteval.planning.run_preparation import PreparedRun, prepare
 from agenteval.planning.wiring import make_agent_factory
 from agenteval.reporters.words.call_visibility import describe_known_visibility
+from agenteval.running.registries import REGISTRIES
 from agenteval.verdict.gate_error_rates import configured_gate_error_rates, describe_error_rates
 
 

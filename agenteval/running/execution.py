@@ -1,15 +1,15 @@
-"""Executes a prepared run: sends events to the journal and the screen, and stops the run on a signal or at
-its deadline. ``run`` starts a run and ``resume`` continues a run. ``score`` uses the same steps for recorded
+"""Executes a prepared run: sends events to the journal and the observer, and stops the run on a signal or at
+its deadline. ``live_run`` starts and continues runs; ``log_scoring`` uses the same steps for recorded
 conversations."""
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import secrets as random_secrets
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -19,13 +19,6 @@ from typing import Any
 import anyio
 
 from agenteval import __version__
-from agenteval.cli.commands.baseline import find_baseline_successes
-from agenteval.cli.commands.garbage_collection import reduce_garbage_collection
-from agenteval.cli.commands.goal_recheck import GoalRecheck, goal_judges
-from agenteval.cli.commands.interrupt import enforce_deadline, handle_interrupts
-from agenteval.cli.fail_fast import FailFast
-from agenteval.cli.git import checkout_of
-from agenteval.cli.progress import progress_for
 from agenteval.conversation import pipeline
 from agenteval.conversation.pipeline import RunControl
 from agenteval.core.config import Config
@@ -44,6 +37,13 @@ from agenteval.planning.run_files import file_hashes, find_secrets_in_files
 from agenteval.planning.run_preparation import PreparedRun
 from agenteval.planning.suite import Settings
 from agenteval.planning.wiring import Resources
+from agenteval.running.baseline import find_baseline_successes
+from agenteval.running.fail_fast import FailFast
+from agenteval.running.garbage_collection import reduce_garbage_collection
+from agenteval.running.git import checkout_of
+from agenteval.running.goal_recheck import GoalRecheck, goal_judges
+from agenteval.running.interrupt import enforce_deadline, handle_interrupts
+from agenteval.running.observer import Observer
 from agenteval.scoring.issues import find_issues
 from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer
 from agenteval.verdict import gates, report
@@ -61,6 +61,7 @@ def make_run_started(prepared: PreparedRun) -> RunStarted:
         settings.public,
         prepared.plan,
         new_run_id(),
+        prepared.suite.request.command,
         commit=checkout.commit if checkout else "",
         dirty=checkout is not None and checkout.is_dirty,
         scenarios=scenarios,
@@ -70,16 +71,18 @@ def make_run_started(prepared: PreparedRun) -> RunStarted:
     )
 
 
-def stamp_run_started(public: Config, plan: Plan, run_id: str, **more: Any) -> RunStarted:
-    """Create the first event of a run. ``public`` is the configuration without secrets, and ``more`` contains
-    additional event fields."""
+def stamp_run_started(
+    public: Config, plan: Plan, run_id: str, command: Sequence[str], **more: Any
+) -> RunStarted:
+    """Create the first event of a run. ``public`` is the configuration without secrets, ``command`` contains
+    the arguments of the command line, and ``more`` contains additional event fields."""
     return RunStarted(
         run_id=run_id,
         started_at=utc_timestamp(),
         config=public,
         plan=plan_resolution.redact_plan(plan, public),
         versions={"agenteval": __version__, "python": platform.python_version()},
-        command=tuple(sys.argv[1:]),
+        command=tuple(command),
         **more,
     )
 
@@ -96,12 +99,19 @@ def redact_run_started(prepared: PreparedRun, started: RunStarted) -> RunStarted
 
 
 def execute(
-    prepared: PreparedRun, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
+    prepared: PreparedRun,
+    journal: Journal,
+    begin: RunStarted | RunResumed,
+    past: Sequence[Event] = (),
+    *,
+    observer: Observer,
+    control: RunControl | None = None,
 ) -> tuple[Report, Decision]:
     """Execute the remaining part of the run and return its report and decision. ``begin`` is the first event
-    to emit. ``past`` contains the events that are already in the journal of a resumed run."""
+    to emit. ``past`` contains the events that are already in the journal of a resumed run. ``control`` lets
+    another thread stop the run."""
     runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
-    control = RunControl()
+    control = control or RunControl()
     events = EventLog(past)
     goal_recheck = _make_goal_recheck(prepared, begin if isinstance(begin, RunStarted) else past[0])
     sinks: list[Emit] = [runtime.queue, goal_recheck]
@@ -117,7 +127,7 @@ def execute(
     names = StableFingerprints(secret for secret in secrets if secret not in fixed)
     count = len(prepared.wired.samples)
     with (
-        closing(progress_for(sys.stderr, count, past=past_events, pending=pending)) as progress,
+        observer.watch(count, past=past_events, pending=pending) as progress,
         open_emitter(resources, journal.path.parent, [events, journal, progress, *sinks], names) as emit,
         reduce_garbage_collection(),
     ):
@@ -133,7 +143,9 @@ def execute(
             agents=runtime.agents,
             deadline_s=prepared.plan.suite.deadlines.run_s,
         )
-        perform_run(RunSetup(suite.settings, prepared.plan, resources), steps, emit, control)
+        perform_run(
+            RunSetup(suite.settings, prepared.plan, resources), steps, emit, control, observer.show_line
+        )
         emit(stamp_run_finished(control, started))
     finished = report.build_report(events.drain())
     return finished, gates.decide(finished)
@@ -234,18 +246,24 @@ def open_emitter(
         yield redact_events(FanOut([*sinks, asked]), resources.secrets, names, marked=resources.marked.all)
 
 
-def perform_run(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
-    """Play all conversations, recheck the goals, and group the findings."""
+def perform_run(
+    setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl, show_line: Callable[[str], None]
+) -> None:
+    """Play all conversations, recheck the goals, and group the findings. ``show_line`` shows a line if the
+    deadline ends the run."""
     try:
-        anyio.run(_play_and_close, setup, steps, emit, control)
+        anyio.run(_play_and_close, setup, steps, emit, control, show_line)
     except KeyboardInterrupt:
         control.stop("interrupted")
 
 
-async def _play_and_close(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
+async def _play_and_close(
+    setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl, show_line: Callable[[str], None]
+) -> None:
     setup.resources.attach(emit, control)
+    control.attach_loop(asyncio.get_running_loop())
     try:
-        with handle_interrupts(control), enforce_deadline(control, steps.deadline_s):
+        with handle_interrupts(control), enforce_deadline(control, steps.deadline_s, show_line):
             await steps.play(emit, control)
             while await steps.goal_recheck.recheck(steps.events(), emit, control):
                 await steps.play(emit, control)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from agenteval.cli.safe_output import print_err
 from agenteval.conversation.exits import count_interrupt, exit_now, is_interrupted
 from agenteval.conversation.pipeline import RunControl
 
@@ -88,16 +87,18 @@ def _handling(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
 
 @contextmanager
-def enforce_deadline(control: RunControl, run_s: float | None) -> Iterator[None]:
+def enforce_deadline(
+    control: RunControl, run_s: float | None, show_line: Callable[[str], None]
+) -> Iterator[None]:
     """Stop the run ``run_s`` seconds after its start (deadline, timeout). If ``run_s`` is None, there is no
-    deadline."""
+    deadline. ``show_line`` shows the reason."""
     if run_s is None:
         yield
         return
     why = f"the run took longer than {run_s:g} s (`deadlines.run_s`)"
 
     def end() -> None:
-        print_err(f"{why}: stopping everything")
+        show_line(f"{why}: stopping everything")
         control.cancel("deadline", why)
 
     timer = asyncio.get_running_loop().call_later(run_s, end)

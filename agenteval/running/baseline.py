@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from agenteval.cli.commands.baseline_store import find_merge_base_run, is_merge_base
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Baseline, RunStarted
 from agenteval.core.run_summary import RunSummary
 from agenteval.core.sample_report import SampleReport
 from agenteval.files.runs import find_run, load_run
+from agenteval.running.baseline_store import find_merge_base_run, is_merge_base
 from agenteval.scoring.goals import GOAL, has_reached
 from agenteval.verdict import gates, report
 from agenteval.verdict.accepted_failures import apply_accept_list

@@ -11,10 +11,9 @@ import os
 import shutil
 from pathlib import Path
 
-from agenteval.cli.git import NoCommitError, merge_base
-from agenteval.cli.safe_output import print_err
 from agenteval.core.errors import AuthorError
 from agenteval.files.runs import JOURNAL_FILE, find_run_folders, load_run, read_run_commit
+from agenteval.running.git import NoCommitError, merge_base
 from agenteval.verdict.report import Report
 from agenteval.verdict.resumption import run_ending
 
@@ -69,9 +68,9 @@ def _is_complete(folder: Path) -> bool:
     return end is not None and end.outcome == "complete"
 
 
-def save_baseline(report: Report, folder: Path, root: Path) -> None:
-    """Save baseline data: store the run as the baseline of its commit and replace any earlier baseline. If
-    the run cannot be saved, print the reason."""
+def save_baseline(report: Report, folder: Path, root: Path) -> str:
+    """Save baseline data: store the run as the baseline of its commit and replace any earlier baseline.
+    Return a line that says where it is stored, or why it cannot be stored."""
     run = report.run
     why = ""
     if not run.commit:
@@ -81,8 +80,7 @@ def save_baseline(report: Report, folder: Path, root: Path) -> None:
     elif report.finished is None or report.finished.outcome != "complete":
         why = "it did not finish"
     if why:
-        print_err(f"agenteval: this run is not kept as a baseline: {why}")
-        return
+        return f"agenteval: this run is not kept as a baseline: {why}"
     destination = baselines_under(root) / _folder_name(run.commit, run.plan.suite.profile)
     try:
         destination.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -90,6 +88,5 @@ def save_baseline(report: Report, folder: Path, root: Path) -> None:
         shutil.copyfile(folder / JOURNAL_FILE, temporary)
         os.replace(temporary, destination / JOURNAL_FILE)
     except OSError as error:
-        print_err(f"agenteval: this run cannot be kept as a baseline in {destination}: {error.strerror}")
-        return
-    print_err(f"kept as the baseline of {run.commit[:_SHORT]}: {destination.relative_to(root).as_posix()}")
+        return f"agenteval: this run cannot be kept as a baseline in {destination}: {error.strerror}"
+    return f"kept as the baseline of {run.commit[:_SHORT]}: {destination.relative_to(root).as_posix()}"

@@ -1,0 +1,50 @@
+"""Loads a stored run from its journal and decides its verdict, even if the run was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from agenteval.core.decision import Decision
+from agenteval.core.event import Event, IssuesFound, RunResumed
+from agenteval.files import config_file, runs
+from agenteval.scoring.issues import find_issues
+from agenteval.verdict import gates
+from agenteval.verdict import report as reporting
+from agenteval.verdict.report import Report
+
+
+class DecidedRun(NamedTuple):
+    """The report of a run, its decision, and the folder of the run."""
+
+    report: Report
+    decision: Decision
+    folder: Path
+
+
+def load_decided_run(name: str) -> DecidedRun:
+    """Load the run called ``name`` from its journal, and decide the verdict of the run. Raise ``AuthorError``
+    if there is no such run."""
+    path = runs.find_run(name, runs_root())
+    folded = reporting.build_report(add_missing_issues(runs.load_run(path)))
+    return DecidedRun(folded, gates.decide(folded), path if path.is_dir() else path.parent)
+
+
+def runs_root() -> Path:
+    """Return the folder whose runs are used. It is the folder of the nearest configuration in the working
+    directory or its parents, or the working directory itself if there is no configuration."""
+    found = config_file.find_config(Path.cwd())
+    return found.parent if found else Path.cwd()
+
+
+def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
+    """Group the findings of a run that was killed before its findings were grouped. The findings are grouped
+    by code alone, as in a run without a model."""
+    marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
+    if marks and isinstance(marks[-1], IssuesFound):
+        return events
+    found = anyio.run(find_issues, reporting.build_report(events).scenarios)
+    return (*events, found) if found else events
