@@ -49,6 +49,7 @@ _EXPORTS = {
     "VerdictError": "agenteval.api.run_report",
     "run": "agenteval.api.runs",
     "run_sync": "agenteval.api.runs",
+    "scenarios": "agenteval.api.pytest_functions",
     "score": "agenteval.api.runs",
 }
 
@@ -94,11 +95,13 @@ __all__ = [
     "__version__",
     "run",
     "run_sync",
+    "scenarios",
     "score",
 ]
 
 if TYPE_CHECKING:
     from agenteval.adapters.agents.python import AgentContext
+    from agenteval.api.pytest_functions import scenarios
     from agenteval.api.requests import RunOptions
     from agenteval.api.run_report import InconclusiveError, RunReport, VerdictError
     from agenteval.api.runs import run, run_sync, score

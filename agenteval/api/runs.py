@@ -123,7 +123,7 @@ def _observer(*, shows: bool) -> Observer:
     return TerminalObserver()
 
 
-class _RunningThread:
+class RunningThread:
     """A thread that plays a run, and the way to stop it."""
 
     def __init__(self, player: _Player) -> None:
@@ -146,7 +146,7 @@ class _RunningThread:
 
 
 def _join_thread(player: _Player) -> RunReport:
-    running = _RunningThread(player)
+    running = RunningThread(player)
     try:
         return RunReport(running.played.result())
     except KeyboardInterrupt:
@@ -156,7 +156,7 @@ def _join_thread(player: _Player) -> RunReport:
 
 
 async def _await_thread(player: _Player) -> RunReport:
-    running = _RunningThread(player)
+    running = RunningThread(player)
     try:
         await anyio.to_thread.run_sync(running.played.exception, abandon_on_cancel=True)
     finally:

@@ -120,6 +120,10 @@ def locate_errors(place: Place) -> Iterator[None]:
         raise AuthorError(*problems) from error
 
 
+class RunLockedError(AuthorError):
+    """Raised when another process is writing to the folder of a run."""
+
+
 class NothingSelectedError(AuthorError):
     """Raised when no scenario is left to run. An empty selection does not count as a pass, because a CI job
     that runs nothing must not succeed."""

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.errors import AuthorError, Place, Problem, RunLockedError
 from agenteval.core.event import (
     SCHEMA_VERSION,
     Event,
@@ -221,7 +221,7 @@ class _Syncs:
 @contextmanager
 def lock_run(folder: Path) -> Iterator[None]:
     """Lock the folder of a run so that only one process writes to it. The operating system releases the lock
-    when the process ends for any reason. Raise ``AuthorError`` if another process holds the lock."""
+    when the process ends for any reason. Raise ``RunLockedError`` if another process holds the lock."""
     try:
         file = (folder / LOCK_FILE).open("a+b")
     except OSError as error:
@@ -232,7 +232,7 @@ def lock_run(folder: Path) -> Iterator[None]:
             process = file.read(20).decode("ascii", "replace").strip()
             owner = f" (process {process})" if process.isdigit() else ""
             what = f"the run {folder.name} is still in progress{owner}"
-            raise AuthorError(Problem(what, "wait for it to end, or stop it"))
+            raise RunLockedError(Problem(what, "wait for it to end, or stop it"))
         with suppress(OSError):  # on a full disk the number is missing
             file.truncate(0)
             os.write(file.fileno(), str(os.getpid()).encode())

@@ -103,7 +103,7 @@ class Request:
             "fail_fast": self.fail_fast,
             "baseline": self.baseline,
             "keep_baseline": self.keep_baseline,
-            "last_failed": self.selects_failed,
+            "last_failed": self.selects_failed or self.pairings is not None,
             "record": str(self.recording.record) if self.recording.record else None,
             "replay": str(self.recording.replay) if self.recording.replay else None,
         }

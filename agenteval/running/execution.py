@@ -52,15 +52,16 @@ from agenteval.verdict.resumption import events_to_keep
 from agenteval.verdict.stable_fingerprints import StableFingerprints
 
 
-def make_run_started(prepared: PreparedRun) -> RunStarted:
-    """Create the first event of a run, which describes the planned run."""
+def make_run_started(prepared: PreparedRun, run_id: str | None = None) -> RunStarted:
+    """Create the first event of a run, which describes the planned run. The run gets a new id unless
+    ``run_id`` is given."""
     settings, scenarios = prepared.suite.settings, prepared.wired.scenarios
     config = settings.config
     checkout = checkout_of(Path(config.root))
     return stamp_run_started(
         settings.public,
         prepared.plan,
-        new_run_id(),
+        run_id or new_run_id(),
         prepared.suite.request.command,
         commit=checkout.commit if checkout else "",
         dirty=checkout is not None and checkout.is_dirty,
@@ -184,7 +185,7 @@ def make_run_folder(root: Path, name: str) -> Path:
     folder = root / ".agenteval" / "runs" / name
     try:
         runs.ensure_project_folder(root)
-        folder.mkdir(parents=True, mode=0o700)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     except OSError as error:
         what = f"cannot create the run folder {folder}: {error.strerror}"
         raise AuthorError(Problem(what, "agenteval keeps a journal of each run there")) from None

@@ -12,7 +12,7 @@ from typing import Any
 from agenteval import __version__
 from agenteval.conversation.pipeline import RunControl
 from agenteval.core.config import Config
-from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.errors import AuthorError, Problem, RunLockedError
 from agenteval.core.event import CallsSeen, Event, RunResumed, RunStarted
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import CallEvidence
@@ -41,10 +41,10 @@ _MOST_REASONS = 12
 _UNDO_OR_RESTART = "undo the change, or start a new run"
 
 
-def plan_start(prepared: PreparedRun, observer: Observer) -> RunStarted:
-    """Create the first event of a run, with the results of the baseline run if one was requested. Raise
-    ``AuthorError`` if there is no such run."""
-    started, request = make_run_started(prepared), prepared.suite.request
+def plan_start(prepared: PreparedRun, observer: Observer, run_id: str | None = None) -> RunStarted:
+    """Create the first event of a run, with the results of the baseline run if one was requested. The run
+    gets a new id unless ``run_id`` is given. Raise ``AuthorError`` if there is no such baseline."""
+    started, request = make_run_started(prepared, run_id), prepared.suite.request
     if request.baseline is None:
         return started
     try:
@@ -61,10 +61,14 @@ def plan_start(prepared: PreparedRun, observer: Observer) -> RunStarted:
 def play(
     prepared: PreparedRun, started: RunStarted, observer: Observer, control: RunControl | None = None
 ) -> DecidedRun:
-    """Play a run in a new folder. ``control`` lets another thread stop the run."""
+    """Play a run in a new folder. ``control`` lets another thread stop the run. Raise ``RunLockedError`` if
+    another process is playing the same run."""
     folder = make_run_folder(Path(prepared.suite.settings.config.root), started.run_id)
-    with lock_run(folder), Journal(folder / JOURNAL_FILE) as journal:
-        report, decision = execute(prepared, journal, started, observer=observer, control=control)
+    with lock_run(folder):
+        if (folder / JOURNAL_FILE).exists():
+            raise RunLockedError(Problem(f"the run {started.run_id} was played by another process"))
+        with Journal(folder / JOURNAL_FILE) as journal:
+            report, decision = execute(prepared, journal, started, observer=observer, control=control)
     played = DecidedRun(report, decision, folder)
     _keep_as_baseline(prepared, played, observer)
     return played

@@ -83,6 +83,11 @@ def failure_blocks(facts: Facts, options: ReportOptions) -> Iterator[RenderableT
         yield Text()
 
 
+def scenario_failure(group: tuple[ReportedFailure, ...], options: ReportOptions) -> Iterator[RenderableType]:
+    """Yield the failures of one scenario with one agent."""
+    yield from _lines(_block(group), options)
+
+
 def _blocks(facts: Facts) -> Iterator[_FailureBlock]:
     undecided: dict[str, list[_FailureBlock]] = {}
     # One line of the list at the end names the scenarios that never ran.
