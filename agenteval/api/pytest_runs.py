@@ -37,7 +37,7 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.failure_blocks import scenario_failure
 from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.failure import ReportedFailure, run_gates
+from agenteval.reporters.words.failure import ReportedFailure, run_gates, scenario_decision
 from agenteval.running.execution import new_run_id
 from agenteval.running.observer import PendingLookup, nothing_pending
 from agenteval.running.registries import REGISTRIES
@@ -133,6 +133,8 @@ class RunOutcomes:
         ]
         counted = [each for each in found if not each.tolerated]
         verdict = Verdict.worst([Verdict.PASSED, *(each.verdict for each in counted)])
+        if counted and epoch is None:  # a failed conversation need not decide a rate
+            verdict = scenario_decision(self.run.decision, counted[0].scenario_report).verdict
         return ItemOutcome(
             verdict,
             self._text(tuple(counted or found)),

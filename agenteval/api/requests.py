@@ -18,29 +18,29 @@ ScenarioSource: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 """A path, as on the command line, or a scenario as a mapping, with the keys that it has in a file."""
 
 
-class AgentChoice(NamedTuple):
+class GivenAgent(NamedTuple):
     """The agent to run: the name of a configured agent, or an entry that replaces the configured agents."""
 
     name: str | None = None
     entry: Mapping[str, Any] | None = None
 
 
-def choose_agent(agent: Any) -> AgentChoice:
+def choose_agent(agent: Any) -> GivenAgent:
     """Return the agent that an argument means. A text is a target (``bot.py:agent``), an address or the name
     of a configured agent; a mapping is an entry of the configuration; anything else is the agent itself."""
     match agent:
         case None:
-            return AgentChoice()
+            return GivenAgent()
         case str() if agent.startswith(("http://", "https://")):
-            return AgentChoice(entry={"endpoint": agent})
+            return GivenAgent(entry={"endpoint": agent})
         case str() if ":" in agent:
-            return AgentChoice(entry={"target": agent})
+            return GivenAgent(entry={"target": agent})
         case str():
-            return AgentChoice(name=agent)
+            return GivenAgent(name=agent)
         case Mapping():
-            return AgentChoice(entry=to_plain(agent, Place("agent")))
+            return GivenAgent(entry=to_plain(agent, Place("agent")))
     target = {"object": register(agent, "agent")} if not callable(agent) else register(agent, "agent")
-    return AgentChoice(entry={"target": target, "interpreter": None})
+    return GivenAgent(entry={"target": target, "interpreter": None})
 
 
 def split_sources(
