@@ -177,11 +177,26 @@ def _run(
             help="Make no calls; use recorded answers instead.",
         ),
     ] = None,
+    watching: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            rich_help_panel=RUN_PANEL,
+            help="Run again whenever a file changes: what the change may affect, and what did not pass.",
+        ),
+    ] = False,
+    changed: Annotated[list[str] | None, typer.Option("--changed-file", hidden=True)] = None,
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
     from agenteval.adapters.traffic.middleware import parse_recording_options
     from agenteval.cli.commands.run import run
 
+    if watching:
+        from agenteval.cli.commands.watch import watch
+
+        _refuse_with_watch({"--resume": resume, "--record": record})
+        request = request_from_options(selecting, judging)
+        raise typer.Exit(watch(request, [each for each in sys.argv[1:] if each != "--watch"]))
     request = replace(
         request_from_options(selecting, judging, drop_unset_keys(concurrency=concurrency, cache=cache)),
         epochs=epochs,
@@ -190,6 +205,7 @@ def _run(
         keep_baseline=keep_baseline,
         recording=parse_recording_options(record, replay),
         resume=resume,
+        changed_files=None if changed is None else tuple(changed),
         options_given=given_options(context),
     )
     raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail))
@@ -269,6 +285,16 @@ def _report(
 
     _refuse_without("--rejudge", {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric})
     raise typer.Exit(again(run, reports=reports, detail=detail_of(verbose=verbose, quiet=quiet)))
+
+
+def _refuse_with_watch(given: dict[str, Any]) -> None:
+    """Raise ``AuthorError`` for options that cannot be repeated in each round of ``--watch``."""
+    from agenteval.core.errors import AuthorError, Problem
+
+    if names := [name for name, value in given.items() if value]:
+        raise AuthorError(
+            Problem(f"{', '.join(names)} cannot be combined with --watch", "remove one of them")
+        )
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:

@@ -58,6 +58,10 @@ class Request:
     pairings: frozenset[Pairing] | None = None
     """The pairs of scenario and agent to which the selection is limited. If this is None, the selection is
     not limited."""
+    changed_files: tuple[str, ...] | None = None
+    """The files that changed since the last round of ``--watch``. The selection is limited to the scenarios
+    that they may affect, and to those that did not pass in ``failed_in``. If this is None, it is not
+    limited."""
     resume: str | None = None
     """The run to resume."""
     visibility: Mapping[str, KnownVisibility] | None = None
@@ -78,7 +82,8 @@ class Request:
     def is_partial(self) -> bool:
         """True if only part of the suite is requested."""
         everything = Filters(agent=self.filters.agent)  # choosing an agent leaves the suite complete
-        return bool(self.paths or self.selects_failed or self.pairings or self.filters != everything)
+        is_limited = self.selects_failed or self.pairings is not None or self.changed_files is not None
+        return bool(self.paths) or is_limited or self.filters != everything
 
     @property
     def selects_failed(self) -> bool:
@@ -103,7 +108,7 @@ class Request:
             "fail_fast": self.fail_fast,
             "baseline": self.baseline,
             "keep_baseline": self.keep_baseline,
-            "last_failed": self.selects_failed or self.pairings is not None,
+            "last_failed": self.selects_failed or self.pairings is not None or self.changed_files is not None,
             "record": str(self.recording.record) if self.recording.record else None,
             "replay": str(self.recording.replay) if self.recording.replay else None,
         }

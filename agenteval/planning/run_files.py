@@ -72,12 +72,21 @@ def _scenario_files(scenarios: Iterable[Scenario], root: Path) -> set[Path]:
     return {root / place.rpartition(":")[0] for place in places}
 
 
+def config_files(config: Config) -> Iterator[Path]:
+    """Yield the files that the configuration names, such as prompts, policies and the modules of agents, and
+    the configuration itself."""
+    root = Path(config.root)
+    if config.source:
+        yield (root / Path(config.source).name).resolve()
+    yield from _existing(root / name for name in _named_files(config) if _may_be_path(name))
+
+
 def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
     yield from _existing(root / name for name in _named_files(config) if _may_be_path(name))
     mocks = [tool for scenario in scenarios for tool in scenario.tools.values() if tool.python]
-    yield from _existing(Path(tool.base) / _file_of(tool.python or "") for tool in mocks)
+    yield from _existing(Path(tool.base) / file_of_target(tool.python or "") for tool in mocks)
     checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
-    yield from _existing(Path(base) / _file_of(target) for base, target in checks)
+    yield from _existing(Path(base) / file_of_target(target) for base, target in checks)
     yield from _author_modules(root.resolve())
 
 
@@ -89,14 +98,14 @@ def _named_files(config: Config) -> Iterator[str | None]:
     yield config.accepted
     yield from _models(config, "scripted")
     targets = (*_option_texts(agent.adapter_options for agent in config.all_agents), *config.custom_metrics)
-    yield from (_file_of(target) or target for target in targets)
+    yield from (file_of_target(target) or target for target in targets)
 
 
 def _may_be_path(name: str | None) -> TypeGuard[str]:
     return name is not None and name != "" and "\n" not in name and len(name) < 500
 
 
-def _file_of(target: str) -> str:
+def file_of_target(target: str) -> str:
     """Return the file part of a target, such as ``agent.py`` for ``agent.py:agent``."""
     return target.rpartition(":")[0]
 

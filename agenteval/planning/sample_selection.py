@@ -4,6 +4,7 @@ Files are read during selection, but no code is loaded."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from agenteval.planning.earlier_visibility import earlier_visibility
 from agenteval.planning.last_failed import FailedScenarios, describe_removed, find_last_failed
 from agenteval.planning.request import Request
 from agenteval.planning.suite import Suite, empty_patterns, load_included_scenarios
+from agenteval.planning.touched_scenarios import touched_scenarios
 from agenteval.verdict.run_gates import without_concern
 
 _NAMED = 5
@@ -85,6 +87,8 @@ def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[
     request, config = suite.request, suite.settings.config
     if request.pairings:
         return _filter_pairings(samples, request.pairings), []
+    if request.changed_files is not None:
+        return _changed_or_failed(suite, samples), []
     if not request.selects_failed:
         return samples, []
     failed = find_last_failed(Path(config.root), request.failed_in)
@@ -92,6 +96,20 @@ def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[
     if narrowed := _filter_pairings(samples, failed.pairings):
         return narrowed, [describe_removed(gone)] if gone else []
     raise failed.nothing_selected_error(gone)
+
+
+def _changed_or_failed(suite: Suite, samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Return the samples that a change may affect or that did not pass in an earlier run. Raise
+    ``NothingSelectedError`` if there are none."""
+    request, config = suite.request, suite.settings.config
+    touched = touched_scenarios(map(Path, request.changed_files or ()), config, suite.scenarios)
+    wanted = {(sample.key.scenario, sample.key.agent) for sample in samples if sample.key.scenario in touched}
+    if request.failed_in:
+        with suppress(NothingSelectedError):  # everything passed
+            wanted |= find_last_failed(Path(config.root), request.failed_in).pairings
+    if chosen := _filter_pairings(samples, frozenset(wanted)):
+        return chosen
+    raise NothingSelectedError(Problem("the change affects no selected scenario", "change another file"))
 
 
 def _filter_pairings(samples: Sequence[Sample], pairings: frozenset[Pairing]) -> list[Sample]:
