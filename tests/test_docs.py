@@ -835,7 +835,12 @@ def test_the_commands_shown_have_the_options_that_exist() -> None:
 
 def test_every_option_is_documented_and_no_other() -> None:
     group: Any = typer.main.get_command(app)
-    named = [p.opts for c in group.commands.values() for p in c.params if p.opts[0].startswith("-")]
+    named = [
+        p.opts
+        for c in group.commands.values()
+        for p in c.params
+        if p.opts[0].startswith("-") and not getattr(p, "hidden", False)
+    ]
     listed = first_code(section("docs/configuration.md", "## Command line"))
     assert set(listed) == {max(opts, key=len) for opts in named}
 

@@ -56,7 +56,7 @@ class RoundCost(NamedTuple):
 
 
 @dataclass
-class _History:
+class _RoundHistory:
     """What is known of the rounds so far."""
 
     rounds: int = 0
@@ -112,7 +112,7 @@ class _Watch:
         self._budget = config.budget.max_cost
         self._arguments = tuple(arguments)
         self._events = events
-        self._history = _History()
+        self._history = _RoundHistory()
 
     def run(self) -> int:
         """Play rounds until the user quits or the budget is spent."""
