@@ -82,8 +82,8 @@ class Request:
     def is_partial(self) -> bool:
         """True if only part of the suite is requested."""
         everything = Filters(agent=self.filters.agent)  # choosing an agent leaves the suite complete
-        is_limited = self.selects_failed or self.pairings is not None or self.changed_files is not None
-        return bool(self.paths) or is_limited or self.filters != everything
+        is_limited = self.selects_failed or self.pairings or self.changed_files is not None
+        return bool(self.paths or is_limited or self.filters != everything)
 
     @property
     def selects_failed(self) -> bool:
