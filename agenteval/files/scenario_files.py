@@ -46,6 +46,11 @@ def glob_base(pattern: str) -> str:
     return str(Path(*takewhile(lambda part: not _MAGIC.search(part), Path(pattern).parts)))
 
 
+def is_pattern(path: str) -> bool:
+    """Check whether a path contains a wildcard of a glob pattern."""
+    return _MAGIC.search(path) is not None
+
+
 def _matching(root: Path, pattern: str) -> Iterator[Path]:
     parts = Path(pattern).parts
     fixed = len(Path(glob_base(pattern)).parts)
@@ -94,7 +99,8 @@ def _character_set(piece: str) -> str:
 
 def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
     """Return the scenario files named on the command line. Files are returned as given, and folders are
-    searched for YAML files, which are sorted. Raise ``AuthorError`` for paths that do not exist, and
+    searched for YAML files, which are sorted. A glob pattern that names no file is expanded, because not
+    every shell does so. Raise ``AuthorError`` for paths that do not exist, and
     ``NothingSelectedError`` for folders without scenario files."""
     found: list[Path] = []
     problems: list[Problem] = []
@@ -108,6 +114,11 @@ def find_files_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
                 empty.append(Problem("this folder contains no scenario file", "", Place(str(argument))))
         elif os.path.exists(path):
             found.append(path)
+        elif is_pattern(str(argument)):
+            matching = find_scenario_files(cwd, [str(argument)])
+            found += matching
+            if not matching:
+                empty.append(Problem("this pattern matches no scenario file", "", Place(str(argument))))
         else:
             problems.append(_missing_path(argument, path))
     if problems:

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from glob import glob
 from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -20,6 +21,7 @@ from pydantic_core import from_json
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.files.journal import check_journal_version
 from agenteval.files.regular_files import is_device, wrap_read_errors
+from agenteval.files.scenario_files import is_pattern
 from agenteval.messages.chat import replace_json_surrogates
 from agenteval.messages.log_entry import UnreadableRecord
 
@@ -58,6 +60,9 @@ def find_sources(
                 warn(f"{left_out} in {name}; pass them too to include them")
         elif path.exists():
             found.append(Source(path, _display_name(path, cwd)))
+        elif is_pattern(name) and (matching := sorted(glob(name, root_dir=cwd, recursive=True))):
+            files = [cwd / each for each in matching if (cwd / each).is_file()]
+            found += [Source(each, _display_name(each, cwd)) for each in files]
         else:
             problems.append(Problem(f"{name}: no such file or directory", _suggest_name(path)))
     problems += [problem for source in found for problem in _file_problems(source)]
