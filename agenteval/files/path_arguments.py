@@ -18,7 +18,7 @@ from agenteval.core.selection import (
     scenario_file,
     split_id,
 )
-from agenteval.files.scenario_files import display_path, find_files_under, find_scenario_files, is_pattern
+from agenteval.files.scenario_files import display_path, find_files_under, find_scenario_files
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,6 @@ def resolve_path_arguments(paths: Sequence[str], config: Config, cwd: Path) -> P
         if name and not os.path.exists(cwd / file):
             included = find_scenario_files(root, config.include, config.exclude)
             found = [each for each in included if path_ends_with(str(each), file)] or [file]
-            if is_pattern(file):
-                found = find_scenario_files(cwd, [file]) or [file]
         arguments += found
         if not name:
             unrestricted += found
