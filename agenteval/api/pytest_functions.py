@@ -68,6 +68,9 @@ def parametrize(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
         parameters.append(
             pytest.param(ScenarioParameter(run, pairing), id=item_name(pairing, loaded), marks=marks)
         )
+    for scenario in loaded.skipped:
+        skip = pytest.mark.skip(reason=scenario.skip)
+        parameters.append(pytest.param(ScenarioParameter(run, None), id=scenario.id, marks=skip))
     parameters.append(pytest.param(ScenarioParameter(run, None), id=GATES))
     metafunc.parametrize("agenteval_scenario", parameters, indirect=True)
 

@@ -28,7 +28,7 @@ from agenteval.core.event import Event
 from agenteval.core.plan import Pairing
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Emit
-from agenteval.core.scenario import Sample
+from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import Verdict
 from agenteval.planning.request import Request
 from agenteval.planning.sample_selection import select
@@ -79,6 +79,11 @@ class LoadedItems(NamedTuple):
     samples: tuple[Sample, ...]
 
     @property
+    def skipped(self) -> tuple[Scenario, ...]:
+        """The scenarios that are not run because of their ``skip``."""
+        return tuple(scenario for scenario in self.suite.selected_scenarios if scenario.skip)
+
+    @property
     def root(self) -> Path:
         return Path(self.suite.settings.config.root)
 
@@ -94,6 +99,8 @@ class LoadedItems(NamedTuple):
 def load_items(request: Request) -> LoadedItems:
     """Load the scenarios without importing or calling any agent. Raise ``AuthorError`` for a mistake."""
     suite = load_suite(request, REGISTRIES)
+    if all(scenario.skip for scenario in suite.selected_scenarios):
+        return LoadedItems(suite, ())
     return LoadedItems(suite, select(suite).samples)
 
 

@@ -24,7 +24,7 @@ from agenteval.api.pytest_runs import (
 from agenteval.api.requests import make_request
 from agenteval.core.errors import AuthorError
 from agenteval.core.plan import Pairing
-from agenteval.core.scenario import Sample
+from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import Verdict
 from agenteval.files.config_file import find_config
 from agenteval.planning.request import Request
@@ -129,13 +129,27 @@ class ScenarioFile(pytest.File):
             raise self.CollectError(str(loaded))
         by_epoch = self.config.getoption("agenteval_epochs")
         for pairing, samples in loaded.pairings.items():
-            if os.path.realpath(scenario_path(samples[0], self.config)) != os.path.realpath(self.path):
+            if os.path.realpath(scenario_path(samples[0].scenario, self.config)) != os.path.realpath(
+                self.path
+            ):
                 continue
             for group in [[each] for each in samples] if by_epoch else [samples]:
                 epoch = group[0].key.epoch if by_epoch else None
                 item = ScenarioItem.from_parent(self, name=item_name(pairing, loaded, epoch))
                 item.fill(self.plugin, group, epoch, is_last=group[-1] is samples[-1])
                 yield item
+        for scenario in loaded.skipped:
+            if os.path.realpath(scenario_path(scenario, self.config)) == os.path.realpath(self.path):
+                skipped = SkippedItem.from_parent(self, name=scenario.id.replace("[", "(").replace("]", ")"))
+                skipped.add_marker(pytest.mark.skip(reason=scenario.skip))
+                yield skipped
+
+
+class SkippedItem(pytest.Item):
+    """A scenario that is not run because of its ``skip``."""
+
+    def runtest(self) -> None:
+        """Do nothing: the marker skips the item."""
 
 
 class ScenarioItem(pytest.Item):
@@ -232,8 +246,8 @@ def add_tag(item: pytest.Item, tag: str) -> None:
     item.add_marker(tag)
 
 
-def scenario_path(sample: Sample, config: pytest.Config) -> Path:
+def scenario_path(scenario: Scenario, config: pytest.Config) -> Path:
     """Return the file of a scenario."""
     from agenteval.core.selection import scenario_file
 
-    return config.invocation_params.dir / scenario_file(sample.scenario)
+    return config.invocation_params.dir / scenario_file(scenario)

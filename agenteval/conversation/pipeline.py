@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agenteval.conversation.deadlines import Deadlines
+from agenteval.conversation.hooks import run_hook
 from agenteval.conversation.scored_sample import ScoredSample, leaf_errors
 from agenteval.conversation.simulation import CallFunction, ToolWorld, run_conversation, with_late_calls
 from agenteval.conversation.visibility_tracker import VisibilityTracker
@@ -233,7 +234,10 @@ class _RunningSample:
         scored.emit(SampleStarted(key=key))
         began_s = anyio.current_time()
         stop: Stop | None = None
+        is_set_up = False
         try:
+            await run_hook("setup", self._sample)
+            is_set_up = True
             with self._runtime.deadlines.time_sample(key) as scored.watch:
                 async with anyio.create_task_group() as judging:
                     await self._converse(judging)
@@ -247,6 +251,8 @@ class _RunningSample:
         finally:
             stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.stop_reason)
             await scored.check_interrupted(stop)
+            if is_set_up:
+                stop = await self._tear_down(stop)
             unfinished = self._unfinished(control.stop_reason)
             took_s = round(anyio.current_time() - began_s, 3)
             end = SampleFinished(
@@ -261,6 +267,16 @@ class _RunningSample:
             self._end_playing()
             self._running.finish()
             self._free_slot()
+
+    async def _tear_down(self, stop: Stop) -> Stop:
+        """Run the hook ``teardown``, even if the run is being stopped. Return the reason why the sample
+        ended, which is the author's error if the hook fails."""
+        try:
+            with anyio.CancelScope(shield=True):
+                await run_hook("teardown", self._sample)
+        except AuthorError as error:
+            return _stop_for_error(error)
+        return stop
 
     def _unfinished(self, why: str) -> Turn | None:
         """Return the turn that failed or was interrupted, with everything done up to that point."""

@@ -699,6 +699,12 @@ class ScenarioFields(Value):
     """Maximum number of turns by the simulated user."""
     thresholds: Thresholds = {}
     """Lowest acceptable scores by metric; null removes a threshold of the configuration."""
+    skip: Text = ""
+    """Reason for not running the scenario; reports mention it."""
+    setup: Text = ""
+    """Function (file.py:name) called with the sample before each conversation."""
+    teardown: Text = ""
+    """Function (file.py:name) called with the sample after each conversation."""
     checks: Literal["none"] | None = None
     """Confirmation (none) that only failures of the agent and empty answers are checked."""
 

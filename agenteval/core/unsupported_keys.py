@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 _NO_SQL = "use `returns`, `sequence` or `python`"
 _NO_STATE = "use `expect.tool_calls` instead"
-_NO_HOOKS = "run that code when the agent's module is imported"
 
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     # Dotted paths, with `*` for any key or item; after `=` the only value that is meant. For reporters:
@@ -19,9 +18,7 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         "user_prompt": "describe the user in `profile`, and what the user wants in `goal`",
         "user_tools": "describe what happened in a user message",
         "min_turns": "add the first messages as `turns`",
-        "skip": "exclude it with a tag (--tag) or with `exclude`",
         "unreviewed": "remove it once you have reviewed the scenario",
-        **dict.fromkeys(("setup", "teardown"), _NO_HOOKS),
         "include": "put it under `defaults` in this file",
         **dict.fromkeys(("state", "world"), "mock the tools with `returns`, `sequence` or `python`"),
         "turns.*.tool_calls": "state in the user message what the user did",

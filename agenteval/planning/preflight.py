@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from agenteval.conversation.hooks import hook_problems
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, parse_place
@@ -73,9 +74,10 @@ def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterab
 
 
 def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
-    """Yield a problem for each Python check that cannot be loaded or called."""
+    """Yield a problem for each Python check or hook that cannot be loaded or called."""
     for scenario in scenarios:
         yield from find_target_problems(scenario)
+        yield from hook_problems(scenario)
 
 
 def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:

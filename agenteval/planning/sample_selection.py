@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agenteval.core import selection
 from agenteval.core.config import AgentConfig, Config
-from agenteval.core.errors import NothingSelectedError, Problem
+from agenteval.core.errors import NothingSelectedError, Problem, parse_place
 from agenteval.core.plan import Pairing, SuitePolicy
 from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, Scenario
@@ -54,7 +54,10 @@ def select(suite: Suite) -> SelectedSamples:
     ``NothingSelectedError`` if no sample is left."""
     request, config = suite.request, suite.settings.config
     needs_model = _find_scenarios_needing_model(suite.selected_scenarios, config)
-    remaining = [scenario for scenario in suite.selected_scenarios if scenario.id not in needs_model]
+    skipped = [scenario for scenario in suite.selected_scenarios if scenario.skip]
+    _require_unskipped(suite.selected_scenarios, skipped)
+    left_out = {*needs_model, *(scenario.id for scenario in skipped)}
+    remaining = [scenario for scenario in suite.selected_scenarios if scenario.id not in left_out]
     planned = selection.samples_of(remaining, config, request.filters, epochs=request.epochs)
     wanted, gone = _wanted_pairings(suite, planned)
     samples = _draw_samples(wanted, request, config)
@@ -76,6 +79,7 @@ def select(suite: Suite) -> SelectedSamples:
             *(() if request.paths else empty_patterns(config)),
             *(text for scenario in remaining for text in preflight.misspelt_tools(scenario)),
             *_code_only_remarks(needs_model),
+            *(f"skipped: {scenario.id}: {scenario.skip}" for scenario in skipped),
             *gone,
         ),
     )
@@ -134,6 +138,14 @@ def _find_scenarios_needing_model(scenarios: Sequence[Scenario], config: Config)
         remedy = "script the turns and add checks that run without a model, or remove `code_only`"
         raise NothingSelectedError(Problem(what, remedy, config.place("code_only")))
     return ids
+
+
+def _require_unskipped(scenarios: Sequence[Scenario], skipped: Sequence[Scenario]) -> None:
+    """Raise ``NothingSelectedError`` if every scenario is skipped."""
+    if len(skipped) == len(scenarios):
+        first = skipped[0]
+        what = f"every selected scenario is skipped; {first.id}: {first.skip}"
+        raise NothingSelectedError(Problem(what, "remove `skip`", parse_place(first.where("skip"))))
 
 
 def _code_only_remarks(needs_model: Sequence[str]) -> Iterator[str]:

@@ -36,6 +36,8 @@ def _own_files(scenario: Scenario) -> Iterator[Path]:
     for tool in scenario.tools.values():
         if tool.python:
             yield Path(tool.base, file_of_target(tool.python))
+    for target in filter(None, (scenario.setup, scenario.teardown)):
+        yield Path(scenario.base, file_of_target(target))
     for _, expect in scenario.expectations:
         for target in expect.python:
             yield Path(scenario.base, file_of_target(target))

@@ -156,9 +156,6 @@ OF_SCENARIOS = {  # what is written, and what is named as not supported yet
     'world: "shop.py:Shop"': "world",
     "include: other.yaml": "include",
     "unreviewed: true": "unreviewed",
-    "setup: hooks.py:fresh": "setup",
-    "teardown: hooks.py:fresh": "teardown",
-    "skip: not today": "skip",
 }
 
 
