@@ -26,6 +26,7 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.plan import Pairing
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import Verdict
+from agenteval.core.selection import scenario_file
 from agenteval.files.config_file import find_config
 from agenteval.planning.request import Request
 
@@ -129,9 +130,7 @@ class ScenarioFile(pytest.File):
             raise self.CollectError(str(loaded))
         by_epoch = self.config.getoption("agenteval_epochs")
         for pairing, samples in loaded.pairings.items():
-            if os.path.realpath(scenario_path(samples[0].scenario, self.config)) != os.path.realpath(
-                self.path
-            ):
+            if not self._contains(samples[0].scenario):
                 continue
             for group in [[each] for each in samples] if by_epoch else [samples]:
                 epoch = group[0].key.epoch if by_epoch else None
@@ -139,10 +138,14 @@ class ScenarioFile(pytest.File):
                 item.fill(self.plugin, group, epoch, is_last=group[-1] is samples[-1])
                 yield item
         for scenario in loaded.skipped:
-            if os.path.realpath(scenario_path(scenario, self.config)) == os.path.realpath(self.path):
+            if self._contains(scenario):
                 skipped = SkippedItem.from_parent(self, name=scenario.id.replace("[", "(").replace("]", ")"))
                 skipped.add_marker(pytest.mark.skip(reason=scenario.skip))
                 yield skipped
+
+    def _contains(self, scenario: Scenario) -> bool:
+        written_in = self.config.invocation_params.dir / scenario_file(scenario)
+        return os.path.realpath(written_in) == os.path.realpath(self.path)
 
 
 class SkippedItem(pytest.Item):
@@ -150,6 +153,9 @@ class SkippedItem(pytest.Item):
 
     def runtest(self) -> None:
         """Do nothing: the marker skips the item."""
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
 
 
 class ScenarioItem(pytest.Item):
@@ -244,10 +250,3 @@ def add_tag(item: pytest.Item, tag: str) -> None:
         return
     item.config.addinivalue_line("markers", f"{tag}: a tag of agenteval scenarios")
     item.add_marker(tag)
-
-
-def scenario_path(scenario: Scenario, config: pytest.Config) -> Path:
-    """Return the file of a scenario."""
-    from agenteval.core.selection import scenario_file
-
-    return config.invocation_params.dir / scenario_file(scenario)
