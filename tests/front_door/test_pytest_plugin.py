@@ -1,4 +1,4 @@
-"""Scenarios as items of pytest: what is collected, what is played, by how many processes, and how each item ends."""
+"""Scenarios as items of pytest: what is collected and played, by how many processes, and how items end."""
 
 from __future__ import annotations
 
@@ -198,7 +198,8 @@ def test_what_a_gate_tolerates_fails_no_item(suite: Project) -> None:
 def test_a_gate_over_the_run_is_an_item_of_its_own_and_never_lost(suite: Project) -> None:
     suite.write(
         "agenteval.yaml",
-        "agent: {name: bot, target: 'agent.py:agent', calls: all}\nmetrics: []\ngates: {tool_accuracy: 0.9}\n",
+        "agent: {name: bot, target: 'agent.py:agent', calls: all}\n"
+        "metrics: []\ngates: {tool_accuracy: 0.9}\n",
     )
     suite.scenarios("cases:\n  - {id: case, input: Hi, expected_tools: [look_up]}\n", A)
     suite.scenarios("id: other\nturns: [Ho]\nexpect: {output: {contains: Hello}}\n", B)
