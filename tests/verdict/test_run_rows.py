@@ -50,7 +50,7 @@ from tests.support.verdict_runs import (
 )
 
 PASSED, FAILED, OPEN = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
-PASS_RATE = {"gates": {"pass_rate": {"at_least": 0.5}}}
+PASS_RATE = {"gates": {"pass_rate": {"at_least": 0.9, "reject_below": 0.6}}}
 KEY = SampleKey(scenario="a", agent="bot")
 
 
