@@ -108,8 +108,8 @@ def test_a_sample_is_over(events: list[Event], is_over: bool) -> None:
 
 
 def test_what_is_kept_of_an_interrupted_run() -> None:
-    start = begun()
-    evidence = CallsSeen(agent="bot", evidence=CallEvidence.REPORTED, key=B)
+    start: Event = begun()
+    evidence: Event = CallsSeen(agent="bot", evidence=CallEvidence.REPORTED, key=B)
     finished: list[Event] = [
         SampleStarted(key=A),
         TurnFinished(key=A, index=0, turn=Turn(user="hi")),
@@ -119,7 +119,7 @@ def test_what_is_kept_of_an_interrupted_run() -> None:
         end(A),
         again(A),
     ]
-    lost = end(B, StopReason.INFRASTRUCTURE, again=True)
+    lost: Event = end(B, StopReason.INFRASTRUCTURE, again=True)
     dropped: list[Event] = [
         SampleStarted(key=B),
         TurnFinished(key=B, index=0, turn=Turn(user="hi")),
@@ -131,16 +131,12 @@ def test_what_is_kept_of_an_interrupted_run() -> None:
         over("interrupted"),
         RunResumed(at="t"),
     ]
-    assert list(events_to_keep([start, *finished, evidence, lost, *dropped])) == [
-        start,
-        *finished,
-        evidence,
-        lost,
-    ]
+    kept: list[Event] = [start, *finished, evidence, lost]
+    assert list(events_to_keep([*kept, *dropped])) == kept
 
 
 def test_a_sample_over_at_last_keeps_its_events_from_before_in_order() -> None:
-    events = [end(A, again=True), SampleStarted(key=A), end(A)]
+    events: list[Event] = [end(A, again=True), SampleStarted(key=A), end(A)]
     assert list(events_to_keep(events)) == events
     assert list(events_to_keep([])) == []
 
