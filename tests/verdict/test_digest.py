@@ -72,7 +72,7 @@ def test_what_was_judged_and_may_decide(
     assert (found.judged, found.decisive) == (judged, decisive)
 
 
-PLAIN = {"model": "openai/m", "base_url": None, "temperature": None, "extra": {}}
+PLAIN: dict[str, Any] = {"model": "openai/m", "base_url": None, "temperature": None, "extra": {}}
 
 
 @pytest.mark.parametrize(
