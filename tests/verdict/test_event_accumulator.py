@@ -59,12 +59,12 @@ def test_an_interrupted_conversation_leaves_neither_turns_nor_results() -> None:
 def test_the_order_of_other_samples_does_not_matter() -> None:
     other = SampleKey(scenario=CASE.id, agent="wonderbot", epoch=1)
     ends = Stop(reason=StopReason.SCRIPT_DONE)
-    mine = [
+    mine: list[Event] = [
         SampleStarted(key=KEY),
         TurnFinished(key=KEY, index=0, turn=turn("mine", "one")),
         SampleFinished(key=KEY, stop=ends),
     ]
-    theirs = [
+    theirs: list[Event] = [
         SampleStarted(key=other),
         TurnFinished(key=other, index=0, turn=turn("theirs", "two")),
         SampleFinished(key=other, stop=ends),
@@ -196,7 +196,7 @@ def test_the_evidence_of_each_agent() -> None:
 def test_a_resumed_run_has_no_end_and_the_budget_of_now() -> None:
     begun = started((CASE,), (KEY,))
     budget = BudgetConfig(max_calls=7)
-    ended_once = (IssuesFound(issues=()), RunFinished(finished_at="t"))
+    ended_once: tuple[Event, ...] = (IssuesFound(issues=()), RunFinished(finished_at="t"))
     run = folded(begun, *ended_once, RunResumed(at="u", budget=budget))
     assert run.run
     assert (run.finished, run.found) == (None, None)
@@ -229,13 +229,13 @@ def test_recorded_scenarios_and_rules_come_with_the_first_sample_that_has_them()
     ],
 )
 def test_a_sample_that_is_over_does_not_start_again(before: list[Event], begins_anew: bool) -> None:
-    told = [SampleStarted(key=KEY), TurnFinished(key=KEY, index=0, turn=turn("a", "b")), *before]
+    told: list[Event] = [SampleStarted(key=KEY), TurnFinished(key=KEY, index=0, turn=turn("a", "b")), *before]
     run = folded(*told, SampleStarted(key=KEY))
     assert (run.samples[KEY].turns == {}) is begins_anew
 
 
 def test_a_lost_conversation_is_kept_beside_that_which_repeats_it() -> None:
-    told = [SampleStarted(key=KEY), ended(reason=StopReason.INFRASTRUCTURE, again=True)]
+    told: list[Event] = [SampleStarted(key=KEY), ended(reason=StopReason.INFRASTRUCTURE, again=True)]
     run = folded(*told, SampleStarted(key=KEY), ended())
     (lost,) = run.samples[KEY].lost
     assert lost.stop
