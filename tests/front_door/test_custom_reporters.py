@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
-from tests.support.kit import Project
+from tests.support.kit import Project, environment
 
 REPORTS = """
 import agenteval
@@ -175,3 +177,11 @@ def test_a_comparison_has_none(reported: Project) -> None:
     assert reported.call("run").code == 0
     done = reported.call("diff", "latest", "latest", "--report", "my_reports.py:team")
     done.refuses("agenteval", "'my_reports.py:team'")
+
+
+def test_python_renders_with_it(reported: Project) -> None:
+    code = "import agenteval; print(agenteval.run_sync('scenarios/').render('my_reports.py:team'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=reported.root, env=environment(), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "team: passed\n"), done.stderr
