@@ -11,6 +11,7 @@ from agenteval.agentside.targets.signatures import find_signature_mismatch, is_a
 from agenteval.conversation.user_code import import_target
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.safe_text import neutralize_workflow_commands
 from agenteval.reporters import REPORTERS, Reporter
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.report_sections import make_report_sections
@@ -72,7 +73,9 @@ def _find_problem(render: Any, found: Any) -> tuple[str, str] | None:
 def _render(
     target: str, render: Callable[..., Any], report: Report, decision: Decision, options: ReportOptions
 ) -> str:
-    """Call the author's reporter. Raise ``RenderError`` if it raises an exception or does not return text."""
+    """Call the author's reporter and return its text, in which no line is a workflow command, because the
+    text may quote an agent. Raise ``RenderError`` if the reporter raises an exception or does not return
+    text."""
     sections = make_report_sections(Facts(report, decision), options.root)
     try:
         with contain_exits():
@@ -82,4 +85,4 @@ def _render(
     if not isinstance(text, str):
         what = f"no report by '{target}': it returned a value of the type {type(text).__name__}"
         raise RenderError(Problem(what, "return the report as a string"))
-    return text
+    return neutralize_workflow_commands(text)

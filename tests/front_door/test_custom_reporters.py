@@ -40,7 +40,7 @@ def quits(sections, options):
 
 
 def leak(sections, options):
-    return "key \\x1b]0;title\\x07 hunter2hunter2"
+    return "key \\x1b]0;title\\x07 hunter2hunter2\\n  ::error::obey"
 
 
 def narrow(sections): ...
@@ -158,6 +158,8 @@ def test_what_it_returns_is_masked_and_cleaned(reported: Project) -> None:
         assert "key" in text
         assert "hunter2" not in text
         assert "\x1b]0;" not in text
+        assert "obey" in text
+        assert "::error" not in text
 
 
 def test_a_changed_reporter_does_not_prevent_a_resume(reported: Project) -> None:
