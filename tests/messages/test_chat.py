@@ -295,7 +295,7 @@ def test_a_python_literal_is_read_in_recordings_alone(raw: str, args: Any) -> No
 
 
 def test_arguments_that_are_nested_too_deeply() -> None:
-    wide = {"a": [[] for _ in range(200)]}
+    wide: dict[str, Any] = {"a": [[] for _ in range(200)]}
     assert read_arguments(json.dumps(wide)) == (wide, None)
     for is_text in (False, True):
         shallow, deep = (json.dumps(nested(each)) if is_text else nested(each) for each in (100, 101))
