@@ -156,9 +156,9 @@ def test_what_is_not_there_is_not_written() -> None:
 )
 def test_a_result_is_stored_under_its_kind(kind: str, fields: dict[str, Any], made: type) -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(ScoreItem)
-    found = adapter.validate_python({"kind": kind, **fields})
-    assert type(found) is made
+    found: Any = adapter.validate_python({"kind": kind, **fields})
     assert adapter.validate_json(found.model_dump_json()) == found
+    assert type(found) is made
 
 
 def test_words_that_are_stored() -> None:
