@@ -334,3 +334,42 @@ def test_where_a_key_was_set(path: str, where: str, place: tuple[Any, ...]) -> N
     assert PLACED.where(path) == where
     assert PLACED.place(path) == Place(*place)
     assert PLACED.is_by_flag(path) is (path == "epochs")
+
+
+def test_what_holds_if_nothing_is_written() -> None:
+    config = written()
+    assert (config.max_turns, config.concurrency, config.seed) == (8, 20, 0)
+    assert (config.judge.corroborate, config.judge.on_failure, config.judge.calls) == (
+        True,
+        "undecided",
+        "separate",
+    )
+    assert (config.metrics, config.detectors, config.severity_from) == ("all", None, "table")
+    assert (config.fail_on_severity, config.on_undecided) == (Severity.CRITICAL, "fail")
+    assert (config.cache, config.code_only, config.unmocked_tools) == (False, False, "error")
+    assert config.include == ("scenarios/**/*.yaml", "scenarios/**/*.yml")
+    assert config.reporters == (ReporterChoice(name="terminal"),)
+    assert (config.epochs, config.fault_tolerance, config.accepted, config.now) == (None,) * 4
+    agent, model = AgentConfig(), ModelConfig(model="a/b")
+    assert (agent.name, agent.timeout_s, agent.mcp, agent.calls) == ("agent", 60.0, False, None)
+    assert (model.timeout_s, model.max_wait_s) == (120.0, 180.0)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("severity_from", "model"),
+        ("on_undecided", "neutral"),
+        ("unmocked_tools", "passthrough"),
+        ("unmocked_tools", "empty"),
+    ],
+)
+def test_words_that_may_be_chosen(key: str, value: str) -> None:
+    assert getattr(written(**{key: value}), key) == value
+
+
+@pytest.mark.parametrize(
+    "judge", [{"calls": "shared"}, {"calls": "separate"}, {"on_failure": "skip"}, {"corroborate": False}]
+)
+def test_settings_of_judges(judge: dict[str, Any]) -> None:
+    assert written(judge=judge).judge.model_dump(include=set(judge)) == judge
