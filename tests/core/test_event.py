@@ -121,6 +121,36 @@ def test_an_event_is_read_as_it_was_written(event: Any) -> None:
     assert adapter.validate_json(event.model_dump_json()) == event
 
 
+def test_each_event_is_known_by_its_type() -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(Event)
+    key, stop = KEY.model_dump(), {"reason": "script_done"}
+    fields: dict[str, dict[str, Any]] = {
+        "run_resumed": {"at": "2026-11-29T00:00:00Z"},
+        "sample_started": {"key": key},
+        "turn_finished": {"key": key, "index": 0, "turn": {"user": "Hi"}},
+        "scored": {"key": key, "turn": None, "items": []},
+        "asked": {"role": "judge", "metric": "m"},
+        "reconsidered": {"key": key, "metric": "m", "items": []},
+        "sample_finished": {"key": key, "stop": stop},
+        "notice": {"text": "x"},
+        "calls_seen": {"agent": "bot", "evidence": "asked"},
+        "issues_found": {"issues": []},
+        "run_finished": {"finished_at": "2026-11-29T00:00:00Z"},
+    }
+    for kind, more in fields.items():
+        assert adapter.validate_python({"type": kind, **more}).type == kind
+    run = started((), ())
+    assert run.type == "run_started"
+    assert adapter.validate_json(run.model_dump_json()) == run
+    notice = adapter.validate_python({"type": "notice", "text": "x"})
+    assert (notice.level, notice.key) == ("info", None)
+    asked = adapter.validate_python({"type": "asked", "role": "judge", "metric": "m"})
+    assert (asked.scripted, asked.answer, asked.error) == (False, None, "")
+    found = adapter.validate_python({"type": "issues_found", "issues": []})
+    assert "not_asked" not in found.model_dump()
+    assert found.model_copy(update={"not_asked": 2}).model_dump()["not_asked"] == 2
+
+
 def test_what_is_not_there_is_not_written() -> None:
     assert SampleStarted(key=KEY).model_dump().keys() == {"type", "key"}
     finished = SampleFinished(key=KEY, stop=Stop(reason=StopReason.SCRIPT_DONE))
