@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from hashlib import sha1
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -69,3 +71,24 @@ def test_the_usual_place(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_place_no_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
     assert not tokens.is_vocabulary_available()
+
+
+def test_with_the_vocabulary_its_tokens_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def encode(text: str, disallowed_special: tuple[str, ...]) -> list[str]:
+        assert disallowed_special == ()
+        return text.split()
+
+    def get_encoding(name: str) -> SimpleNamespace:
+        asked.append(name)
+        return SimpleNamespace(encode=encode)
+
+    monkeypatch.setattr(tokens, "is_vocabulary", lambda data: data == b"vocabulary")
+    monkeypatch.setitem(sys.modules, "tiktoken", SimpleNamespace(get_encoding=get_encoding))
+    path = tokens.vocabulary_path()
+    assert path
+    path.write_bytes(b"vocabulary")
+    assert tokens.is_vocabulary_available()
+    assert [tokens.count_tokens(text) for text in ("one two three", "", "<|endoftext|>")] == [3, 0, 1]
+    assert asked == ["o200k_base"]
