@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from enum import Enum
 from types import SimpleNamespace
 from typing import Any
@@ -76,7 +77,7 @@ class WithProperty:
 
     @property
     def role(self) -> str:
-        return "assistant"
+        return "user"
 
 
 # ── one message ──────────────────────────────────────────────────────────────────────────────────
@@ -89,7 +90,8 @@ class WithProperty:
         (Model(content="a"), says("a")),
         (Model(), {"role": "assistant"}),
         (Data("a"), {"content": "a", "type": "ai", "role": "assistant"}),
-        (WithProperty(), says("a")),
+        (WithProperty(), user("a")),
+        ({**says("a"), "when": date(2026, 1, 2)}, {**says("a"), "when": "2026-01-02"}),
         (SimpleNamespace(content="a", _hidden=1, agent=None), says("a")),
         ({"role": Role.AI, "content": "a"}, says("a")),
         ({"role": "model", "content": "a"}, says("a")),
@@ -335,6 +337,14 @@ def test_a_call_that_cannot_be_read_is_the_agents_failure(message: Any) -> None:
     kept = to_openai_messages_lenient([says("a"), message])
     assert kept[0] == says("a")
     assert len(unplaced_phrases(kept)) == 1
+
+
+def test_the_call_that_is_broken_is_told() -> None:
+    unnamed = {"id": "c2", "type": "function", "function": {"arguments": "{}"}}
+    with pytest.raises(AgentError) as error:
+        to_openai_messages([asks(call(), unnamed)])
+    assert "c2" in str(error.value)
+    assert "c1" not in str(error.value)
 
 
 def test_usage_that_is_told_again_is_counted_once() -> None:
