@@ -102,6 +102,16 @@ def test_tokens_that_are_not_reported_are_estimated(usage: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("usage", "asked", "answered"),
+    [({"prompt_tokens": 7}, 7, None), ({"completion_tokens": 3}, ASKED, 3), ({"prompt_tokens": 0}, 0, None)],
+)
+def test_only_the_missing_number_is_estimated(usage: Any, asked: int, answered: int | None) -> None:
+    found = parsed(reply("c" * 40, usage=usage)).usage
+    assert (found.input_tokens, found.estimated) == (asked, True)
+    assert found.output_tokens == (count_tokens("c" * 40) if answered is None else answered)
+
+
 # ── answers that were cut off ────────────────────────────────────────────────────────────────────
 
 
