@@ -105,7 +105,7 @@ def test_without_bounds_there_are_types_and_names() -> None:
 
 NAMED = Annotated[str, Field(title="T", description="D", examples=["e"])]
 
-TYPES: dict[str, tuple[Any, Any, Any]] = {
+TYPES: dict[str, tuple[Any, ...]] = {
     "a text": (str, {"type": "string"}, {"type": "string"}),
     "a text with a limit": (
         Annotated[str, Field(max_length=3, min_length=1)],
