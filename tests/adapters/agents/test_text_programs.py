@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from agenteval.adapters.agents.text_programs import (
     _messages_file,
     _TextProgramTurn,
 )
-from agenteval.core.errors import AgentError, AuthorError, Place
+from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place
 from agenteval.core.protocols import ReadReply, TurnTools
 from agenteval.core.trajectory import Message, ToolResult
 
@@ -161,6 +162,69 @@ def test_a_message_that_is_no_argument(monkeypatch: pytest.MonkeyPatch) -> None:
         anyio.run(agent.reply, [{"role": "user", "content": "a\0b"}], TurnTools(0, (), no_call))
     assert "NUL" in str(error.value)
     assert "standard input" in str(error.value)
+
+
+def test_a_turn_may_have_a_file_of_the_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Played(monkeypatch, "${messages_file}").turn(0, USER)[1]
+    assert path.endswith(".json")
+    assert not Path(path).exists()
+
+
+class Started:
+    """What a process would have been started with; ``error`` is raised instead."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: OSError | None = None, *run: str) -> None:
+        self.stdin: bytes | None = None
+        self.env: Mapping[str, str] = {}
+
+        def start(command: Sequence[str], stdin: bytes | None, *, env: Mapping[str, str], **_: Any) -> str:
+            if error:
+                raise error
+            self.stdin, self.env = stdin, env
+            return "the turn"
+
+        monkeypatch.setattr(text_programs, "_TextProgramTurn", start)
+        sample: Any = None
+        self.agent = TextAgents(program(*run), timeout_s=1).make(sample)
+
+    def start(self) -> Any:
+        return anyio.run(self.agent._start, ["/x/bot"], "é")
+
+
+@pytest.mark.parametrize(("run", "stdin"), [((), "é".encode()), (("${message}",), None)])
+def test_a_message_is_an_argument_or_the_input(
+    run: tuple[str, ...], stdin: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = Started(monkeypatch, None, *run)
+    assert started.start() == "the turn"
+    assert started.stdin == stdin
+    assert "TRACEPARENT" not in started.env
+    started.agent.traceparent = "00-1-2-01"
+    started.start()
+    assert started.env["TRACEPARENT"] == "00-1-2-01"
+
+
+@pytest.mark.parametrize(
+    ("number", "run", "cls", "fact"),
+    [
+        (errno.E2BIG, ("${message}",), AuthorError, "2 bytes"),
+        (errno.E2BIG, (), InfrastructureError, ""),
+        (errno.ENOMEM, ("${message}",), InfrastructureError, ""),
+        (errno.ENOENT, (), AuthorError, "#!"),
+        (errno.EACCES, ("${message}",), AuthorError, "#!"),
+        (errno.ENOEXEC, (), AuthorError, "#!"),
+        (errno.EPERM, (), AuthorError, "#!"),
+        (errno.ENOTDIR, (), AuthorError, "#!"),
+    ],
+)
+def test_a_program_that_cannot_be_started(
+    number: int, run: tuple[str, ...], cls: type[Exception], fact: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(AgentevalError) as error:
+        Started(monkeypatch, OSError(number, "why"), *run).start()
+    assert type(error.value) is cls
+    assert "'./bot'" in str(error.value)
+    assert fact in str(error.value)
 
 
 # ── which output is an answer ────────────────────────────────────────────────────────────────────
