@@ -238,13 +238,13 @@ REMEDY_OF = "what happened — do this"
         (REMEDY_OF, 100, REMEDY_OF),
         (REMEDY_OF, len(REMEDY_OF), REMEDY_OF),
         (f"{'x' * 50} — {'y' * 50}", 40, f"{'x' * 19}… — {'y' * 50}"),
+        ("x" * 50 + " — do this", 40, "x" * 29 + "… — do this"),
         ("x" * 50, 10, "x" * 9 + "…"),
         ("a\nb", 10, "a b"),
     ],
 )
 def test_a_message_keeps_its_remedy(text: str, limit: int, line: str) -> None:
     assert one_line_message(text, limit) == line
-    assert re.fullmatch("x{30,}… — do this", one_line_message(f"{'x' * 50} — do this", 40))
 
 
 def test_texts_that_are_cut_stay_different() -> None:
