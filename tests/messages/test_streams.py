@@ -97,6 +97,10 @@ SENT = json.dumps(CHUNK)
         (f"data: {SENT}\ndata: [DONE]\n", [CHUNK, DONE]),
         (f": a comment\nevent: message\nid: 1\nretry: 5\ndata: {SENT}\n\n", [CHUNK]),
         ('data: {"a":\ndata: 1}\n\n', [{"a": 1}]),
+        (f" data: {SENT}\n\n", [CHUNK]),  # indented by the log
+        (f"\n  event: message\r\n  data: {SENT}\r\n\r\n\tdata: [DONE]\r\n", [CHUNK, DONE]),
+        (f"data: {SENT}\n\n  data: {SENT}\n\n", [CHUNK, CHUNK]),
+        ("  data: {oops\n\n", UnreadableResponseError),
         ("data: []\n\n", UnreadableResponseError),
         ("data: {oops\n\n", UnreadableResponseError),
         (f"data: {SENT}\n\ndata: oops\n\n", UnreadableResponseError),
