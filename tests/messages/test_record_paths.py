@@ -85,6 +85,7 @@ def test_a_similar_path_is_suggested(record: Any, path: str, suggested: str) -> 
     [
         ({"aa": 1, "bb": {"cc": [2, 3]}, "ee": [], "ff": {}, "gg": None}, ["aa", "bb.cc.0", "gg"]),
         ({"aa": 1, "messages": [{"role": "user"}], "tools": [{"name": "x"}]}, ["aa"]),
+        ({"messages_total": 3, "toolset": {"aa": 1}}, ["messages_total", "toolset.aa"]),
         ({"aa": {"messages": [{"role": "user"}]}}, ["aa.messages.0.role"]),
         ({"aa": {"bb": {"cc": {"dd": 1}}}}, ["aa.bb.cc.dd"]),
         ([{"aa": 1}, {"bb": 2}], ["0.aa"]),
