@@ -23,6 +23,8 @@ ENCODINGS = "gzip, deflate"
 """The content encodings to request. A reply in any other encoding cannot be read."""
 _MOST_PACKINGS = 3
 _ANY = zlib.MAX_WBITS | 32  # gzip's header or zlib's
+_HEADER = 2
+"""The number of bytes that show whether data in ``deflate`` format has a header."""
 
 
 class TooLargeError(Exception):
@@ -96,6 +98,7 @@ class _Layer:
     def __init__(self, name: str) -> None:
         self._stream = zlib.decompressobj(_ANY)
         self._may_be_bare = name == "deflate"
+        self._head = b""
         self._is_whole = False
 
     def unpacked(self, data: bytes, left: int) -> bytes:
@@ -115,6 +118,11 @@ class _Layer:
                 self._stream = zlib.decompressobj(_ANY)
 
     def _unpack(self, data: bytes, most: int) -> bytes:
+        if self._may_be_bare:
+            data, self._head = self._head + data, b""
+            if len(data) < _HEADER:
+                self._head = data
+                return b""
         try:
             piece = self._stream.decompress(data, most)
         except zlib.error as error:

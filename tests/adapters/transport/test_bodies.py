@@ -28,8 +28,8 @@ NO_BLOCK = b"\x07"
 """A type of block that does not exist."""
 
 
-def bare(data: bytes) -> bytes:
-    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+def bare(data: bytes, level: int = -1) -> bytes:
+    packer = zlib.compressobj(level, wbits=-zlib.MAX_WBITS)
     return packer.compress(data) + packer.flush()
 
 
@@ -50,6 +50,7 @@ PACKED: dict[str, tuple[str | None, bytes]] = {
     "deflate without a header": ("deflate", bare(TEXT)),
     "two, the last one outermost": ("deflate, gzip", gzip.compress(bare(TEXT))),
     "three": ("gzip,gzip, identity, gzip", gzip.compress(gzip.compress(gzip.compress(TEXT)))),
+    "deflate, stored": ("deflate", bare(TEXT, 0)),
     "two members": ("gzip", gzip.compress(TEXT[:9]) + gzip.compress(TEXT[9:])),
     "what is no member": ("gzip", gzip.compress(TEXT) + b"\0\0\0 and more"),
 }
@@ -58,7 +59,7 @@ PACKED: dict[str, tuple[str | None, bytes]] = {
 ONE_LAYER = {name: row for name, row in PACKED.items() if "," not in (row[0] or "")}
 
 
-@pytest.mark.parametrize("step", [0, 7, 20])
+@pytest.mark.parametrize("step", [0, 1, 2, 7, 20])
 @pytest.mark.parametrize(("encoding", "packed"), PACKED.values(), ids=PACKED)
 def test_a_body_in_chunks_of_any_size(encoding: str | None, packed: bytes, step: int) -> None:
     assert whole(encoding, packed, step) == TEXT
