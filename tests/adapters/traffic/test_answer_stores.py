@@ -131,10 +131,23 @@ def test_settings_of_the_request_are_part_of_the_model(changed: dict[str, Any]) 
 
 
 @pytest.mark.parametrize(
-    "changed", [{"api_key_env": "KEY"}, {"client": "sdk"}, {"timeout_s": 5.0}, {"context": 9000}]
+    "changed",
+    [
+        {"api_key_env": "KEY"},
+        {"client": "sdk"},
+        {"timeout_s": 5.0},
+        {"context": 9000},
+        {"max_wait_s": 5.0},
+        {"requests_per_minute": 60},
+        {"tokens_per_minute": 9000},
+    ],
 )
 def test_settings_that_are_not_sent_are_not(changed: dict[str, Any]) -> None:
     assert identity_of(MODEL.model_copy(update=changed)) == identity_of(MODEL)
+
+
+def test_the_identity_of_a_model_lasts() -> None:
+    assert hash_of(identity_of(MODEL)) == "a2fa8a5223341b6c90b8f1d91e2c069ba8edb6aa84514f5578643e2e4985365e"
 
 
 def test_the_address_is_part_of_the_model() -> None:
