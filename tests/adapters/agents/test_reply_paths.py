@@ -182,6 +182,10 @@ TEXTS: dict[str, tuple[Any, str, str | None]] = {
         {"x": [{"y": [{"t": "a"}]}, {"y": [{"t": "b"}]}]}, "x.*.y.*.t", "a\nb",
     ),
     "texts in a list": ({"x": ["a", "b"]}, "x.*", "a\nb"),
+    "several items in each item": (
+        {"x": [{"y": [{"t": "a"}, {"t": "b"}]}, {"y": [{"t": "c"}]}]}, "x.*.y.*.t", "a\nb\nc",
+    ),
+    "parts in each item": ({"x": [{"t": ["a", {"text": "b"}]}, {"t": "c"}]}, "x.*.t", "ab\nc"),
     "null items": ({"x": [{"t": None}, {"t": "b"}]}, "x.*.t", "b"),
     "no items": ({"x": []}, "x.*.t", ""),
 }  # fmt: skip
