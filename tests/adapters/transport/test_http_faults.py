@@ -244,6 +244,7 @@ LONGEST = "a" * 63
     [
         *("http://h", "https://h/x?y#z", "http://localhost:8000/v1", "http://[::1]:8000/", "http://h."),
         *("http://u:p@h", f"http://{LONGEST}.{LONGEST}", "http://h:65535", "http://h:1", "HTTP://h"),
+        *("http://a_b", "http://ä.de/", "http://h/a b", "http://[fe80::1%25eth0]/", "http://127.0.0.1:8000"),
     ],
 )
 def test_a_web_address(url: str) -> None:
@@ -256,6 +257,8 @@ def test_a_web_address(url: str) -> None:
         *("", "h", "h/x", "//h", "ftp://h", "file:///x", "http://", "http:///x", "http://:80", "http://."),
         *("http://a..b", "http://.a", f"http://{LONGEST}a", f"http://x.{LONGEST}a.y", "http://h:0"),
         *("http://h:65536", "http://h:x", "http://[::1", "localhost:8000"),
+        *("http://a b/", "http:// a/", "http://a%20b/", "http://a<b>/", "http://u:p@a b/", " http://h/"),
+        *("http://a\tb/", "http://h/a\nb", "http://a\xa0b/", "http://999.1.1.1/", "http://" + "ä" * 63),
     ],
 )
 def test_no_web_address(url: str) -> None:
