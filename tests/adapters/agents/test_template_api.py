@@ -99,12 +99,13 @@ def test_an_agent_without_memory_is_warned_of(request_template: Any, turn: int, 
 
 def test_headers_are_filled_in_with_the_session_alone() -> None:
     talk = Conversation(
-        headers={"X-Plain": "a ${message} $${b}", "X-Session": "s ${session}"},
+        headers={"X-Plain": "a ${message} $${b}", "X-Session": "s ${session}", "X-No": "$${session}"},
         reply={"text": "text", "session": "id"},
     )
-    assert talk.asks().headers == {"X-Plain": "a ${message} $${b}"}
+    plain = {"X-Plain": "a ${message} $${b}", "X-No": "${session}"}
+    assert talk.asks().headers == plain
     talk.gets({"text": "x", "id": "7"})
-    assert talk.asks(1).headers == {"X-Plain": "a ${message} $${b}", "X-Session": "s 7"}
+    assert talk.asks(1).headers == {**plain, "X-Session": "s 7"}
 
 
 @pytest.mark.parametrize(
