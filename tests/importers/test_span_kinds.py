@@ -233,6 +233,11 @@ def unplaced(span: dict[str, Any], attributes: dict[str, Any], *, is_known: bool
         ({"name": "x"}, {KIND: "chain"}),
         ({"name": "x"}, {KIND: "embeddings"}),
         ({"name": "x"}, {KIND: "create_agent"}),
+        *[({"name": "x"}, {KIND: kind}) for kind in ("workflow", "task", "session", "prompt", "parser")],
+        *[({"name": "x"}, {KIND: kind}) for kind in ("memory", "execute_task", "invoke_workflow", "agent")],
+        *[({"name": "x"}, {KIND: f"ai.{kind}"}) for kind in ("generateText", "streamText", "embed")],
+        *[({"name": "x"}, {KIND: f"ai.{kind}"}) for kind in ("embedMany", "embed.doEmbed")],
+        *[({"name": "x"}, {f"{head}.x": 1}) for head in ("url", "rpc", "messaging", "faas", "net", "aws")],
         ({"name": "x"}, {"gen_ai.tool.name": "find"}),
         ({"name": "execute_tool find"}, {}),
         ({"name": "execute_event_loop_cycle"}, {}),
@@ -325,7 +330,11 @@ CALLS = [{"name": "find", "arguments": {"id": 1}}]
         ({"name": "x"}, {KIND: "chat", "of.user": CALLS}, True),
         *[
             ({"name": "x"}, {KIND: "chat", f"{head}.calls": CALLS}, False)
-            for head in ("input", "output", "service", "user", "agent", "graph", "logfire", "tag", "http", "mcp")
+            for head in ("input", "output", "service", "user", "agent", "graph", "logfire", "tag", "http")
+        ],
+        *[
+            ({"name": "x"}, {KIND: "chat", f"{head}.calls": CALLS}, False)
+            for head in ("mcp", "tags", "tool", "langfuse", "langsmith", "all_messages_events", "llm")
         ],
         ({"name": "x"}, {"http.method": "GET", "my.calls": CALLS}, True),
     ],
