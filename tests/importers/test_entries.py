@@ -146,6 +146,7 @@ WRAPPED = ("conversations", "data", "records", "rows", "runs", "samples", "resul
         (WIDE, [(1, "a")]),
         (f"\ufeff\n{WIDE}", [(2, "a")]),
         (f"{WIDE}\n{WIDE}", [(1, "a"), (LINES + 1, "a")]),
+        (f"\n{WIDE}\n\n \n{WIDE}\n\n", [(2, "a"), (LINES + 4, "a")]),
         (f"[{A},{B}]", [(1, "a"), (1, "b")]),
         (f"[\n{A},\n\n{B}\n]", [(2, "a"), (4, "b")]),
         (f"[{A},\n{B}]", [(1, "a"), (2, "b")]),
@@ -171,6 +172,12 @@ def test_records_of_documents(tmp_path: Path, text: str, found: Any) -> None:
 def test_a_value_that_is_never_closed_does_not_take_the_next(tmp_path: Path) -> None:
     cut = WIDE.removesuffix("}").rstrip()
     assert shown(entries(tmp_path, f"{cut}\n{WIDE}"))[-1] == (LINES, "a")
+    other = f'{{"id": "b",\n"messages": {json.dumps(TALK)}\n}}'
+    assert shown(entries(tmp_path, f"{cut}\n{other}"))[-1] == (LINES, "b")
+    assert shown(entries(tmp_path, f"{WIDE}\n{cut}\n[{A},\n{B}]"))[-2:] == [
+        (LINES * 2, "a"),
+        (LINES * 2 + 1, "b"),
+    ]
 
 
 @pytest.mark.parametrize(("before", "hides_rest"), [("", False), (f"{A},\n", True)])
