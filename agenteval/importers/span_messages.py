@@ -167,14 +167,18 @@ class _Item(NamedTuple):
     is_system: bool = False
     is_silent: bool = False
     """True for an answer that is empty or whose calls were not recorded."""
+    is_unplaced: bool = False
+    """True if a part of the message could not be placed."""
 
 
 def _parse_item(message: Any) -> _Item:
-    parsed = [each for each in parse_messages([message]) if each.role not in (UNPLACED, "tool")]
+    found = list(parse_messages([message]))
+    parsed = [each for each in found if each.role not in (UNPLACED, "tool")]
     if spoken := [each for each in parsed if each.calls or (each.role != "system" and each.has_text)]:
         return _Item(_to_unit(spoken), message)
     roles = [each.role for each in parsed]
-    return _Item(None, message, is_system=roles[:1] == ["system"], is_silent="assistant" in roles)
+    is_unplaced = any(each.role == UNPLACED for each in found)
+    return _Item(None, message, roles[:1] == ["system"], "assistant" in roles, is_unplaced)
 
 
 def _to_unit(spoken: Sequence[ParsedMessage]) -> _Unit:
@@ -430,9 +434,13 @@ class _ConversationTree:
             items = items[:input_count]
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
         node, known = self._root, list[_MessageNode]()
+        between: list[_Item] = []
         for number, item in enumerate(items):
             if item.unit is None:
+                between += (item,) if item.is_unplaced else ()
                 continue
+            node.attach(between)
+            between = []
             place = self._place_of(item.unit, at, ids)
             if place is not None:
                 known.append(self._nodes[place])
@@ -443,6 +451,7 @@ class _ConversationTree:
                 place = at if number < input_count else self._place_of_answer(at, last, is_end=is_end)
                 self._nodes.insert(place, _MessageNode(item.unit, item.message, node, node.turn))
             node, at = self._nodes[place], place + 1
+        node.attach(between)
         self._end_nodes[span] = node
         self._close_gaps(known)
 

@@ -232,6 +232,13 @@ def test_a_span_around_two_turns_shows_that_nothing_is_missing() -> None:
     assert said(outer, *inner) == ["Hi", "Hello", "Ho", "Yes"]
 
 
+def test_what_an_outer_span_holds_and_nobody_placed_is_told() -> None:
+    odd = {"role": "odd", "action": {"name": "cancel"}}
+    inner = span("s2", [HI], [HELLO], "s1")
+    assert said(span("s1", [HI], [HELLO, odd], "", "invoke_agent"), inner) == ["Hi", "Hello", "None"]
+    assert said(span("s1", [HI, odd], [HELLO], "", "invoke_agent"), inner) == ["Hi", "None", "Hello"]
+
+
 def test_an_agents_plain_answer_is_used_only_without_one_of_its_models() -> None:
     io = {"input.value": "Hi", "output.value": "In other words"}
     agent = around("s1", "invoke_agent", attributes=io)
