@@ -107,7 +107,8 @@ def _tools_in(tree: SpanTree) -> list[Any]:
 def _outer_spans(
     with_messages: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader
 ) -> list[Span]:
-    """Return the enclosing spans that repeat the messages of the spans nested in them.
+    """Return the enclosing spans that repeat the messages of the spans nested in them. A span without a user
+    message does not say that its nested spans were asked in other words, so it is one of them.
 
     Two kinds of spans are removed from ``own``: nested spans that share no message with the enclosing span,
     and an enclosing span that contains only the request and the answer of an agent whose models have their
@@ -120,7 +121,8 @@ def _outer_spans(
         if outer not in own:
             continue  # removed because of a span around it
         others = [span for span in spans if not _shares(units[span], units[outer])]
-        repeats_inner = not units[outer] or len(others) < len(spans)
+        has_user = any(each.role == "user" for each in units[outer])
+        repeats_inner = not has_user or len(others) < len(spans)
         if repeats_inner:
             found.append(outer)
         elif tree.contents_of(outer).is_agent_io and any(
@@ -128,7 +130,7 @@ def _outer_spans(
         ):
             own.remove(outer)
             continue
-        if units[outer] and (not repeats_inner or outer.raw.get(WHOLE_REQUEST)):
+        if has_user and (not repeats_inner or outer.raw.get(WHOLE_REQUEST)):
             own.difference_update(others)
     return [span for span in found if span in own]
 

@@ -232,11 +232,23 @@ def test_a_span_around_two_turns_shows_that_nothing_is_missing() -> None:
     assert said(outer, *inner) == ["Hi", "Hello", "Ho", "Yes"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "texts"),
+    [(HELLO, ["Hi", "Hello"]), (YES, ["Hi", "Hello", "Yes"]), (CALL, ["Hi", "Hello", "call"])],
+)
+def test_a_span_with_an_answer_alone_takes_no_message_from_its_models(answer: Any, texts: list[str]) -> None:
+    spans = [span("1", None, [answer], kind="invoke_agent"), span("2", [HI], [HELLO], "1")]
+    assert said(*spans) == said(*spans[::-1]) == texts
+    assert separate(*spans) == []
+    assert turns(*spans) == {"1": 1, "2": 1}
+
+
 def test_what_an_outer_span_holds_and_nobody_placed_is_told() -> None:
     odd = {"role": "odd", "action": {"name": "cancel"}}
     inner = span("s2", [HI], [HELLO], "s1")
     assert said(span("s1", [HI], [HELLO, odd], "", "invoke_agent"), inner) == ["Hi", "Hello", "None"]
     assert said(span("s1", [HI, odd], [HELLO], "", "invoke_agent"), inner) == ["Hi", "None", "Hello"]
+    assert said(span("s1", None, [HELLO, odd], "", "invoke_agent"), inner) == ["Hi", "Hello", "None"]
 
 
 def test_an_agents_plain_answer_is_used_only_without_one_of_its_models() -> None:
