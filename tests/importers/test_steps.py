@@ -34,6 +34,10 @@ LANGCHAIN = {
 }
 
 
+def serialized(name: str, **fields: Any) -> dict[str, Any]:
+    return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", name], "kwargs": fields}
+
+
 def said(messages: Any) -> Any:
     return messages and [(each.get("role"), each.get("content")) for each in messages]
 
@@ -115,6 +119,14 @@ def test_an_input_that_is_empty_is_one() -> None:
         ([{"odd": 1}], None),
         (HI, [("user", "Hi")]),
         ([LANGCHAIN], [("user", "Hi")]),
+        (LANGCHAIN, [("user", "Hi")]),
+        (serialized("HumanMessage", content="Hi"), [("user", "Hi")]),
+        (serialized("Unknown", content="Hi", type="human"), [("user", "Hi")]),
+        (serialized("ChatPromptValue", messages=[HI]), [("user", "Hi")]),
+        (serialized("StringPromptValue", text="Hi"), [("user", "Hi")]),
+        (serialized("Unknown", n=3), None),
+        ({"type": "human", "data": {"content": "Hi"}}, [("user", "Hi")]),
+        ({"type": "system", "content": "a page", "question": "Hi"}, [("user", "Hi")]),
         (json.dumps([HI]), [("user", "Hi")]),
         ({"messages": [HI]}, [("user", "Hi")]),
         ({"messages": [[LANGCHAIN]]}, [("user", "Hi")]),
@@ -152,6 +164,8 @@ def test_what_was_asked(inputs: Any, messages: Any) -> None:
         ([HELLO], ["Hello"], True),
         (HELLO, ["Hello"], True),
         (json.dumps(HELLO), ["Hello"], True),
+        (serialized("AIMessage", content="Hello"), ["Hello"], True),
+        ({"type": "ai", "data": {"content": "Hello"}}, ["Hello"], True),
         ({"messages": [HI, HELLO]}, ["Hello"], True),
         ({"messages": [HELLO]}, ["Hello"], True),
         ({"output": HELLO}, ["Hello"], True),
