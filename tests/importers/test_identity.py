@@ -97,7 +97,9 @@ def test_the_scenario_at_a_path(value: Any, scenario: str) -> None:
     assert keys(naming, *records) == [(scenario, AGENT, 0, "a"), (scenario, AGENT, 1, "b")]
 
 
-@pytest.mark.parametrize("record", [{}, {"task": None}, {"task": ""}, {"task": []}, {"task": {"id": 1}}])
+@pytest.mark.parametrize(
+    "record", [{}, {"task": None}, {"task": ""}, {"task": " \t"}, {"task": []}, {"task": {"id": 1}}]
+)
 def test_without_a_scenario_at_the_path_a_conversation_is_its_own(record: dict[str, Any]) -> None:
     found = Naming(FieldPaths(scenario="task")).name_conversation(imported("a", record=record), "log:1")
     assert key_of(found) == ("a", AGENT, 0, "")
