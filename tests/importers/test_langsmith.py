@@ -66,16 +66,14 @@ ORDER = "20260101T000000000000Ztop.20260101T000001000000Zmid.20260101T0000020000
         ({"dotted_order": ORDER}, "top", "mid"),
         ({"dotted_order": ORDER.partition(".")[0]}, "top", ""),
         ({"parent_run_id": "p"}, "p", "p"),
+        ({"parent_run_ids": ["top", "mid"]}, "top", "mid"),
+        ({"parent_run_ids": ["top", "mid"], "parent_run_id": "p"}, "top", "p"),
         ({"child_runs": [{}]}, "r", ""),
     ],
 )
 def test_the_trace_and_the_parent_of_a_run(fields: dict[str, Any], trace: str, parent: str) -> None:
     found = parse_langsmith_spans({"id": "r", "run_type": "chain", **fields})[0]
     assert (found["trace_id"], found["span_id"], found["parent_id"]) == (trace, "r", parent)
-
-
-def test_the_first_of_the_runs_above_is_the_trace() -> None:
-    assert span({"id": "r", "run_type": "chain", "parent_run_ids": ["top", "mid"]})["trace_id"] == "top"
 
 
 def test_a_span_has_the_fields_of_its_run() -> None:
@@ -102,7 +100,7 @@ def test_runs_in_one_another_and_in_lists() -> None:
 
 def test_the_outermost_runs_of_traces() -> None:
     top, other = run("a"), run("b", trace_id="u", dotted_order=ORDER.partition(".")[0])
-    within = [run("c", parent_run_id="a"), run("d", dotted_order=ORDER)]
+    within = [run("c", parent_run_id="a"), run("d", dotted_order=ORDER), run("e", parent_run_ids=["a"])]
     assert outermost_in([top, *within, other]) == {"t": top, "u": other}
     assert outermost_in(top) == {"t": top}
     assert outermost_in(within) == {}
