@@ -59,7 +59,9 @@ def is_row(record: Mapping[str, Any]) -> bool:
     if "role" in record:
         return False
     question = record.get(_question_key(record))
-    is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _RUN_KEYS[:2])
+    is_run = any(
+        other in record and isinstance(read_json(record.get(one)), dict) for one, other in _RUN_KEYS[:2]
+    )
     return is_run or (_question_messages(question) is not None and any(key in record for key in ANSWER_KEYS))
 
 
