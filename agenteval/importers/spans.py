@@ -5,6 +5,7 @@ module knows these forms. For the messages in a span, see ``span_contents``."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -127,14 +128,22 @@ class Span:
 
 
 def _parse_time(value: Any) -> float | None:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        pass
-    try:
-        return datetime.fromisoformat(value).timestamp() * 1e9
-    except (TypeError, ValueError, OverflowError):
-        return None
+    """Parse a number, which may be written as text, or a date. Whole numbers stay exact, because nanoseconds
+    since 1970 are too large for a float."""
+    if isinstance(value, int):
+        return value
+    text = str(value) if isinstance(value, float) else value
+    for read in (int, float, _parse_date):
+        try:
+            if math.isfinite(number := read(text)):
+                return number
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return None
+
+
+def _parse_date(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp() * 1e9
 
 
 def _events_of(span: RawSpan, attributes: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
