@@ -24,6 +24,7 @@ event."""
 EVENTS = "events"
 _NAME = "event.name"
 _STARTS = ("start_time", "startTimeUnixNano", "start_time_unix_nano", "startTime")
+_UNIX_STARTS = ("startTimeUnixNano", "start_time_unix_nano")
 _ENDS = ("end_time", "endTimeUnixNano", "end_time_unix_nano", "endTime")
 _TRACES = ("trace_id", "traceId")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
@@ -66,10 +67,7 @@ class Span:
         self.raw = raw
         self.trace, self.id, self.parent = trace_of(raw), id_of(raw), parent_of(raw)
         self.name = str(raw.get("name") or "")
-        self.start, self.end = (
-            _parse_time(first_nonempty(_STARTS, raw)),
-            _parse_time(first_nonempty(_ENDS, raw)),
-        )
+        self.start, self.end = _parse_time(_start_in(raw)), _parse_time(first_nonempty(_ENDS, raw))
         self.own = dict(_pairs(raw.get("attributes")))
         self.events = [*_events_of(raw, self.own)]
 
@@ -125,6 +123,13 @@ class Span:
         if None in (other.start, self.start, self.end, other.end):
             return False
         return other.start < self.start and self.end < other.end  # type: ignore[operator]
+
+
+def _start_in(raw: RawSpan) -> Any:
+    """Return the start time of a span as written. A time that is relative to the start of a trace may be 0;
+    a time since 1970 that is 0 was not set."""
+    is_zero = any(raw.get(key) == 0 for key in _STARTS if key not in _UNIX_STARTS)
+    return first_nonempty(_STARTS, raw) or (0 if is_zero else None)
 
 
 def _parse_time(value: Any) -> float | None:

@@ -76,6 +76,10 @@ def test_ids(raw: dict[str, Any], trace: str, identity: str, parent: str) -> Non
         ({"startTime": 1, "endTime": 2}, 1, 2),
         ({"start_time": "1970-01-01T00:00:01Z", "end_time": "1970-01-01T01:00:01.5+01:00"}, 1e9, 1.5e9),
         ({"start_time": "soon", "end_time": {}}, None, None),
+        ({"start_time": 0, "end_time": 2}, 0, 2),
+        ({"startTime": 0.0}, 0, None),
+        ({"start_time": 0, "startTime": 5}, 5, None),
+        ({"startTimeUnixNano": 0, "endTimeUnixNano": 0}, None, None),  # not set
         ({"start_time": 1.25, "end_time": "1.75"}, 1.25, 1.75),
         ({"start_time": 2.0, "end_time": "1e3"}, 2, 1000),
         (
