@@ -27,6 +27,9 @@ WIDE = json.dumps(one("a"), indent=1)
 LINES = WIDE.count("\n") + 1
 
 
+SEP = ",\n"
+
+
 def source(tmp_path: Path, data: str | bytes, name: str = "log.json") -> Source:
     path = tmp_path / "log"
     path.write_bytes(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
@@ -127,6 +130,12 @@ def test_what_is_no_json_is_told_with_its_column(
         (f"hello\n{A}", False),
         ('{"interactions": [{"request": 1, "response": 2}]}', True),
         ("[]", True),
+        *((f'{{"data": [\n{(A + SEP) * n}{B}\n]}}', True) for n in range(5)),
+        (f"{A},\n{B}", True),
+        (f"[{A},\n{B}\n]", True),
+        (f'{{"messages": [\n{A}\n', False),  # cut off
+        (f'{{"messages": [\n{A}\n{B}\n{A}\n{B}\n', False),
+        (f'{{"messages": [\n{A}\n{B}', False),
         (f"{{oops\n{json.dumps(HI)}\n", False),
         (f"[oops\n{json.dumps(HI)}\n", True),
         (f"[oops\n{A}\n", False),
@@ -151,6 +160,8 @@ WRAPPED = ("conversations", "data", "records", "rows", "runs", "samples", "resul
         (f"[\n{A},\n\n{B}\n]", [(2, "a"), (4, "b")]),
         (f"[{A},\n{B}]", [(1, "a"), (2, "b")]),
         (json.dumps([one("a"), one("b")], indent=1), [(2, "a"), (LINES + 2, "b")]),
+        (f'{{"data": [\n{A},\n{B}\n]}}', [(1, "a"), (1, "b")]),
+        (f"{A},\n{B}", [(1, "a"), (2, "b")]),
         (f"[\n{A},\n7\n]", [(2, "a"), (3, ...)]),  # told as unreadable later
         ("[]", []),
         ("[\n]", []),
