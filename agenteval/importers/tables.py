@@ -27,18 +27,18 @@ def is_table(source: Source) -> bool:
 
 def rows_of(source: Source) -> Iterator[LogEntry]:
     lines = _Lines(raw_lines_of(source))
-    first = next(lines, "")
+    first = next((line for line in lines if line.strip()), "")
     if lines.broken:
         yield from lines.report(source)
         return
-    if not first.strip():
+    if not first:
         return
     delimiter = max(DELIMITERS, key=first.count)
     csv.field_size_limit(LARGEST_CELL)
     reader = csv.reader(_chained(first, lines), delimiter=delimiter, strict=True)
     header: list[str] | None = None
+    begins = lines.number
     while True:
-        begins = lines.number + 1 if header is not None else 1
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -58,6 +58,7 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
             yield UnreadableRecord(where, why)
         elif any(cell.strip() for cell in cells):
             yield _row_record(header, cells, where)
+        begins = lines.number + 1
 
 
 def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:

@@ -47,6 +47,10 @@ ROW = {"question": "Hi", "answer": "Hello"}
     ("text", "found"),
     [
         ("", []),
+        ("\n \n", []),
+        ("\n  \nquestion;answer\nHi;Hello\n", [("4", ROW)]),
+        ("\ufeff\r\nquestion,answer\r\nHi,Hello\r\nHi,\r\n", [("3", ROW), ("4", None)]),
+        ("\nid,answer\nHi,Hello\n", [("2", None)]),
         ("question,answer\n", []),
         ("question,answer", []),
         ("question,answer\nHi,Hello\n", [("2", ROW)]),
