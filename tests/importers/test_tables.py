@@ -88,6 +88,27 @@ def test_a_column_of_whole_conversations_needs_no_other(tmp_path: Path, key: str
     assert shown(rows(tmp_path, f"{key},question,answer\n[],,\n")) == [("2", {key: "[]"})]
 
 
+@pytest.mark.parametrize("key", ["history", "items", "turns", "chat", "conversation"])
+def test_a_column_named_like_a_conversation_is_needless_beside_question_and_answer(
+    tmp_path: Path, key: str
+) -> None:
+    assert shown(rows(tmp_path, f"{key},question,answer\n,Hi,Hello\n3,Hi,Hello\n,Hi,\n3,Hi,\n,,\n")) == [
+        ("2", ROW),
+        ("3", {key: "3", **ROW}),
+        ("4", None),
+        ("5", None),
+    ]
+    assert shown(rows(tmp_path, f"{key},question\n,Hi\n")) == [("2", None)]
+
+
+def test_a_history_is_no_answer_to_the_question_beside_it(tmp_path: Path) -> None:
+    assert shown(rows(tmp_path, "history,question,answer\n[],Hi,\n[],Hi,Hello\n[],,\n")) == [
+        ("2", None),
+        ("3", {"history": "[]", **ROW}),
+        ("4", {"history": "[]"}),  # a conversation by itself
+    ]
+
+
 def test_input_is_a_question_and_no_conversation(tmp_path: Path) -> None:
     assert shown(rows(tmp_path, "input,id\nHi,a\n")) == [("1", None)]
     assert shown(rows(tmp_path, "input,output\n,Hello\nHi,\nHi,Hello\n")) == [
