@@ -145,10 +145,10 @@ def _parse_reply(messages: list[Any], answer: Any) -> ParsedResponse:
     becomes a string that contains its JSON."""
     match answer:
         case None:
-            return ParsedResponse([], failure=_NO_ANSWER)
+            return ParsedResponse([], failure=NO_ANSWER)
         case str():
             return (
-                parse_response(messages, answer) if answer.strip() else ParsedResponse([], failure=_NO_ANSWER)
+                parse_response(messages, answer) if answer.strip() else ParsedResponse([], failure=NO_ANSWER)
             )
         case list() if _are_messages(answer):
             return ParsedResponse(new_messages(messages, answer))
@@ -159,7 +159,7 @@ def _parse_reply(messages: list[Any], answer: Any) -> ParsedResponse:
     return parse_response(messages, json.dumps(answer, ensure_ascii=False))
 
 
-_NO_ANSWER = "the row has no answer"
+NO_ANSWER = "the row has no answer"
 
 
 def _find_unplaced(record: Mapping[str, Any]) -> Iterator[Unplaced]:

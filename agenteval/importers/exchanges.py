@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.importers.dataset_rows import QUESTION_KEYS, parse_row
+from agenteval.importers.dataset_rows import NO_ANSWER, QUESTION_KEYS, parse_row
 from agenteval.messages.json_fields import first_text, object_of, read_json
 from agenteval.messages.log_entry import IMPORTER_REMEDY
 from agenteval.messages.responses import (
@@ -136,6 +136,10 @@ def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Log
             logged = logged._replace(notes=(*logged.notes, left_out))
     if not lost and record.get("error") and not ends_with_answer(messages):
         lost = f"the record reports an error: {describe_response_error(record)}"
+    if key == HISTORY and first_text(record, *QUESTION_KEYS) and not ends_with_answer(messages):
+        answers = [record[name] for name in _ANSWER_KEYS if name in record]
+        is_empty = answers and all(each in (None, "", [], {}) for each in answers)
+        lost = lost or (NO_ANSWER if is_empty else "")
     return _with_unplaced(logged._replace(lost=lost), record, *read_keys)
 
 

@@ -94,6 +94,16 @@ def test_the_question_after_a_history(record: dict[str, Any], texts: list[str]) 
     assert said(record) == texts
 
 
+@pytest.mark.parametrize(
+    ("more", "is_lost"),
+    [({"answer": ""}, True), ({"output": None}, True), ({"answer": "Yes"}, False), ({}, False)],
+)
+def test_a_row_with_a_history_and_an_empty_answer_has_none(more: dict[str, Any], is_lost: bool) -> None:
+    assert bool(found({"history": [HI, HELLO], "question": "Ho", **more}).lost) is is_lost
+    assert bool(found({"history": [], "question": "Ho", **more}).lost) is is_lost
+    assert not found({"history": [HI], **more}).lost  # no row
+
+
 # ── an answer beside the messages ────────────────────────────────────────────────────────────────
 
 
