@@ -19,6 +19,8 @@ from agenteval.files.yaml_scalars import display_value
 from agenteval.files.yaml_source import Mark, decode, parse_yaml
 
 DELIMITERS = ",;\t"
+EXCEL_SEPARATOR = "sep="
+"""The beginning of a line that Excel writes above the header of a CSV file. It names the delimiter."""
 LARGEST_CELL = 1 << 26
 
 
@@ -87,7 +89,7 @@ def _from_csv(data: bytes, path: str) -> Table:
     delimiter = max(DELIMITERS, key=first.count)
     lines = _read_rows(text, delimiter, path)
     number, names, _ = next(lines, (1, [], ""))
-    if first.startswith("sep="):  # a line that Excel writes above the names
+    if first.startswith(EXCEL_SEPARATOR):
         number, names, _ = next(lines, (1, [], ""))
     columns = [unicodedata.normalize("NFC", name.strip("\ufeff \t")) for name in names]
     if duplicate := next((name for name in columns if name and columns.count(name) > 1), ""):

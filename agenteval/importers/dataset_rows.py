@@ -59,7 +59,9 @@ def is_row(record: Mapping[str, Any]) -> bool:
     if "role" in record:
         return False
     question = record.get(_question_key(record))
-    is_run = any(isinstance(record.get(one), dict) and other in record for one, other in _RUN_KEYS[:2])
+    is_run = any(
+        other in record and isinstance(read_json(record.get(one)), dict) for one, other in _RUN_KEYS[:2]
+    )
     return is_run or (_question_messages(question) is not None and any(key in record for key in ANSWER_KEYS))
 
 
@@ -143,10 +145,10 @@ def _parse_reply(messages: list[Any], answer: Any) -> ParsedResponse:
     becomes a string that contains its JSON."""
     match answer:
         case None:
-            return ParsedResponse([], failure=_NO_ANSWER)
+            return ParsedResponse([], failure=NO_ANSWER)
         case str():
             return (
-                parse_response(messages, answer) if answer.strip() else ParsedResponse([], failure=_NO_ANSWER)
+                parse_response(messages, answer) if answer.strip() else ParsedResponse([], failure=NO_ANSWER)
             )
         case list() if _are_messages(answer):
             return ParsedResponse(new_messages(messages, answer))
@@ -157,7 +159,7 @@ def _parse_reply(messages: list[Any], answer: Any) -> ParsedResponse:
     return parse_response(messages, json.dumps(answer, ensure_ascii=False))
 
 
-_NO_ANSWER = "the row has no answer"
+NO_ANSWER = "the row has no answer"
 
 
 def _find_unplaced(record: Mapping[str, Any]) -> Iterator[Unplaced]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from agenteval.importers.cumulative_logs import INTERACTIONS, is_cassette, latest_interactions
@@ -85,7 +86,16 @@ def is_document(source: Source) -> bool:
     if lines[0] in (b"[", b"{"):
         return True
     is_log = isinstance(first, list | dict) or _is_broken_log(lines)
-    return not (is_log or any(_is_record(_parse_or_none(line)) for line in lines))
+    return not (is_log or any(_is_record(_parse_or_none(line)) for line in _separate_lines(lines)))
+
+
+def _separate_lines(lines: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the lines that may be values of their own: all but those that continue a value which is closed
+    after them. A value that the end of the file leaves open was cut off, and continues nowhere."""
+    is_whole = len(lines) == _LOOK_AHEAD or sum(map(_bracket_balance, lines)) <= 0
+    for before, line in pairwise(lines):
+        if not (is_whole and before.endswith(_CONTINUATIONS)):
+            yield line
 
 
 def _is_broken_log(lines: Sequence[bytes]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.importers.dataset_rows import QUESTION_KEYS, parse_row
+from agenteval.importers.dataset_rows import NO_ANSWER, QUESTION_KEYS, parse_row
 from agenteval.messages.json_fields import first_text, object_of, read_json
 from agenteval.messages.log_entry import IMPORTER_REMEDY
 from agenteval.messages.responses import (
@@ -25,6 +25,8 @@ from agenteval.messages.unplaced_entries import Unplaced, unplaced_in_record
 MESSAGE_KEYS = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
             "transcript", "items", "contents", "input")  # fmt: skip
 """Keys under which a record may store its messages. The first key that contains a list is used."""
+HISTORY = "history"
+"""The message key that may contain the messages before a question stored separately."""
 _REQUEST_RESPONSE_KEYS = (
     ("request", "response"),
     ("request_body", "response_body"),
@@ -64,7 +66,7 @@ class LoggedMessages(NamedTuple):
 def find_logged_messages(record: Mapping[str, Any]) -> LoggedMessages | None:
     """Return the messages in a record, or ``None`` if the record contains none. Raise ``AuthorError``
     (without a location) if a response cannot be read."""
-    if lists := {key: found for key in MESSAGE_KEYS if (found := _find_list(record.get(key))) is not None}:
+    if lists := {key: found for key in MESSAGE_KEYS if (found := find_list(record.get(key))) is not None}:
         # A trajectory may list what a program did: the list whose entries have roles is the conversation.
         key = next((key for key, found in lists.items() if any(map(_has_role, found))), next(iter(lists)))
         return _with_reply(record, key, [*lists[key], *_question_after(record, key, lists[key])])
@@ -78,7 +80,7 @@ def _has_role(message: Any) -> bool:
 def _question_after(record: Mapping[str, Any], key: str, history: list[Any]) -> list[Any]:
     """Return a list with a single message: the question that a row stores separately from its history."""
     question = first_text(record, *QUESTION_KEYS)
-    if key != "history" or not question or (history and _is_question(history[-1], question)):
+    if key != HISTORY or not question or (history and _is_question(history[-1], question)):
         return []
     return [{"role": "user", "content": question}]
 
@@ -134,6 +136,10 @@ def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Log
             logged = logged._replace(notes=(*logged.notes, left_out))
     if not lost and record.get("error") and not ends_with_answer(messages):
         lost = f"the record reports an error: {describe_response_error(record)}"
+    if key == HISTORY and first_text(record, *QUESTION_KEYS) and not ends_with_answer(messages):
+        answers = [record[name] for name in _ANSWER_KEYS if name in record]
+        is_empty = answers and all(each in (None, "", [], {}) for each in answers)
+        lost = lost or (NO_ANSWER if is_empty else "")
     return _with_unplaced(logged._replace(lost=lost), record, *read_keys)
 
 
@@ -217,14 +223,14 @@ def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def _messages_in_request(request: Mapping[str, Any]) -> list[Any] | None:
-    listed = (_find_list(request.get(key)) for key in MESSAGE_KEYS)
+    listed = (find_list(request.get(key)) for key in MESSAGE_KEYS)
     if (found := next((each for each in listed if each is not None), None)) is not None:
         return found
     text = request.get("input")  # a single message may be plain text
     return [{"role": "user", "content": text}] if isinstance(text, str) and "model" in request else None
 
 
-def _find_list(value: Any) -> list[Any] | None:
+def find_list(value: Any) -> list[Any] | None:
     """Return the list in a value, or ``None`` if there is none. The list may be written as JSON text or
     nested in an object. A list that contains only one list is unwrapped."""
     value = read_json(value)

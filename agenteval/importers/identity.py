@@ -124,7 +124,8 @@ class Naming:
         if self.paths.scenario is None:
             return ""
         value = find_value(record, self.paths.scenario)
-        if value is MISSING or value is None or isinstance(value, dict | list) or value == "":
+        is_blank = isinstance(value, str) and not value.strip()
+        if value is MISSING or value is None or isinstance(value, dict | list) or is_blank:
             notes.append(
                 f"no scenario at {self.paths.scenario}, so the conversation counts as its own scenario"
             )

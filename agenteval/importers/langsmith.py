@@ -52,7 +52,7 @@ def parse_langsmith_spans(value: Any) -> list[dict[str, Any]]:
 def outermost_in(value: Any) -> dict[str, Any]:
     """Return the outermost runs that are present, keyed by the id of their trace."""
     runs = value if isinstance(value, list) else [value]
-    return {_trace_of(run): run for run in runs if len(_ids_of(run)) < 2 and not run.get("parent_run_id")}
+    return {_trace_of(run): run for run in runs if not _parent_of(run)}
 
 
 def _is_run(value: Any) -> bool:
@@ -80,6 +80,12 @@ def _trace_of(run: Mapping[str, Any]) -> str:
     return known or str(above or first_nonempty(("parent_run_id", "id"), run) or "")
 
 
+def _parent_of(run: Mapping[str, Any]) -> str:
+    """Return the id of the enclosing run, or an empty string if the run names none."""
+    above = [*list_at(run, "parent_run_ids")[-1:], *_ids_of(run)[-2:-1]]
+    return first_text(run, "parent_run_id") or next((str(each) for each in above if each), "")
+
+
 def _ids_of(run: Mapping[str, Any]) -> list[str]:
     """Return the ids of the enclosing runs, followed by the id of this run. They are read from
     ``dotted_order``, which consists of time–id pairs."""
@@ -89,7 +95,7 @@ def _ids_of(run: Mapping[str, Any]) -> list[str]:
 def _run_span(run: Mapping[str, Any], trace: str, outer: str, at: int) -> dict[str, Any]:
     kind, name = first_text(run, _KIND).lower(), first_text(run, "name")
     identity = first_text(run, "id") or f"{outer}.{at}"
-    parent = first_text(run, "parent_run_id") or outer or next(iter(_ids_of(run)[-2:-1]), "")
+    parent = first_text(run, "parent_run_id") or outer or _parent_of(run)
     error = first_text(run, "error").partition(_TRACEBACK)[0].strip() or ("error" if run.get("error") else "")
     extra = object_at(run, "extra")
     step = TracerStep(

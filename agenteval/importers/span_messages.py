@@ -107,7 +107,8 @@ def _tools_in(tree: SpanTree) -> list[Any]:
 def _outer_spans(
     with_messages: Sequence[Span], own: set[Span], tree: SpanTree, reader: _ItemReader
 ) -> list[Span]:
-    """Return the enclosing spans that repeat the messages of the spans nested in them.
+    """Return the enclosing spans that repeat the messages of the spans nested in them. A span without a user
+    message does not say that its nested spans were asked in other words, so it is one of them.
 
     Two kinds of spans are removed from ``own``: nested spans that share no message with the enclosing span,
     and an enclosing span that contains only the request and the answer of an agent whose models have their
@@ -120,7 +121,8 @@ def _outer_spans(
         if outer not in own:
             continue  # removed because of a span around it
         others = [span for span in spans if not _shares(units[span], units[outer])]
-        repeats_inner = not units[outer] or len(others) < len(spans)
+        has_user = any(each.role == "user" for each in units[outer])
+        repeats_inner = not has_user or len(others) < len(spans)
         if repeats_inner:
             found.append(outer)
         elif tree.contents_of(outer).is_agent_io and any(
@@ -128,7 +130,7 @@ def _outer_spans(
         ):
             own.remove(outer)
             continue
-        if units[outer] and (not repeats_inner or outer.raw.get(WHOLE_REQUEST)):
+        if has_user and (not repeats_inner or outer.raw.get(WHOLE_REQUEST)):
             own.difference_update(others)
     return [span for span in found if span in own]
 
@@ -167,14 +169,18 @@ class _Item(NamedTuple):
     is_system: bool = False
     is_silent: bool = False
     """True for an answer that is empty or whose calls were not recorded."""
+    is_unplaced: bool = False
+    """True if a part of the message could not be placed."""
 
 
 def _parse_item(message: Any) -> _Item:
-    parsed = [each for each in parse_messages([message]) if each.role not in (UNPLACED, "tool")]
+    found = list(parse_messages([message]))
+    parsed = [each for each in found if each.role not in (UNPLACED, "tool")]
     if spoken := [each for each in parsed if each.calls or (each.role != "system" and each.has_text)]:
         return _Item(_to_unit(spoken), message)
     roles = [each.role for each in parsed]
-    return _Item(None, message, is_system=roles[:1] == ["system"], is_silent="assistant" in roles)
+    is_unplaced = any(each.role == UNPLACED for each in found)
+    return _Item(None, message, roles[:1] == ["system"], "assistant" in roles, is_unplaced)
 
 
 def _to_unit(spoken: Sequence[ParsedMessage]) -> _Unit:
@@ -430,9 +436,13 @@ class _ConversationTree:
             items = items[:input_count]
         ids = frozenset(key for each in self._nodes for key in each.unit.ids)
         node, known = self._root, list[_MessageNode]()
+        between: list[_Item] = []
         for number, item in enumerate(items):
             if item.unit is None:
+                between += (item,) if item.is_unplaced else ()
                 continue
+            node.attach(between)
+            between = []
             place = self._place_of(item.unit, at, ids)
             if place is not None:
                 known.append(self._nodes[place])
@@ -443,6 +453,7 @@ class _ConversationTree:
                 place = at if number < input_count else self._place_of_answer(at, last, is_end=is_end)
                 self._nodes.insert(place, _MessageNode(item.unit, item.message, node, node.turn))
             node, at = self._nodes[place], place + 1
+        node.attach(between)
         self._end_nodes[span] = node
         self._close_gaps(known)
 

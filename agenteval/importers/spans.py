@@ -5,6 +5,7 @@ module knows these forms. For the messages in a span, see ``span_contents``."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
@@ -23,6 +24,7 @@ event."""
 EVENTS = "events"
 _NAME = "event.name"
 _STARTS = ("start_time", "startTimeUnixNano", "start_time_unix_nano", "startTime")
+_UNIX_STARTS = ("startTimeUnixNano", "start_time_unix_nano")
 _ENDS = ("end_time", "endTimeUnixNano", "end_time_unix_nano", "endTime")
 _TRACES = ("trace_id", "traceId")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
@@ -65,10 +67,7 @@ class Span:
         self.raw = raw
         self.trace, self.id, self.parent = trace_of(raw), id_of(raw), parent_of(raw)
         self.name = str(raw.get("name") or "")
-        self.start, self.end = (
-            _parse_time(first_nonempty(_STARTS, raw)),
-            _parse_time(first_nonempty(_ENDS, raw)),
-        )
+        self.start, self.end = _parse_time(_start_in(raw)), _parse_time(first_nonempty(_ENDS, raw))
         self.own = dict(_pairs(raw.get("attributes")))
         self.events = [*_events_of(raw, self.own)]
 
@@ -126,15 +125,30 @@ class Span:
         return other.start < self.start and self.end < other.end  # type: ignore[operator]
 
 
+def _start_in(raw: RawSpan) -> Any:
+    """Return the start time of a span as written. A time that is relative to the start of a trace may be 0;
+    a time since 1970 that is 0 was not set."""
+    is_zero = any(raw.get(key) == 0 for key in _STARTS if key not in _UNIX_STARTS)
+    return first_nonempty(_STARTS, raw) or (0 if is_zero else None)
+
+
 def _parse_time(value: Any) -> float | None:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        pass
-    try:
-        return datetime.fromisoformat(value).timestamp() * 1e9
-    except (TypeError, ValueError, OverflowError):
-        return None
+    """Parse a number, which may be written as text, or a date. Whole numbers stay exact, because nanoseconds
+    since 1970 are too large for a float."""
+    if isinstance(value, int):
+        return value
+    text = str(value) if isinstance(value, float) else value
+    for read in (int, float, _parse_date):
+        try:
+            if math.isfinite(number := read(text)):
+                return number
+        except (TypeError, ValueError, OverflowError):
+            continue
+    return None
+
+
+def _parse_date(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp() * 1e9
 
 
 def _events_of(span: RawSpan, attributes: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

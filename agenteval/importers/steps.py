@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError
-from agenteval.importers.dataset_rows import parse_answer, parse_question
+from agenteval.importers.dataset_rows import QUESTION_KEYS, parse_answer, parse_question
 from agenteval.importers.exchanges import request_messages
 from agenteval.importers.span_kinds import UNSEEN, WHOLE_REQUEST
 from agenteval.messages.chat import read_arguments
@@ -26,7 +26,7 @@ from agenteval.messages.json_fields import (
 from agenteval.messages.message_adapters import as_message
 from agenteval.messages.parsed_message import UNPLACED
 from agenteval.messages.responses import parse_response
-from agenteval.messages.roles import ROLES, is_agent_message
+from agenteval.messages.roles import ROLES, is_agent_message, role_of, unwrap_message
 from agenteval.messages.truncated_json import is_truncated_json, is_truncated_message, make_truncated_message
 
 INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
@@ -38,6 +38,8 @@ _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "instructions")
 _FUNCTION_INPUTS = {"args", "kwargs"}
 """The keys that contain the arguments of a traced function."""
+_SERIALIZED = "constructor"
+"""The ``type`` of an object that LangChain serialized. Its ``kwargs`` contain the fields of the object."""
 
 
 class TracerStep(NamedTuple):
@@ -190,7 +192,18 @@ def _find_input(inputs: Any) -> Any:
     ):
         args, named = inputs["args"], inputs["kwargs"]
         return _find_input(args[0] if len(args) == 1 and not named else named)
-    return [inputs] if "role" in inputs else _find_input_in_fields(inputs)
+    if "role" in inputs or _is_langchain_message(inputs):
+        return [inputs]
+    if inputs.get("type") == _SERIALIZED and isinstance(inputs.get("kwargs"), dict):
+        return _find_input(inputs["kwargs"])
+    return _find_input_in_fields(inputs)
+
+
+def _is_langchain_message(fields: dict[str, Any]) -> bool:
+    """Check whether an object as a whole is a LangChain message rather than fields of which some are named as
+    those of a message are."""
+    message = unwrap_message(fields)
+    return "content" in message and role_of(message) is not None and fields.keys().isdisjoint(QUESTION_KEYS)
 
 
 def _find_input_in_fields(inputs: Mapping[str, Any]) -> Any:
@@ -205,6 +218,8 @@ def _find_output(output: Any) -> Any:
     """Return the messages in a state, or the single message in an output."""
     if not isinstance(output, dict):
         return output if isinstance(output, list) else None
+    if _is_langchain_message(output):
+        return [output]
     generations = output.get(_GENERATIONS)
     while isinstance(generations, list) and generations:
         generations = generations[0]

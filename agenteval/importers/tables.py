@@ -7,13 +7,13 @@ unknown."""
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agenteval.core.errors import did_you_mean
 from agenteval.core.plurals import plural
-from agenteval.files.data_rows import DELIMITERS, LARGEST_CELL, csv_problem
+from agenteval.files.data_rows import DELIMITERS, EXCEL_SEPARATOR, LARGEST_CELL, csv_problem
 from agenteval.importers.dataset_rows import ANSWER_KEYS, QUESTION_KEYS
-from agenteval.importers.exchanges import MESSAGE_KEYS
+from agenteval.importers.exchanges import HISTORY, MESSAGE_KEYS, find_list
 from agenteval.importers.sources import NumberedLine, Source, raw_lines_of
 from agenteval.messages.log_entry import LogEntry, Record, UnreadableRecord
 
@@ -27,18 +27,20 @@ def is_table(source: Source) -> bool:
 
 def rows_of(source: Source) -> Iterator[LogEntry]:
     lines = _Lines(raw_lines_of(source))
-    first = next(lines, "")
+    first = next((line for line in lines if line.strip()), "")
+    delimiter = max(DELIMITERS, key=first.count)
+    if first.startswith(EXCEL_SEPARATOR):
+        first = next((line for line in lines if line.strip()), "")
     if lines.broken:
         yield from lines.report(source)
         return
-    if not first.strip():
+    if not first:
         return
-    delimiter = max(DELIMITERS, key=first.count)
     csv.field_size_limit(LARGEST_CELL)
     reader = csv.reader(_chained(first, lines), delimiter=delimiter, strict=True)
     header: list[str] | None = None
+    begins = lines.number
     while True:
-        begins = lines.number + 1 if header is not None else 1
         try:
             cells = next(reader, None)
         except csv.Error as error:
@@ -58,6 +60,7 @@ def rows_of(source: Source) -> Iterator[LogEntry]:
             yield UnreadableRecord(where, why)
         elif any(cell.strip() for cell in cells):
             yield _row_record(header, cells, where)
+        begins = lines.number + 1
 
 
 def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogEntry:
@@ -67,16 +70,22 @@ def _row_record(header: Sequence[str], cells: Sequence[str], where: str) -> LogE
             where, f"{why}: put values that contain a comma or a line break in double quotes"
         )
     found = {name: cell for name, cell in zip(header, cells, strict=True) if cell.strip()}
-    columns = (
-        [_column(header, names) for names in (QUESTION_KEYS, ANSWER_KEYS)]
-        if not _conversation_column(header)
-        else []
-    )
-    if empty := next(
-        (name for name in (*columns, _conversation_column(header)) if name and name not in found), ""
-    ):
+    if empty := next((name for name in _needed_columns(header, found) if name not in found), ""):
         return UnreadableRecord(where, f"the cell in column '{empty}' is empty, so the message is unknown")
     return Record(found, where)
+
+
+def _needed_columns(header: Sequence[str], found: Mapping[str, str]) -> Sequence[str]:
+    """Return the columns in which a row must have a cell. Next to a question and an answer, a column named
+    like a conversation (``items``, ``turns``) may hold anything: a cell that holds a list replaces them, but
+    for ``history``, which precedes the question."""
+    conversation = _conversation_column(header)
+    row = [name for names in (QUESTION_KEYS, ANSWER_KEYS) if (name := _column(header, names))]
+    if conversation and (conversation == "messages" or len(row) < 2):
+        return [conversation]
+    lists = [name for name in _conversation_columns(header) if find_list(found.get(name)) is not None]
+    is_whole = lists and (lists != [HISTORY] or row[0] not in found)
+    return [] if is_whole else row
 
 
 def _header_problem(header: Sequence[str]) -> str:
@@ -110,7 +119,11 @@ def _column(header: Sequence[str], names: Sequence[str]) -> str:
 def _conversation_column(header: Sequence[str]) -> str:
     """Return the name of the column that contains complete conversations as JSON, or an empty string if there
     is none."""
-    return next((name for name in MESSAGE_KEYS if name in header and name != "input"), "")
+    return next(iter(_conversation_columns(header)), "")
+
+
+def _conversation_columns(header: Sequence[str]) -> list[str]:
+    return [name for name in MESSAGE_KEYS if name in header and name != "input"]
 
 
 def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:

@@ -15,14 +15,18 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import Expectation, OutputExpectation, Scenario, ScriptedTurn, Tool
 from agenteval.core.trajectory import StopReason, Turn
+from agenteval.files.journal import event_to_json
 from agenteval.importers.entries import entries_of
 from agenteval.importers.expected_scenarios import ExpectedScenarios
 from agenteval.importers.identity import FieldPaths, Naming
-from agenteval.importers.reader import Reader, require_paths
+from agenteval.importers.reader import CoverageTally, ImportWarnings, Reader, conversation_of, require_paths
+from agenteval.importers.records import ToolSets
 from agenteval.importers.sources import find_sources, is_journal
+from agenteval.importers.turns import Coverage
 from agenteval.messages.log_entry import IMPORTER_REMEDY, Record, UnreadableRecord
 from agenteval.messages.record_paths import MISSING, find_value, is_success, suggest_path
 from tests.support.recorded import read
+from tests.support.verdict_runs import FAIL, PASS, events_of
 
 
 def turns_of(*messages: Any) -> tuple[Turn, ...]:
@@ -973,3 +977,245 @@ def test_a_journal_is_known_by_its_first_line(tmp_path: Path) -> None:
     path.write_text('{"type":"run_started","x":1}\n', encoding="utf-8")
     (source,) = find_sources([str(path)], tmp_path)
     assert is_journal(source)
+
+
+# ── one file after another ───────────────────────────────────────────────────────────────────────
+
+
+def reader_of(*paths: Path, **more: Any) -> Reader:
+    return Reader(find_sources(map(str, paths), paths[0].parent), Naming(), lambda run, name: "", **more)
+
+
+def write_journal(tmp_path: Path, name: str, run_id: str, *, whole: bool = True) -> Path:
+    begun, *rest = events_of({"x": [PASS], "y": [FAIL]})
+    events = [begun.model_copy(update={"run_id": run_id}), *rest]
+    path = tmp_path / name
+    path.write_text("".join(f"{event_to_json(each)}\n" for each in events[: None if whole else -1]))
+    return path
+
+
+def test_files_are_read_in_their_order_and_ids_are_unique_across_them(tmp_path: Path) -> None:
+    one = write(tmp_path, talk(id="b"), talk(id="a"), name="1.jsonl")
+    two = write(tmp_path, talk(id="a"), 7, talk(id="c"), name="2.jsonl")
+    reader = reader_of(one, two)
+    assert [r.key.scenario for r in reader] == ["b", "a", "a#2", "2.jsonl:2", "c"]
+    (warning,) = reader.warnings.texts()
+    assert "2.jsonl:1" in warning
+
+
+def test_samples_of_journals_keep_their_keys_unless_two_runs_have_the_same(tmp_path: Path) -> None:
+    paths = [write_journal(tmp_path, f"{id}.jsonl", id, whole=id == "r1") for id in ("r1", "r2")]
+    log = write(tmp_path, talk(id="x"), name="log.jsonl")
+    found = list(reader_of(*paths, log))
+    assert [(r.key.scenario, r.key.variant) for r in found] == [
+        ("x", ""),
+        ("y", ""),
+        ("x", "r2"),
+        ("y", "r2#2"),
+        (found[4].where, ""),
+        ("x", ""),
+    ]
+    assert [r.is_readable for r in found] == [True, True, True, True, False, True]
+    assert found[0].trajectory.stop
+
+
+@pytest.mark.parametrize(("text", "is_told"), [("", True), ("\n \n", True), ("[]", True), ("7\n", False)])
+def test_a_file_with_nothing_in_it_is_told(tmp_path: Path, text: str, is_told: bool) -> None:
+    (tmp_path / "empty.jsonl").write_text(text)
+    reader = reader_of(write(tmp_path, talk()), tmp_path / "empty.jsonl")
+    assert len(list(reader)) == (1 if is_told else 2)
+    assert [("empty.jsonl" in each) for each in reader.warnings.texts()] == [True] * is_told
+
+
+def test_how_many_messages_of_readable_records_were_read(tmp_path: Path) -> None:
+    odd = {"role": "critic", "content": "?"}
+    partly = {"messages": [user("a"), odd, agent("b")]}
+    reader = reader_of(write(tmp_path, talk(), partly, {"messages": [odd] * 9}))
+    list(reader)
+    assert not reader.coverage.is_whole
+    assert [part in reader.coverage.text for part in ("4 of 5", "80.0%", "log.jsonl:2 (67%)")] == [True] * 3
+    assert ":1" not in reader.coverage.text
+    assert ":3" not in reader.coverage.text
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_whole", "shown"),
+    [
+        ([], True, []),
+        ([(0, 0)], True, []),
+        ([(2, 2)], True, ["2 messages"]),
+        ([(1000, 1000), (5, 5)], True, ["1,005 messages"]),
+        ([(3, 2)], False, ["2 of 3 messages", "66.7%", "log:1 (67%)"]),
+        ([(1, 0)], False, ["0 of 1 message ", "0.0%", "log:1 (0%)"]),
+    ],
+)
+def test_the_share_of_messages_that_were_read(counts: Any, is_whole: bool, shown: list[str]) -> None:
+    tally = CoverageTally()
+    for line, (messages, read_) in enumerate(counts, 1):
+        tally.add(Coverage(messages, read_), f"log:{line}")
+    assert tally.is_whole is is_whole
+    assert [part for part in shown if part not in tally.text] == []
+    assert bool(tally.text) is bool(shown)
+
+
+def test_the_three_worst_records_are_named_the_worst_first() -> None:
+    tally = CoverageTally()
+    for line, read_ in enumerate((9, 6, 10, 7, 5, 8), 1):
+        tally.add(Coverage(10, read_), f"log:{line}")
+    places = [tally.text.find(f"log:{line} (") for line in (5, 2, 4)]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert [line for line in (1, 3, 6) if f"log:{line} (" in tally.text] == []
+
+
+@pytest.mark.parametrize(
+    ("places", "shown"),
+    [
+        ([""], ["odd"]),
+        (["log:1"], ["odd (log:1)"]),
+        (["log:1", "log:2"], ["odd (log:1, and in 1 more)"]),
+        (["log:1"] * 1002, ["odd (log:1, and in 1,001 more)"]),
+        (["", "log:2"], ["odd"]),
+        ([], []),
+    ],
+)
+def test_a_warning_is_told_once_with_its_first_place(places: list[str], shown: list[str]) -> None:
+    warnings = ImportWarnings()
+    for place in places:
+        warnings.add("odd", place)
+    assert list(warnings.texts()) == shown
+
+
+def test_warnings_are_in_the_order_of_their_first_places(tmp_path: Path) -> None:
+    odd, other = ({"role": role, "content": "?"} for role in ("critic", "judge"))
+    records = [{"messages": [user("a"), each, agent("b")]} for each in (odd, other, odd)]
+    reader = reader_of(write(tmp_path, *records))
+    list(reader)
+    first, second = reader.warnings.texts()
+    assert ("critic" in first, "log.jsonl:1, and in 1 more" in first) == (True, True)
+    assert ("judge" in second, "log.jsonl:2)" in second) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("texts", "exact", "found", "unmatched"),
+    [
+        ((), (), ["refund", "refund-late", "Order"], ()),
+        (("refund",), (), ["refund", "refund-late"], ()),
+        (("refund",), ("refund",), ["refund"], ()),
+        (("REFUND",), ("REFUND",), [], ("REFUND",)),
+        (("order",), (), ["Order"], ()),
+        (("late", "der"), (), ["refund-late", "Order"], ()),
+        (("late", "none", "none"), (), ["refund-late"], ("none",)),
+        (("none",), (), [], ("none",)),
+        (("refund", "late"), ("refund",), ["refund", "refund-late"], ()),
+    ],
+)
+def test_only_the_conversations_that_are_searched_for(
+    tmp_path: Path, texts: Any, exact: Any, found: list[str], unmatched: Any
+) -> None:
+    path = write(tmp_path, *(talk(id=id) for id in ("refund", "refund-late", "Order")))
+    reader = reader_of(path, search_texts=texts, exact_texts=frozenset(exact))
+    assert [r.key.scenario for r in reader] == found
+    assert reader.unmatched_texts == unmatched
+
+
+def test_a_conversation_is_found_by_its_id_and_by_its_scenario(tmp_path: Path) -> None:
+    path = write(tmp_path, talk(id="one", task="t"), talk(id="two", task="t"))
+    for text, found in (("two", [1]), ("t", [0, 1]), ("one", [0])):
+        reader = Reader(
+            find_sources([str(path)], tmp_path),
+            Naming(FieldPaths(scenario="task")),
+            lambda run, name: "",
+            search_texts=(text,),
+            exact_texts=frozenset({text}),
+        )
+        assert [r.key.epoch for r in reader] == found
+
+
+@pytest.mark.parametrize(
+    ("texts", "exact"),
+    [
+        (("refund",), {"refund"}),
+        (("ref",), set()),
+        (("Refund",), set()),
+        (("late", "refund-late", "refund-late"), {"refund-late"}),
+        ((), set()),
+    ],
+)
+def test_which_texts_are_whole_names(tmp_path: Path, texts: Any, exact: set[str]) -> None:
+    odd = {"role": "critic", "content": "?"}
+    noted = {"id": "refund", "messages": [user("a"), odd, agent("b")]}
+    reader = reader_of(write(tmp_path, talk(id="refund-late"), noted), search_texts=texts)
+    found = reader.with_exact(Naming())
+    assert found.exact_texts == exact
+    assert reader.exact_texts == frozenset()
+    assert list(found.warnings.texts()) == []  # the second reading tells
+    assert found.coverage.text == ""
+    assert len(list(found)) == (sum(1 for _ in reader) if not exact else 1)
+
+
+@pytest.mark.parametrize(
+    ("entry", "record", "notes", "outcome"),
+    [
+        (Record(talk(), "log:1"), talk(), (), MISSING),
+        (Record(talk(), "log:1", logged={"a": 1}), {"a": 1}, (), MISSING),
+        (Record(talk(), "log:1", notes=("told", "told")), talk(), ("told",), MISSING),
+        (Record(talk(), "log:1", outcome=False), talk(), (), False),
+        (Record(talk(tools="auto"), "log:1", notes=("told",)), talk(tools="auto"), ("told", ...), MISSING),
+    ],
+)
+def test_what_an_importer_says_of_a_record(entry: Record, record: Any, notes: Any, outcome: Any) -> None:
+    found = conversation_of(entry, ToolSets())
+    assert (found.record, found.outcome) == (record, outcome)
+    assert len(found.notes) == len(notes)
+    assert found.notes[:1] == notes[:1]
+
+
+def test_paths_are_looked_for_in_logs_only(tmp_path: Path) -> None:
+    journal = write_journal(tmp_path, "run.jsonl", "r1")
+    log = write(tmp_path, talk(id="x", task="t"))
+    options = {"--scenario-from": "task", "--epoch-from": "trial"}
+    with pytest.raises(AuthorError) as error:
+        require_paths(find_sources([str(journal)], tmp_path), options)
+    assert all(option in error.value.problems[0].what for option in options)
+    with pytest.raises(AuthorError) as error:
+        require_paths(find_sources([str(journal), str(log)], tmp_path), options)
+    (problem,) = error.value.problems
+    assert "--epoch-from trial" in problem.what
+    assert problem.place is not None
+    assert (problem.place.path, problem.place.line) == ("log.jsonl", 1)
+    require_paths(find_sources([str(journal), str(log)], tmp_path), {"--scenario-from": "task"})
+    require_paths(find_sources([str(journal)], tmp_path), {})
+
+
+@pytest.mark.parametrize(
+    ("records", "is_there"),
+    [
+        ([talk(task="t")], True),
+        ([talk(task=None)], False),
+        ([talk(task=False)], True),
+        ([talk(task=None), talk(task=0)], True),
+        ([7, talk(task="t")], True),
+        ([], True),  # an empty file has no wrong path
+    ],
+)
+def test_a_path_must_lead_to_a_value_somewhere(tmp_path: Path, records: Any, is_there: bool) -> None:
+    sources = find_sources([str(write(tmp_path, *records))], tmp_path)
+    if is_there:
+        require_paths(sources, {"--scenario-from": "task"})
+    else:
+        with pytest.raises(AuthorError):
+            require_paths(sources, {"--scenario-from": "task"})
+
+
+def test_each_path_may_be_in_another_record(tmp_path: Path) -> None:
+    log = write(tmp_path, talk(task="t"), talk(trial=1))
+    options = {"--scenario-from": "task", "--epoch-from": "trial"}
+    require_paths(find_sources([str(log)], tmp_path), options)
+    with pytest.raises(AuthorError) as error:
+        require_paths(find_sources([str(log)], tmp_path), {**options, "--outcome-from": "ok"})
+    assert len(error.value.problems) == 1
+    listed = write(tmp_path, talk(task=["t"]), name="list.jsonl")
+    with pytest.raises(AuthorError) as error:
+        require_paths(find_sources([str(listed)], tmp_path), options)
+    assert "list" in error.value.problems[0].what
