@@ -257,8 +257,9 @@ def _can_be_made(args: Mapping[str, Any] | None, question: str) -> bool:
 
 
 def _is_in_question(expected: Any, question: str) -> bool:
-    """Check whether the question contains each word and number of an expected argument: of one of the values
-    that a matcher accepts, and of an expression the numbers, since its letters may be its syntax."""
+    """Check whether the question contains each word and number of an expected argument, in any case: of one
+    of the values that a matcher accepts, and of an expression the numbers, since its letters may be its
+    syntax."""
     if _is_matcher(expected) and "$regex" in expected:
         words = _WORD.findall(_without_syntax(expected["$regex"]))
         return all(_has_literal(question, word) for word in words if _has_digit(word))
@@ -266,7 +267,7 @@ def _is_in_question(expected: Any, question: str) -> bool:
         operands = tuple(_operands(expected))
         return not operands or any(_is_in_question(each, question) for each in operands)
     if isinstance(expected, str):
-        return all(_has_literal(question, word) for word in _WORD.findall(expected))
+        return all(contains(question, word) for word in _WORD.findall(expected))
     return not _is_number(expected) or _has_literal(question, expected)
 
 

@@ -81,6 +81,7 @@ def test_what_is_looked_up_is_written_first(match: str) -> None:
     [
         ("Divide the 10,000 calls of Basic by 30.", 1),
         ("Divide the 10000 of Basic by 30.", 1),
+        ("divide the 10000 of basic by 30", 1),
         ("Divide the limit of Basic by 30.", 0),
         ("Divide 10000.5 of Basic by 30.", 0),
         ("Divide 110000 of Basic by 30.", 0),
