@@ -488,6 +488,35 @@ def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
     assert results["summary"]["scripted"] is True
 
 
+def test_the_run_of_the_article_is_scored_as_the_readme_shows(project: Project) -> None:
+    results = project.root / "results.json"
+    files = ("scenarios/article/run.jsonl", "--scenarios", "scenarios/article/cases.yaml")
+    score = Project(ROOT).call("score", *files, "--report", f"json={results}", env={"COLUMNS": "110"})
+    assert " ".join(files) in text_of("README.md")
+    assert_shown(texts("README.md", "│ Dimension"), finished(score, 1))
+    samples = {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
+    assert {name for name, each in samples.items() if each["verdict"] != "passed"} == {"C-05", "R-01"}
+    assert (samples["C-05"]["tool_accuracy"], samples["C-05"]["output_correct"]) == (0.5, True)
+    assert not any(each["findings"] for each in samples.values())
+    pages = text_of("docs/examples.md") + (ROOT / "scenarios/article/README.md").read_text(encoding="utf-8")
+    whole = " ".join(
+        Project(ROOT).call("report", str(Path(project.results()["run"]["id"])), "-v").out.split()
+    )
+    shown = (("Tool call accuracy", "90.0 %"), ("Task completion rate", "100.0 %"), ("Pass rate", "80.0 %"))
+    for metric, value in (*shown, ("Avg steps per task", "2.33"), ("Avg tokens out per task", "51.3")):
+        assert f"{metric} {value}" in whole
+        assert value in pages
+
+
+def test_the_warning_of_a_question_is_the_one_shown(project: Project) -> None:
+    project.config("metrics: []")
+    project.agent("def agent(messages):\n    return 'Hello.'\n")
+    (block,) = (b for b in blocks("docs/scenarios.md") if b.file == "scenarios/limit.yaml")
+    project.write(block.file, block.text)
+    done = project.call("validate")
+    assert texts("docs/scenarios.md", "gives away '10000'").strip() in finished(done, 0) + done.err
+
+
 def test_the_judges_of_the_page_judge_as_shown(project: Project) -> None:
     write_page(project, "docs/judges.md")
     out = finished(project.run("-v", env={"COLUMNS": "110"}), 1)

@@ -22,6 +22,7 @@ from agenteval.files.scenario_loader import is_vacuous_scenario, vacuous_problem
 from agenteval.planning import judge_setup
 from agenteval.planning.plan_resolution import has_policy, has_threshold
 from agenteval.scoring.checks.impossible_calls import NEARLY_THE_SAME, find_impossible_calls
+from agenteval.scoring.checks.leaked_lookups import describe_leak, find_leaked_lookups
 from agenteval.scoring.checks.python_checks import find_target_problems
 from agenteval.scoring.detectors.table import DETECTORS, REMOVED_DETECTORS
 from agenteval.scoring.goals import GOAL
@@ -224,6 +225,12 @@ def impossible_expectations(
         for path, tool, why in find_impossible_calls(scenario, others):
             where = scenario.where(path)
             yield f"scenario '{scenario.id}' expects a call to '{tool}', but {why} ({where})"
+
+
+def leaked_lookups(scenario: Scenario) -> Iterable[str]:
+    """Warn about values that the user gives away although an expected call is to look them up. This is only a
+    warning because the author may want to see whether the agent looks all the same."""
+    return (describe_leak(leak, scenario) for leak in find_leaked_lookups(scenario))
 
 
 def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:

@@ -78,6 +78,7 @@ def select(suite: Suite) -> SelectedSamples:
         remarks=(
             *(() if request.paths else empty_patterns(config)),
             *(text for scenario in remaining for text in preflight.misspelt_tools(scenario)),
+            *(text for scenario in remaining for text in preflight.leaked_lookups(scenario)),
             *_code_only_remarks(needs_model),
             *(f"skipped: {scenario.id}: {scenario.skip}" for scenario in skipped),
             *gone,

@@ -32,6 +32,7 @@ from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.selection import selectors
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import resolutions
+from agenteval.scoring.checks.leaked_lookups import describe_leak, find_observed_leaks
 from agenteval.verdict.caveats import format_caveats
 from agenteval.verdict.gate_error_rates import every_sample_error_rates
 from agenteval.verdict.run_gates import replaces_every_sample
@@ -87,6 +88,14 @@ def _notices(level: str, facts: Facts) -> Iterator[str]:
     for (text, key), times in found.items():
         place = f" ({key})" if key else ""
         yield one_line_message(f"{text}{place}{f' (×{times})' if times > 1 else ''}", 1000)
+
+
+def _leaked_lookups(facts: Facts) -> Iterator[str]:
+    """Yield the values that a question gave away, as the results of tools without a fixed answer show."""
+    for entry in facts.report.scenarios:
+        calls = (call for sample in entry.samples for call in sample.trajectory.tool_calls)
+        for leak in find_observed_leaks(entry.scenario, calls):
+            yield one_line_message(describe_leak(leak, entry.scenario), 1000)
 
 
 def _undecided(facts: Facts) -> Iterator[str]:
@@ -213,6 +222,7 @@ _CAVEATS: _Table = (
 _REMARKS: _Table = (
     ("error", partial(_notices, "error")),
     ("warning", partial(_notices, "warning")),
+    ("warning", _leaked_lookups),
     ("errored", _undecided),
     ("calls", lambda facts: unseen_lines(facts.report)),
     ("accepted", lambda facts: accepted_lines(facts.decision)),
@@ -234,6 +244,7 @@ _NOTES: _Table = (
     ("error", lambda facts: facts.decision.author_errors),
     ("error", partial(_notices, "error")),
     ("warning", partial(_notices, "warning")),
+    ("warning", _leaked_lookups),
     ("info", partial(_notices, "info")),
     ("repeats", _repeats),
     ("error rates", _advised_error_rates),
