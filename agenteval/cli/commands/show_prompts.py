@@ -15,6 +15,7 @@ from agenteval.cli.safe_output import print_author_error, print_out
 from agenteval.conversation.simulated_user import UserReply
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.plurals import join_first
 from agenteval.core.protocols import ModelRequest, Subject
 from agenteval.core.scenario import Scenario
 from agenteval.files import scenario_loader
@@ -39,6 +40,8 @@ from agenteval.scoring.judges.user_review import ReviewReply
 from agenteval.scoring.transcript import JudgeTranscript
 
 _RULE = "─" * 100
+_MOST_NAMED = 20
+"""The maximum number of scenarios that are listed for one prompt."""
 
 
 def show_prompts(metric: str | None, config: str | None = None) -> int:
@@ -187,11 +190,11 @@ def _prompt_page(name: str, role: str, reply: Any, prompts: Prompts) -> Callable
 
 
 def _scenario_page(name: str, prompt: Prompt, by_scenario: Mapping[str, Prompt]) -> Callable[[], str]:
-    """Return the page of a scenario's own user prompt. It lists all scenarios that use the same file."""
+    """Return the page of a scenario's own user prompt. It lists the scenarios that use the same file."""
 
     def show() -> str:
         scenarios = [scenario for scenario, each in by_scenario.items() if each.source == prompt.source]
-        more = {"scenarios": ", ".join(scenarios)}
+        more = {"scenarios": join_first(scenarios, _MOST_NAMED)}
         return _prompt_block(name, "user", UserReply, prompt, more)
 
     return show
