@@ -1,6 +1,6 @@
 """Runs the shipped example suite as a user would: the agent passes, and its first version, which has
-weaknesses (docs/examples.md), fails. With ``--wheel FOLDER``: by the wheel in that folder, alone in a new
-environment, from a folder without the source of agenteval."""
+weaknesses (docs/examples.md), fails; both also as items of pytest. With ``--wheel FOLDER``: by the wheel in
+that folder, alone in a new environment, from a folder without the source of agenteval."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def main() -> int:
         project = shutil.copytree(ROOT / "scenarios", work / "project" / "scenarios").parent
         shutil.copy(ROOT / "agenteval.yaml", project)
         python = installed(folder, work / "venv") if folder else sys.executable
-        return max(run_suite(python, project, options) for options in EXPECTED)
+        codes = [run_suite(python, project, options) for options in EXPECTED]
+        if not folder:
+            codes += [run_in_pytest(project, options) for options in EXPECTED]
+        return max(codes)
 
 
 def installed(folder: Path, target: Path) -> str:
@@ -56,6 +59,21 @@ def run_suite(python: str, project: Path, options: tuple[str, ...]) -> int:
         return 0
     sys.stdout.write(done.stdout[-4000:] + done.stderr[-4000:])
     sys.stdout.write(f"\nthe shipped suite ended with {done.returncode}; expected: {code}\n")
+    return 1
+
+
+def run_in_pytest(project: Path, options: tuple[str, ...]) -> int:
+    """The same by the pytest plugin, in two processes."""
+    code, _ = EXPECTED[options]
+    given = [option.replace("--agent", "--agenteval-agent") for option in options]
+    command = [sys.executable, "-m", "pytest", "--agenteval", "-q", "-n", "2", *given]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, encoding="utf-8")
+    last = (done.stdout.strip().splitlines() or [""])[-1]
+    if done.returncode == code and "passed" in last and "error" not in last:
+        sys.stdout.write(f"pytest --agenteval {' '.join(given)}, as expected: {last}\n")
+        return 0
+    sys.stdout.write(done.stdout[-4000:] + done.stderr[-4000:])
+    sys.stdout.write(f"\nthe shipped suite ended with {done.returncode} in pytest; expected: {code}\n")
     return 1
 
 

@@ -23,11 +23,14 @@ _EXPORTS = {
     "Check": "agenteval.core.score",
     "Conversation": "agenteval.scoring.checks.conversation",
     "ConversationMetric": "agenteval.scoring.judges.custom",
+    "GateRow": "agenteval.core.decision",
     "Importer": "agenteval.core.protocols",
     "InconclusiveError": "agenteval.api.run_report",
     "InfrastructureError": "agenteval.core.errors",
+    "Item": "agenteval.reporters.sections.section",
     "KnownVisibility": "agenteval.core.tool_visibility",
     "LineImporter": "agenteval.core.protocols",
+    "LocationCell": "agenteval.reporters.sections.section",
     "Mistake": "agenteval.core.errors",
     "ModelReply": "agenteval.core.protocols",
     "ModelRequest": "agenteval.core.protocols",
@@ -38,14 +41,21 @@ _EXPORTS = {
     "QualitativeMetric": "agenteval.scoring.judges.custom",
     "QuantResult": "agenteval.scoring.judges.custom",
     "QuantitativeMetric": "agenteval.scoring.judges.custom",
+    "ReportOptions": "agenteval.reporters.options",
+    "ReportSections": "agenteval.reporters.sections.report_sections",
     "RunOptions": "agenteval.api.requests",
     "RunReport": "agenteval.api.run_report",
+    "ScenarioResult": "agenteval.reporters.sections.report_sections",
     "ScoreInput": "agenteval.scoring.judges.custom",
+    "Section": "agenteval.reporters.sections.section",
+    "StyledText": "agenteval.reporters.sections.section",
+    "Tone": "agenteval.reporters.sections.section",
     "ToolError": "agenteval.core.errors",
     "ToolVisibility": "agenteval.core.trajectory",
     "TurnTools": "agenteval.core.protocols",
     "UnreadableReplyError": "agenteval.core.errors",
     "Usage": "agenteval.core.trajectory",
+    "Verdict": "agenteval.core.score",
     "VerdictError": "agenteval.api.run_report",
     "run": "agenteval.api.runs",
     "run_sync": "agenteval.api.runs",
@@ -68,11 +78,14 @@ __all__ = [
     "Check",
     "Conversation",
     "ConversationMetric",
+    "GateRow",
     "Importer",
     "InconclusiveError",
     "InfrastructureError",
+    "Item",
     "KnownVisibility",
     "LineImporter",
+    "LocationCell",
     "Mistake",
     "ModelReply",
     "ModelRequest",
@@ -83,14 +96,21 @@ __all__ = [
     "QualitativeMetric",
     "QuantResult",
     "QuantitativeMetric",
+    "ReportOptions",
+    "ReportSections",
     "RunOptions",
     "RunReport",
+    "ScenarioResult",
     "ScoreInput",
+    "Section",
+    "StyledText",
+    "Tone",
     "ToolError",
     "ToolVisibility",
     "TurnTools",
     "UnreadableReplyError",
     "Usage",
+    "Verdict",
     "VerdictError",
     "__version__",
     "run",
@@ -105,6 +125,7 @@ if TYPE_CHECKING:
     from agenteval.api.requests import RunOptions
     from agenteval.api.run_report import InconclusiveError, RunReport, VerdictError
     from agenteval.api.runs import run, run_sync, score
+    from agenteval.core.decision import GateRow
     from agenteval.core.errors import (
         AfterAnswerError,
         AgentError,
@@ -131,9 +152,12 @@ if TYPE_CHECKING:
         TurnTools,
     )
     from agenteval.core.providers import Provider
-    from agenteval.core.score import Check
+    from agenteval.core.score import Check, Verdict
     from agenteval.core.tool_visibility import KnownVisibility
     from agenteval.core.trajectory import ToolVisibility, Usage
+    from agenteval.reporters.options import ReportOptions
+    from agenteval.reporters.sections.report_sections import ReportSections, ScenarioResult
+    from agenteval.reporters.sections.section import Item, LocationCell, Section, StyledText, Tone
     from agenteval.scoring.checks.conversation import Conversation
     from agenteval.scoring.judges.custom import (
         ConversationMetric,

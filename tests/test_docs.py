@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ from agenteval.scoring.checks import RULES
 from agenteval.scoring.judges.custom import ScoreInput
 from agenteval.scoring.metrics import built_in_metrics
 from tests.front_door.test_schema import mistakes
-from tests.support.kit import Done, Project, failed_checks
+from tests.support.kit import Done, Project, environment, failed_checks
 from tests.support.local_servers import LocalServer, chat, respond_json
 from tests.support.model_agents import model_server
 
@@ -554,6 +555,29 @@ def test_what_is_told_without_a_model_is_what_the_page_shows(project: Project) -
     assert [problem.what for problem in left] == [
         "scenario 'book-morning' needs a model for its simulated user, but none is set"
     ]
+
+
+def test_the_run_of_the_python_page_ends_as_it_says(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.root)
+    first, *_ = (b for b in blocks("docs/python.md") if b.kind == "python")
+    exec(compile(first.text, "docs/python.md", "exec"), {})
+
+
+def test_the_tests_of_the_pytest_page_are_tests(project: Project) -> None:
+    made, fixture = (b.text for b in blocks("docs/pytest.md") if b.kind == "python")
+    project.config()
+    project.agent("def agent(messages):\n    return 'Hello'\n")
+    greet = "id: greet\ntags: [smoke]\nturns: [Hi]\nexpect: {output: {contains: Made}}\n"
+    project.scenarios(greet)
+    project.write("test_bot.py", made)
+    project.write(
+        "conftest.py", f"def make_agent(database):\n    return lambda messages: 'Made'\n\n\n{fixture}"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "test_bot.py"]
+    done = subprocess.run(command, cwd=project.root, env=environment(), capture_output=True, text=True)
+    assert "2 passed" in done.stdout, done.stdout
 
 
 def test_the_test_of_contributing_is_one(project: Project) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, Unpack
 
@@ -46,11 +47,18 @@ def scenarios(*paths: str | os.PathLike[str], **options: Unpack[RunOptions]) -> 
         __tracebackhide__ = True
         agenteval_scenario()
 
+    caller = sys._getframe(1)
+    # pytest and editors show a test where its code is.
+    test_scenario.__code__ = test_scenario.__code__.replace(
+        co_filename=caller.f_code.co_filename, co_firstlineno=caller.f_lineno
+    )
     return test_scenario
 
 
 def parametrize(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
     """Make a parameter of each scenario. Raise ``Collector.CollectError`` for mistakes in the files."""
+    from agenteval.api.pytest_scenarios import tags_of
+
     paths, options = mark.args
     config = metafunc.config
     here = [path if os.path.exists(path) else os.path.join(config.rootpath, path) for path in paths]
@@ -61,10 +69,10 @@ def parametrize(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
     run = PytestRun(config, loaded, key=metafunc.definition.nodeid)
     parameters = []
     for pairing, samples in loaded.pairings.items():
-        tags = [*samples[0].scenario.tags, samples[0].scenario.category.value]
+        tags = tags_of(samples[0].scenario)
         for tag in tags:
             config.addinivalue_line("markers", f"{tag}: a tag of agenteval scenarios")
-        marks = [getattr(pytest.mark, tag) for tag in tags if not tag.startswith("_")]
+        marks = [getattr(pytest.mark, tag) for tag in tags]
         parameters.append(
             pytest.param(ScenarioParameter(run, pairing), id=item_name(pairing, loaded), marks=marks)
         )

@@ -54,9 +54,13 @@ class ScenarioPlugin:
     @cached_property
     def loaded(self) -> LoadedItems | AuthorError:
         try:
-            return load_items(self.request)
+            found = load_items(self.request)
         except AuthorError as error:
             return error
+        # pytest may refuse unknown markers in ``-m``, even if no item with them is collected.
+        for tag in sorted({tag for each in found.suite.scenarios for tag in tags_of(each)}):
+            self.config.addinivalue_line("markers", f"{tag}: a tag of agenteval scenarios")
+        return found
 
     @cached_property
     def run(self) -> PytestRun:
@@ -174,9 +178,10 @@ class ScenarioItem(pytest.Item):
         self.plugin, self.samples, self._epoch, self._is_last = plugin, samples, epoch, is_last
         scenario = samples[0].scenario
         self.add_marker("agenteval")
-        for tag in (*scenario.tags, scenario.category.value):
-            add_tag(self, tag)
-        self.extra_keyword_matches.update((scenario.id, scenario.name, samples[0].key.agent))
+        for tag in tags_of(scenario):
+            self.add_marker(tag)
+        names = (scenario.id, scenario.name, samples[0].key.agent, *scenario.tags)
+        self.extra_keyword_matches.update(names)
 
     @property
     def pairing(self) -> Pairing:
@@ -243,10 +248,7 @@ def check_gates(outcomes: RunOutcomes, verdict: Verdict, error: type[Exception])
         raise error("\n".join(outcomes.gate_lines))
 
 
-def add_tag(item: pytest.Item, tag: str) -> None:
-    """Add a tag of a scenario as a marker, and register it, because pytest may refuse unknown markers."""
-    if tag.startswith("_"):
-        item.extra_keyword_matches.add(tag)
-        return
-    item.config.addinivalue_line("markers", f"{tag}: a tag of agenteval scenarios")
-    item.add_marker(tag)
+def tags_of(scenario: Scenario) -> tuple[str, ...]:
+    """Return the markers of a scenario: its tags and its category. pytest has no markers that begin with an
+    underscore."""
+    return tuple(tag for tag in (*scenario.tags, scenario.category.value) if not tag.startswith("_"))

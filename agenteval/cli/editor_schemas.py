@@ -171,7 +171,7 @@ def _config_schema() -> tuple[Schema, Definitions]:
     made["GatesConfig"] = _closed({gate.name: _gate_schema(gate) for gate in RUN_GATES})
     made["ModelConfig"]["properties"]["model"] |= _model_name()
     made["ModelsConfig"]["properties"] |= _model_role_schemas(made["ModelsConfig"]["properties"])
-    made["ReporterChoice"]["properties"]["name"] |= _choice(REGISTRIES.reporters.names())
+    made["ReporterChoice"]["properties"]["name"] |= _choice(REGISTRIES.reporters.names(), _CUSTOM_REPORTER)
     keys |= {
         "metrics": _with_description(
             keys["metrics"], _list_of(_any_of(_choice(_metric_names()), _ANY_TEXT), "all")
@@ -221,8 +221,12 @@ def _list_of(item: Schema, *instead: str) -> Schema:
     return _any_of({"enum": list(instead)}, item, {"type": "array", "items": item})
 
 
+_CUSTOM_REPORTER = "^[^=]+:"
+
+
 def _reporters_schema(names: Iterable[str]) -> Schema:
-    with_path = {"type": "string", "pattern": rf"^\s*({'|'.join(names)})\s*(=|$)|{_VARIABLE}"}
+    known = rf"^\s*({'|'.join(names)})\s*(=|$)|{_CUSTOM_REPORTER}|{_VARIABLE}"
+    with_path = {"type": "string", "pattern": known}
     named: Schema = {"anyOf": [{"enum": list(names)}, with_path]}
     return _any_of(named, {"type": "array", "items": _any_of(named, ref("ReporterChoice"))})
 

@@ -223,7 +223,8 @@ ReportOption = Annotated[
         metavar="NAME[=PATH]",
         autocompletion=make_completer("reports"),
         rich_help_panel=OUTPUT_PANEL,
-        help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')}.",
+        help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')},"
+        " or your own (FILE.py:Class).",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="Print JSON.")]

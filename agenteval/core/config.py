@@ -315,7 +315,7 @@ class ReporterChoice(Value):
     one."""
 
     name: str
-    """Name of the reporter."""
+    """Name of the reporter, or your own: file.py:Class or module:Class."""
     path: str | None = None
     """Output file; by default the reporter chooses one."""
 
@@ -471,7 +471,7 @@ class Config(Value):
     exclude: Texts = ()
     """Glob patterns of files to skip; a pattern for a folder excludes everything below it."""
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
-    """Reports to write: NAME or NAME=PATH."""
+    """Reports to write: NAME or NAME=PATH; your own is file.py:Class or module:Class."""
     seed: Annotated[Count, Field(ge=0)] = 0
     """Random seed of the run."""
     on_undecided: Literal["fail", "neutral"] = "fail"

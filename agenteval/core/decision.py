@@ -29,14 +29,21 @@ class GateRow:
     """One row of the "what gated this run" table: a rule, its value, bound, basis and location."""
 
     name: str
+    """The name of the rule, such as ``thresholds.helpfulness``."""
     value: float | str | None
+    """The value that was measured, or ``None`` if it is unknown."""
     bound: float | str
+    """The value that the rule requires."""
     basis: str
+    """What the value is based on, such as ``5 samples``."""
     where: str
+    """The location of the rule, such as ``agenteval.yaml:4``."""
     verdict: Verdict
+    """Whether the rule holds."""
     scenario: str = ""
     """The id of the scenario. Empty, as is ``agent``, for a rule that applies to the entire run."""
     agent: str = ""
+    """The name of the agent."""
     metric: str = ""
     """The metric of a threshold. Empty for all other rules."""
     resolution: str = ""

@@ -50,7 +50,7 @@ class Registry(Generic[Named]):
 
     def unknown(self, name: str, place: Place | None = None) -> Problem:
         """Return a ``Problem`` for a name that is unknown or not supported yet."""
-        if later := NOT_YET.get(self.kind, {}).get("MODULE:CLASS" if ":" in name else name):
+        if later := NOT_YET.get(self.kind, {}).get(name):
             return Problem(f"'{name}' is not supported yet", later, place)
         return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self.names()), place)
 

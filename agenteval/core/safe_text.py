@@ -118,7 +118,7 @@ def one_line_message(text: str, limit: int) -> str:
     what, remedy = split_remedy(line)
     if not remedy or len(line) <= limit:
         return one_line(line, limit)
-    return one_line(what, max(limit // 2, limit - len(remedy))) + REMEDY + remedy
+    return one_line(what, max(limit // 2, limit - len(REMEDY + remedy))) + REMEDY + remedy
 
 
 def one_line_with_digest(text: str, limit: int) -> str:

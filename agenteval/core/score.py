@@ -43,8 +43,11 @@ class Verdict(StrEnum):
     """The outcome of a sample, a scenario, a gate or a run."""
 
     PASSED = "passed"
+    """Every rule holds."""
     INCONCLUSIVE = "inconclusive"
+    """It could not be decided, for example because the agent could not be reached."""
     FAILED = "failed"
+    """A rule is broken."""
 
     @property
     def rank(self) -> int:

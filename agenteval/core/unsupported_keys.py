@@ -37,6 +37,5 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     "reporter": {
         "html": "use markdown",
         "csv": "use json",
-        "MODULE:CLASS": "register it in the entry point group `agenteval.reporters`",
     },
 }

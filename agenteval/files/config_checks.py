@@ -107,5 +107,5 @@ def _gate_problems(gates: Mapping[str, Any], mark: Mark, known: Mapping[str, typ
 
 def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Problems:
     name = parse_reporter(item).name if isinstance(item, str) else value_at(item, ("name",))
-    if isinstance(name, str) and name not in known:
+    if isinstance(name, str) and ":" not in name and name not in known:
         yield known.unknown(name, mark.place)

@@ -61,14 +61,17 @@ TEMPLATE_NAME = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 RUN_NAMES = frozenset(("message", "session", "messages_file", "turn"))
 """Names in the ``run`` command of a text program that are not variables but placeholders filled in for each
 turn."""
-_TEMPLATES = (TEMPLATE_NAMES, RUN_NAMES)
 _SESSION = frozenset(("session",))
+_JOB = frozenset(("job",))
+_TEMPLATES = (TEMPLATE_NAMES, RUN_NAMES, _JOB)
+"""The names of the places whose strings are always filled in. A header or an endpoint is filled in only if it
+contains ``${session}``."""
 _FILLED_LATER = {
     ("request",): TEMPLATE_NAMES,
     ("command", "run"): RUN_NAMES,
     ("headers",): _SESSION,
     ("endpoint",): _SESSION,
-    ("poll", "url"): frozenset(("job",)),
+    ("poll", "url"): _JOB,
 }
 """The names that stay unexpanded in the strings below each key of an agent."""
 
@@ -84,9 +87,9 @@ def expand_variables(
     of the configuration. Expanded values are not expanded again. As in a shell, the default also replaces an
     empty variable. ``$${`` is an escaped ``${``.
 
-    Names that are filled in for each request or turn (``_FILLED_LATER``) are kept; a string that contains
-    such names must still use the escaped form ``$${``. ``skip`` lists the locations to leave unchanged.
-    Mistakes are appended to ``problems``."""
+    Names that are filled in for each request or turn (``_FILLED_LATER``) are kept. A string that will be
+    filled in also keeps the escaped form ``$${``, in which it contains the ``${`` of a variable's value.
+    ``skip`` lists the locations to leave unchanged. Mistakes are appended to ``problems``."""
     return LocatedValue(_expanded(*config, (), _Expansion(environ, problems, skip)), config.mark)
 
 
@@ -122,11 +125,9 @@ def _expand_text(
 ) -> ExpandedText:
     environ, problems = expansion.environ, expansion.problems
     values: list[tuple[str, str]] = []
-    names = {match["name"] for match in _REFERENCE.finditer(text) if match["default"] is None}
-    is_template = unexpanded_names in _TEMPLATES or not unexpanded_names.isdisjoint(names)
 
     def escape(text: str) -> str:
-        return text.replace("${", "$${") if is_template else text
+        return text.replace("${", "$${")
 
     def expand(match: re.Match[str]) -> str:
         name, default = match["name"], match["default"]
@@ -146,7 +147,9 @@ def _expand_text(
             problems.append(_not_set_problem(name, unexpanded_names, mark))
         return escape(default or "")
 
-    expanded = ExpandedText(_REFERENCE.sub(expand, text))
+    made = _REFERENCE.sub(expand, text)
+    is_template = unexpanded_names in _TEMPLATES or any(f"${{{name}}}" in made for name in unexpanded_names)
+    expanded = ExpandedText(made if is_template else made.replace("$${", "${"))
     expanded.unexpanded = text
     expanded.values = tuple(values)
     return expanded

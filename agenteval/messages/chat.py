@@ -264,9 +264,13 @@ def _parse_python_literal(text: str) -> Any:
             warnings.simplefilter("ignore")  # about odd literals, which are a log's, not code
             tree = ast.parse(text.strip(), mode="eval")
             is_clear = all(_has_unique_keys(node) for node in ast.walk(tree) if isinstance(node, ast.Dict))
-            return jsonable(ast.literal_eval(tree)) if is_clear else None
+            return jsonable(ast.literal_eval(tree), _refuse_value) if is_clear else None
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
+
+
+def _refuse_value(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def _has_unique_keys(node: Any) -> bool:

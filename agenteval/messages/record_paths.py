@@ -59,9 +59,8 @@ def suggest_path(record: Any, path: str) -> str:
     for each in paths:
         if each.rpartition(".")[2].casefold() == last.casefold():
             return f"did you mean '{each}'?"
-    known = [each for each in paths if not each.startswith(("messages", "tools"))]
-    more = f", and {len(known) - 20} more" if len(known) > 20 else ""
-    return f"available: {', '.join(known[:20])}{more}" if known else ""
+    more = f", and {len(paths) - 20} more" if len(paths) > 20 else ""
+    return f"available: {', '.join(paths[:20])}{more}" if paths else ""
 
 
 def _iter_paths(value: Any, before: str = "", depth: int = 0) -> Iterator[str]:

@@ -20,6 +20,8 @@ from agenteval.messages.unplaced_entries import UNKNOWN_EVENTS_KEY, Unplaced, is
 
 _SSE_START = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
 """Matches the beginning of server-sent events. No answer begins in this way."""
+_INDENT = re.compile(r"^[^\S\r\n]+", re.MULTILINE)
+"""Matches the white space that a log may add before the lines of a stream."""
 _PIECE_FIELDS = frozenset((
     "message", "content_block", "delta", "usage", "response", "item", "part", "annotation", "error",
     "candidates", "choices",
@@ -135,7 +137,7 @@ def _items_done(pieces: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _parse_events(text: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for payload in SseParser().feed(text.encode("utf-8", "replace"), final=True):
+    for payload in SseParser().feed(_INDENT.sub("", text).encode("utf-8", "replace"), final=True):
         for line in [payload] if _parse_piece(payload) else payload.split("\n"):
             if ends_stream(line):
                 found.append({"type": DONE})

@@ -9,13 +9,22 @@ from hypothesis import strategies as st
 
 from agenteval.core.safe_text import (
     clean,
+    escape_in_json,
     escape_markdown,
     fence,
+    find_invisible,
+    for_encoding,
     github_data,
     github_property,
+    limit_texts,
     neutralize_workflow_commands,
     one_line,
+    one_line_message,
+    one_line_with_digest,
+    sanitize_page,
     shorten,
+    shorten_message,
+    strip_escapes,
     to_xml_text,
 )
 
@@ -159,3 +168,168 @@ def test_a_fence_is_longer_than_what_it_holds(text):
     assert last == bar
     assert len(bar) >= 3
     assert all(bar not in line for line in body)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("plain", []),
+        ("plain é\n\t", []),
+        ("a\x1b[31mb", [(1, 6)]),
+        ("a\x1bb", [(1, 2)]),
+        ("a\u200bb\u00adc", [(1, 2), (3, 4)]),
+        ("\ufe0f", [(0, 1)]),
+        ("a\u200d", [(1, 2)]),  # `clean` keeps it
+        ("\u200b\x1b]0;\u200b\x07", [(0, 1), (1, 7)]),  # once each, the longer first
+        ("", []),
+    ],
+)
+def test_what_nobody_sees_has_its_place(text: str, spans: list[tuple[int, int]]) -> None:
+    assert find_invisible(text) == spans
+
+
+def test_in_a_file_nothing_obeys_a_sequence() -> None:
+    assert find_invisible("a\x1b[31mb", sequences=False) == [(1, 2)]
+    assert find_invisible("a\x1b]0;\u200b\x07", sequences=False) == [(1, 2), (5, 6), (6, 7)]
+
+
+def test_only_sequences_are_stripped() -> None:
+    assert strip_escapes("\x1b[31mred\x1b[0m\u200b\0\r\n") == "red\u200b\0\r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "colored"),
+    [
+        ("a\u200bb\n\tc", "a\u200bb\n\tc", "a\u200bb\n\tc"),
+        ("\x1b[31mred\x1b[0m", "red", "\x1b[31mred\x1b[0m"),
+        ("\x1b[2J\x1b[31mred", "red", "\x1b[31mred"),
+        ("a\u202eb\u200bc", "ab\u200bc", "ab\u200bc"),
+        ("a\x0bb\x85", "ab", "ab"),
+        ("a\u2028b\r\nc", "a\nb\nc", "a\nb\nc"),
+        ("half \ud83d", "half \ufffd", "half \ufffd"),
+    ],
+)
+def test_a_page_keeps_its_own_breaks_and_colors(text: str, plain: str, colored: str) -> None:
+    assert sanitize_page(text) == plain
+    assert sanitize_page(text, colors=True) == colored
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ('{"a": "é\n"}\r\n\t', '{"a": "é\n"}\r\n\t'),
+        ('"\x7f\x1b"', r'"\u007f\u001b"'),
+        ('"\u202e\u2028\ufeff"', r'"\u202e\u2028\ufeff"'),
+        ('"\U000e0041"', r'"\udb40\udc41"'),
+        ('"\x0b\x0c\x0e"', r'"\u000b\f\u000e"'),
+        ('"\u200b"', '"\u200b"'),
+    ],
+)
+def test_json_with_its_controls_escaped(text: str, escaped: str) -> None:
+    assert escape_in_json(text) == escaped
+
+
+REMEDY_OF = "what happened — do this"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "line"),
+    [
+        (REMEDY_OF, 100, REMEDY_OF),
+        (REMEDY_OF, len(REMEDY_OF), REMEDY_OF),
+        (f"{'x' * 50} — {'y' * 50}", 40, f"{'x' * 19}… — {'y' * 50}"),
+        ("x" * 50 + " — do this", 40, "x" * 29 + "… — do this"),
+        ("x" * 50, 10, "x" * 9 + "…"),
+        ("a\nb", 10, "a b"),
+    ],
+)
+def test_a_message_keeps_its_remedy(text: str, limit: int, line: str) -> None:
+    assert one_line_message(text, limit) == line
+
+
+def test_texts_that_are_cut_stay_different() -> None:
+    assert one_line_with_digest(" a \n b ", 3) == "a b"
+    first, second = (one_line_with_digest("x" * 50 + end, 30) for end in "ab")
+    assert first != second
+    for each in (first, second):
+        assert re.fullmatch(r"x{18}… \[[0-9a-f]{8}\]", each)
+    assert len(first) == 30
+    assert one_line_with_digest("x" * 50 + "a", 0).startswith("… [")
+    assert one_line_with_digest("x" * 50 + "  a", 30) == one_line_with_digest("x" * 50 + "\na", 30)
+
+
+def test_a_list_of_texts_is_limited() -> None:
+    assert limit_texts(2, ["b", "a", "b"]) == ("b", "a")
+    assert limit_texts(0, []) == ()
+    *kept, rest = limit_texts(2, ["a", "b", "c", "d", "c"])
+    assert kept == ["a", "b"]
+    assert re.fullmatch(r"and 2 more \[[0-9a-f]{8}\]", rest)
+    assert limit_texts(2, ["a", "b", "c", "e"])[-1] != rest
+    assert "1,500 more" in limit_texts(1, map(str, range(1501)))[-1]
+
+
+def test_a_long_message_is_cut_and_its_remedies_follow() -> None:
+    assert shorten_message(REMEDY_OF, 100) == REMEDY_OF
+    long = f"{'x' * 50}\none — do this\ntwo — do that\nthree — do this"
+    first, *lost = shorten_message(long, 20).split("\n")
+    assert first.startswith("x" * 20 + "…")
+    assert lost == ["— do this", "— do that"]
+    assert shorten_message(f"a — go\n{'x' * 50} — go", 20).count("go") == 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "written"),
+    [
+        ("utf-8", "✓ é 😀", "✓ é 😀"),
+        (None, "✓ é 😀", "✓ é 😀"),
+        ("ascii", "plain", "plain"),
+        ("ascii", "✓✗≈…–—×·ˢ→←─━╸╺│╭╮╰╯├┤┬┴┼“”≥ é", '+x~...--x/*-><-----|+++++++++"">= ?'),
+        ("latin-1", "✓ é", "+ é"),
+        ("ascii", "😀", "?"),
+    ],
+)
+def test_a_stream_of_another_encoding(encoding: str | None, text: str, written: str) -> None:
+    assert for_encoding(text, encoding) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("::error::x", ": :error::x"),
+        ("  ::error::x", "  : :error::x"),
+        ("a\n::error", "a\n: :error"),
+        ("a ::b", "a ::b"),
+        (":a", ":a"),
+        ("x##[set]", "x## [set]"),
+        ("# title", "# title"),
+    ],
+)
+def test_commands_of_a_runner(text: str, written: str) -> None:
+    assert neutralize_workflow_commands(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("1) a", r"1\) a"), ("1.", r"1\."), ("1.a", "1.a"), ("+ a", r"\+ a"), ("= a", r"\= a"),
+        ("a_b _c_ d", r"a_b \_c\_ d"), ("www.a", "www\u200b.a"), ("a:b", "a:b"), ("#a", r"\#a"),
+        ("a #1", "a #\u200b1"), ("GH-1", "GH\u200b-1"), ("AGH-1", "AGH-1"), ("xmpp:a", "xmpp:\u200ba"),
+    ],
+)  # fmt: skip
+def test_what_markdown_would_read(text: str, line: str) -> None:
+    assert escape_markdown(text) == line
+
+
+def test_a_fence_of_a_language() -> None:
+    assert fence("a\n\n", "yaml") == "```yaml\na\n```"
+    assert fence("````") == "`````text\n````\n`````"
+    assert fence("") == "```text\n\n```"
+
+
+def test_the_limits_of_a_line() -> None:
+    assert one_line("abcd", 4) == "abcd"
+    assert one_line("abcde", 0) == "…"
+    assert one_line("ab cde", 4) == "ab…"
+    assert one_line(" " * 1079 + "a", 4) == "a"
+    assert shorten("abcd", 4) == "abcd"
+    assert shorten("abc def", 4) == "abc… [3 more characters]"

@@ -1,4 +1,5 @@
-"""Which strings of a configuration are secrets: those of variables by place or by name, and literal ones."""
+"""How placeholders are escaped, and which strings of a configuration are secrets: those of variables by
+place or by name, and literal ones."""
 
 from __future__ import annotations
 
@@ -9,6 +10,52 @@ import pytest
 from agenteval.files.environment import expand_variables, find_config_secrets
 from agenteval.files.located_value import LocatedValue
 from agenteval.files.yaml_source import parse_yaml
+
+PLACES = {
+    "header": "agent: {headers: {X: '%s'}}",
+    "endpoint": "agents: {a: {endpoint: '%s'}}",
+    "request": "agent: {request: {x: '%s'}}",
+    "poll": "agent: {poll: {url: '%s'}}",
+    "name": "agent: {name: '%s'}",
+}
+
+
+def expand(text: str, **environ: str) -> str:
+    found = parse_yaml(text.encode(), "agenteval.yaml")
+    problems: list[Any] = []
+    expanded = expand_variables(LocatedValue(found.value, found.mark), environ, problems)
+    assert not problems
+    value: Any = expanded.value
+    while isinstance(value, dict):
+        (value,) = value.values()
+    return str(value)
+
+
+@pytest.mark.parametrize(
+    ("place", "written", "expanded"),
+    [
+        # What is filled in later stays as it is written.
+        ("header", "s ${session}", "s ${session}"),
+        ("header", "$${x} ${session}", "$${x} ${session}"),
+        ("header", "$${session}", "$${session}"),
+        ("header", "${V}", "a$${session}"),
+        ("endpoint", "http://h/$${session}", "http://h/$${session}"),
+        ("request", "$${x} ${message}", "$${x} ${message}"),
+        ("request", "${V}", "a$${session}"),
+        ("poll", "/j/${job}", "/j/${job}"),
+        ("poll", "/j/$${job}", "/j/$${job}"),
+        # What is not is written out.
+        ("header", "$${x}", "${x}"),
+        ("header", "$$${x} $", "$${x} $"),
+        ("header", "${W}", "a${x}"),
+        ("header", "${NONE:-b}", "b"),
+        ("endpoint", "http://h/$${job}", "http://h/${job}"),
+        ("name", "$${session} ${V}", "${session} a${session}"),
+    ],
+)
+def test_what_is_escaped_is_never_filled_in(place: str, written: str, expanded: str) -> None:
+    assert expand(PLACES[place] % written, V="a${session}", W="a${x}") == expanded
+
 
 TEAM, KEY = "value-of-the-team", "value-of-the-key"
 

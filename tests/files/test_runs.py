@@ -143,3 +143,58 @@ def test_events_of_samples_that_were_never_begun_are_told(tmp_path: Path) -> Non
 def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(AuthorError, match="cannot be read"):
         runs.load_run(tmp_path / "nothing")
+
+
+def test_the_folder_of_a_project_is_ignored_but_for_schemas(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "project"
+    home = runs.ensure_project_folder(root)
+    assert home == root / ".agenteval"
+    assert (home / ".gitignore").read_text("utf-8").split() == ["*", "!*.schema.json"]
+    (home / ".gitignore").write_text("mine\n", "utf-8")
+    assert runs.ensure_project_folder(root) == home
+    assert (home / ".gitignore").read_text("utf-8") == "mine\n"
+
+
+def test_how_commands_refer_to_a_run(tmp_path: Path) -> None:
+    first = made(tmp_path, "20261121-101500-aaa111", "2026-11-21T10:15:00.000Z")
+    latest = made(tmp_path, "20261121-101501-bbb222", "2026-11-21T10:15:01.000Z")
+    elsewhere = made(tmp_path / "elsewhere", "20261121-101502-ccc333")
+    assert runs.run_reference(latest, tmp_path) == ""
+    assert runs.run_reference(first, tmp_path) == first.name
+    assert runs.run_reference(elsewhere, tmp_path) == str(elsewhere)
+    assert runs.run_reference(elsewhere, tmp_path / "nothing") == str(elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("run_id", "short"), [("20261121-101500-aaa111", "aaa111"), ("run", "run"), ("run-", "run-"), ("", "")]
+)
+def test_the_short_id_of_a_run(run_id: str, short: str) -> None:
+    assert runs.short_run_id(run_id) == short
+
+
+def test_a_short_id_finds_its_run(tmp_path: Path) -> None:
+    made(tmp_path, "20261121-101500-aaa111")
+    second = made(tmp_path, "20261121-101500-bbb222")
+    assert runs.find_run("bbb222", tmp_path) == second
+
+
+@pytest.mark.parametrize(
+    ("changes", "commit"),
+    [
+        ({"commit": "a" * 40}, "a" * 40),
+        ({"commit": "a" * 64}, "a" * 64),
+        ({"commit": "a" * 40, "dirty": True}, ""),
+        ({"commit": "a" * 39}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_commit_that_a_run_tested(tmp_path: Path, changes: dict[str, object], commit: str) -> None:
+    folder = made(tmp_path, "r")
+    event = started(SCENARIOS, KEYS).model_copy(update=changes)
+    (folder / "events.jsonl").write_text(journal.event_to_json(event) + "\n", "utf-8")
+    assert runs.read_run_commit(folder) == commit
+    assert runs.read_start_time(folder) == event.started_at
+
+
+def test_a_run_without_a_journal_has_no_beginning(tmp_path: Path) -> None:
+    assert (runs.read_start_time(tmp_path), runs.read_run_commit(tmp_path)) == ("", "")

@@ -78,6 +78,11 @@ ROWS: dict[str, Row] = {
         config=CONFIG + "epochs: 2\ngates: {pass_hat_k: {k: 3, at_least: 0.9}}\n", code=3
     ),
     "config: unknown reporter": configured("reporters: [jsn]\n"),
+    "config: own reporter missing": configured("reporters: ['my_reports.py:Team']\n"),
+    "config: own reporter without render": Row(
+        config=CONFIG + "reporters: ['my_reports.py:Team']\n",
+        files=(("my_reports.py", "class Team:\n    pass\n"),),
+    ),
     "config: no agent": Row(config="metrics: []\n"),
     "config: agent of two kinds": Row(
         config="agent: {target: 'agent.py:agent', command: [bot]}\nmetrics: []\n"

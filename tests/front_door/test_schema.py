@@ -341,7 +341,7 @@ severities: {wrong tool: "${S:-low}", policy violation.style: low}
 gates: {tool_accuracy: 0.9, robustness: {at_least: 0.5}, latency_ms: {p95: 10}, no_regression: {margin: 0.1}}
 cache: ./cache
 budget: {max_cost: 1, by_role: {judge: {max_calls: 3}}}
-reporters: [terminal, json=out.json, {name: junit, path: out.xml}]
+reporters: [terminal, json=out.json, {name: junit, path: out.xml}, "r.py:Team=t.md", {name: "r.py:Team"}]
 include: scenarios
 now: 2026-12-31
 profiles:

@@ -192,9 +192,9 @@ class HttpAgentContext:
     ) -> None:
         self.config = config
         self.options = options
-        self.endpoint = options.endpoint or ""
+        self.endpoint = _unescape(options.endpoint or "")
         self.transport = transport
-        self.headers = _clean_headers(options.headers)
+        self.headers = {name: _unescape(value) for name, value in _clean_headers(options.headers).items()}
         self.secrets = (*secrets, *_header_secrets(self.headers))
         self.notify = notify
         self._warn = warn
@@ -582,6 +582,11 @@ def _clean_headers(headers: Mapping[str, str]) -> dict[str, str]:
         for name, value in stripped.items()
         if name.lower() != "authorization" or value.lower() not in ("", "bearer", "basic", "token")
     }
+
+
+def _unescape(text: str) -> str:
+    """Return a text that no request fills in as it is sent. An unescaped placeholder is refused there."""
+    return text.replace("$${session}", "${session}")
 
 
 def _caller_key(headers: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ _NOT_WITH_API = {
     "responses": ("observed_messages",),
     "messages": ("observed_messages",),
 }
+_BRACKETS = re.compile(r"""\[(['"]?)(.*?)\1(?:\]|$)""")
+"""Matches a key or position as JSONPath writes it: ``['key']`` or ``[0]``."""
 _PATHS = ("text", "delta", "tool_calls", "messages", "session", "usage", "error", "done")
 
 
@@ -108,8 +111,8 @@ def _wrong_path(path: str) -> str:
         return ""
     bare = path.removesuffix("?")
     if "[" in bare or bare.startswith("$"):
-        shown = bare.removeprefix("$").replace("[", ".").replace("]", "").strip(".")
-        return f"use, for example, {shown or 'data.reply'}"
+        shown = _BRACKETS.sub(r".\2", bare.removeprefix("$")).strip(".")
+        return f"use, for example, {'data.reply' if _wrong_path(shown) else shown}"
     is_empty = not bare or any(not part.strip() for part in bare.split("."))
     return "separate the keys with dots, as in data.reply" if is_empty else ""
 

@@ -358,7 +358,7 @@ def _texts(document: ReplyDocument, path: str | None, key: str, *, optional: boo
 
 def _as_text(value: Any, key: str, path: str) -> str:
     if "*" in path and isinstance(value, list):
-        return "\n".join(_as_text(each, key, path.replace("*", "0")) for each in value if each is not None)
+        return "\n".join(_as_text(each, key, path.replace("*", "0", 1)) for each in value if each is not None)
     if isinstance(value, str | list):
         try:
             return str(chat.text_of(value) or "")  # also of a stream's event

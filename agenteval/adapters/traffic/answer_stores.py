@@ -24,6 +24,9 @@ ANSWER_FORMAT = 2
 """The version of the format of questions and entries. Increasing it invalidates all earlier entries."""
 _NOT_SENT = frozenset(("api_key_env", "client", "timeout_s", "context"))
 """The fields of a model's configuration that are not sent to the model."""
+_PACE = ("max_wait_s", "requests_per_minute", "tokens_per_minute")
+"""The fields that only decide when a request is sent. Their default values stand in a model's identity, so
+that earlier entries remain valid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,7 @@ def identity_of(config: ModelConfig, endpoint: str = "") -> str:
 
     ``endpoint`` is the model's address, if the configuration alone does not determine the address."""
     sent = config.model_dump(mode="json", exclude=set(_NOT_SENT))
+    sent |= {name: ModelConfig.model_fields[name].default for name in _PACE}
     return json.dumps([ANSWER_FORMAT, sent, endpoint], sort_keys=True)
 
 

@@ -23,6 +23,8 @@ ENCODINGS = "gzip, deflate"
 """The content encodings to request. A reply in any other encoding cannot be read."""
 _MOST_PACKINGS = 3
 _ANY = zlib.MAX_WBITS | 32  # gzip's header or zlib's
+_HEADER = 2
+"""The number of bytes that show whether data in ``deflate`` format has a header."""
 
 
 class TooLargeError(Exception):
@@ -35,7 +37,10 @@ class Body:
 
     def __init__(self, encoding: str | None, most: int = MAX_BODY) -> None:
         self._left = most
-        self._layers = [_Layer(name) for name in reversed(_names(encoding))]
+        names = _names(encoding)
+        # The last layer's data is the body; the data of the others is still compressed.
+        self._layers = [_Layer(name, most if at == 0 else _packed(most)) for at, name in enumerate(names)]
+        self._layers.reverse()
 
     def feed(self, data: bytes) -> bytes:
         """Decompress a chunk of the body.
@@ -43,7 +48,7 @@ class Body:
         Raise ``TooLargeError`` if the body is too large, and ``httpx2.DecodingError`` if the compressed data
         is invalid."""
         for layer in self._layers:
-            data = layer.unpacked(data, self._left)
+            data = layer.unpacked(data)
         if len(data) > self._left:
             raise TooLargeError
         self._left -= len(data)
@@ -87,26 +92,34 @@ def _names(encoding: str | None) -> list[str]:
     return names
 
 
+def _packed(most: int) -> int:
+    """Return the maximum size of compressed data that contains ``most`` bytes. Headers and a server's small
+    blocks can make it larger than its content."""
+    return 2 * most + 2**10
+
+
 class _Layer:
-    """One layer of compression.
+    """One layer of compression, which may produce at most ``most`` bytes.
 
     Data in ``deflate`` format has a header or, in violation of the standard, has no header. A gzip file may
     consist of several consecutive members; trailing bytes that do not belong to a member are ignored."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, most: int) -> None:
+        self._left = most
         self._stream = zlib.decompressobj(_ANY)
         self._may_be_bare = name == "deflate"
+        self._head = b""
         self._is_whole = False
 
-    def unpacked(self, data: bytes, left: int) -> bytes:
-        """Decompress ``data``. Raise ``TooLargeError`` instead of producing more than ``left`` bytes."""
-        return b"".join(self._pieces(data, left))
+    def unpacked(self, data: bytes) -> bytes:
+        """Decompress ``data``. Raise ``TooLargeError`` instead of producing more bytes than allowed."""
+        return b"".join(self._pieces(data))
 
-    def _pieces(self, data: bytes, left: int) -> Iterator[bytes]:
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
         while data:
-            piece = self._unpack(data, left + 1)
-            left -= len(piece)
-            if left < 0:
+            piece = self._unpack(data, self._left + 1)
+            self._left -= len(piece)
+            if self._left < 0:
                 raise TooLargeError
             yield piece
             data = b""
@@ -115,6 +128,11 @@ class _Layer:
                 self._stream = zlib.decompressobj(_ANY)
 
     def _unpack(self, data: bytes, most: int) -> bytes:
+        if self._may_be_bare:
+            data, self._head = self._head + data, b""
+            if len(data) < _HEADER:
+                self._head = data
+                return b""
         try:
             piece = self._stream.decompress(data, most)
         except zlib.error as error:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_NO_CREDIT = re.compile(r"quota|billing|credit|balance|payment|spend(ing)?.limit", re.IGNORECASE)
+_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+"""Matches a word, also within a code such as ``insufficient_quota`` or ``InsufficientBalance``."""
+_NO_CREDIT = frozenset(("quota", "quotas", "billing", "credit", "credits", "balance", "payment", "payments"))
+_SPEND_LIMIT = re.compile(r"spend(ing)?.limit", re.IGNORECASE)
 RATE_LIMIT_PATTERN = re.compile(
     r"per.?(second|minute)|\b[rt]pm\b|\brps\b|concurren|rate.?limit|too many requests|in flight",
     re.IGNORECASE,
@@ -31,4 +34,6 @@ def is_quota_exhausted(text: str) -> bool:
     limit."""
     if _NOT_TODAY.search(text):
         return True
-    return bool(_NO_CREDIT.search(text)) and not RATE_LIMIT_PATTERN.search(text)
+    words = {word.lower() for word in _WORD.findall(text)}
+    is_about_credit = not words.isdisjoint(_NO_CREDIT) or bool(_SPEND_LIMIT.search(text))
+    return is_about_credit and not RATE_LIMIT_PATTERN.search(text)

@@ -11,7 +11,6 @@ import ssl
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
 import httpx2
 
@@ -205,10 +204,16 @@ def quote(text: str, secrets: tuple[str, ...], limit: int = 500) -> str:
 def is_web_address(url: str) -> bool:
     """Check whether ``url`` is a complete http or https URL to which a request can be sent."""
     try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
+        sent = httpx2.URL(url)
+        host, port = sent.raw_host.decode("ascii"), sent.port
+    except (httpx2.InvalidURL, ValueError):
+        return False
+    if "%" in host and ":" not in host:  # only an IPv6 address may contain an escape
         return False
     # The resolver raises for a label of more than 63 characters.
     labels = host.removesuffix(".").split(".")
-    return parts.scheme in ("http", "https") and port != 0 and all(0 < len(label) < 64 for label in labels)
+    return (
+        sent.scheme in ("http", "https")
+        and (port is None or 0 < port < 2**16)
+        and all(0 < len(label) < 64 for label in labels)
+    )

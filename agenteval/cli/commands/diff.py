@@ -62,12 +62,12 @@ def _parse_reporters(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
 
 
 def _is_terminal(target: ReportTarget) -> bool:
-    return target[0].name == "terminal"
+    return target.choice.name == "terminal"
 
 
 def _write(target: ReportTarget, compared: RunComparison, *, verbose: bool) -> bool:
-    choice, path = target
-    render: Callable[..., str] = load_target(REPORTERS.get(choice.name).comparison)
+    choice, path, reporter = target
+    render: Callable[..., str] = load_target(reporter.comparison)
     options = make_report_options(choice, folder=Path(), detail="verbose" if verbose else "usual")
     try:
         write_report_text(choice.name, render(compared, options), path)

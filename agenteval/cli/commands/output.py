@@ -12,49 +12,60 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
-from agenteval.cli.safe_output import append_to_file, clean_output, print_err, print_out
+from agenteval.cli.safe_output import Form, append_to_file, clean_output, print_err, print_out
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
-from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.registry import load_target
 from agenteval.core.safe_text import for_encoding
-from agenteval.reporters import REPORTERS
+from agenteval.reporters import REPORTERS, Reporter
+from agenteval.reporters.custom_reporters import RenderError, find_reporter, is_custom_reporter
 from agenteval.reporters.options import Detail, ReportOptions
 from agenteval.verdict.report import Report
 
 
 def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
     """Parse each ``--report NAME[=PATH]`` option. Raise ``AuthorError`` for an unknown reporter before the
-    run starts."""
+    run starts. The author's own reporters are loaded later, once their folder is known."""
     choices = tuple(parse_reporter(text) for text in texts)
     for choice in choices:
-        REPORTERS.get(choice.name)
+        if not is_custom_reporter(choice.name):
+            REPORTERS.get(choice.name)
     return choices
 
 
-ReportTarget: TypeAlias = tuple[ReporterChoice, Path | None]
-"""A reporter and its output file. If the file is None, the report is written to the screen or to the
-reporter's default file in the run's folder."""
+class ReportTarget(NamedTuple):
+    """A reporter and its output file."""
+
+    choice: ReporterChoice
+    path: Path | None
+    """The output file. If it is None, the report is written to the screen or to the reporter's default file
+    in the run's folder."""
+    reporter: Reporter
 
 
 def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tuple[ReportTarget, ...]:
     """Return the distinct reporters, each with its output file. Paths in the configuration are relative to
     the configuration's folder; paths on the command line are relative to the working directory. Paths are
-    resolved before the run, because an agent may change the working directory. Raise ``AuthorError`` if a
-    report cannot be written to its path, so that such errors are found before a run costs money."""
+    resolved before the run, because an agent may change the working directory. Raise ``AuthorError`` if an
+    author's reporter cannot be loaded or a report cannot be written to its path, so that such errors are
+    found before a run costs money."""
+    reporters = load_reporters(config, requested)
     choices = [(choice, Path(config.root)) for choice in config.reporters]
     choices += [(choice, Path.cwd()) for choice in requested]
     targets = [
-        (choice, base / choice.path if choice.path and choice.path != "-" else None)
+        ReportTarget(
+            choice, base / choice.path if choice.path and choice.path != "-" else None, reporters[choice.name]
+        )
         for choice, base in choices
     ]
     problems = []
-    for choice, path in targets:
+    for choice, path, _ in targets:
         try:
             problems += _path_problems(choice, path) if path else []
         except OSError as error:
@@ -66,11 +77,32 @@ def resolve_targets(config: Config, requested: Sequence[ReporterChoice]) -> tupl
     return once
 
 
+def load_reporters(config: Config, requested: Sequence[ReporterChoice] = ()) -> dict[str, Reporter]:
+    """Return the reporters of the configuration and of the command line, keyed by name. The author's own
+    reporters are relative to the configuration's folder. Raise ``AuthorError`` with all problems if a
+    reporter is unknown or cannot be loaded."""
+    places = {choice.name: Place("--report") for choice in requested}
+    places |= {
+        choice.name: config.place(f"reporters.{index}") for index, choice in enumerate(config.reporters)
+    }
+    found: dict[str, Reporter] = {}
+    problems: list[Problem] = []
+    for name, place in places.items():
+        try:
+            with redirect_stdout(sys.stderr):
+                found[name] = find_reporter(name, os.path.abspath(config.root), place)
+        except AuthorError as error:
+            problems += error.problems
+    if problems:
+        raise AuthorError(*problems)
+    return found
+
+
 def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
     """Yield a problem for each pair of reports that would overwrite each other. A device is not a problem:
     several reports may be written to it."""
     first: dict[str, ReporterChoice] = {}
-    for choice, path in targets:
+    for choice, path, _ in targets:
         if path is None or (path.exists() and not path.is_file()):
             continue
         other = first.setdefault(os.path.realpath(path), choice)
@@ -82,7 +114,7 @@ def _duplicate_paths(targets: Iterable[ReportTarget]) -> Iterator[Problem]:
 def refuse_overwriting_inputs(targets: Iterable[ReportTarget], read: Iterable[Path]) -> None:
     """Raise ``AuthorError`` if a report would overwrite one of the input files in ``read``."""
     known = {os.path.realpath(path) for path in read}
-    overwritten = [choice for choice, path in targets if path and os.path.realpath(path) in known]
+    overwritten = [choice for choice, path, _ in targets if path and os.path.realpath(path) in known]
     if overwritten:
         raise AuthorError(
             *(
@@ -122,15 +154,20 @@ def write_reports(
     name: str = "",
 ) -> int:
     """Write all reports and return the exit code. The terminal report is written last, so that the verdict is
-    the last output on the screen. If a report cannot be written, the error is reported on stderr and the exit
-    code is never 0."""
-    for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
+    the last output on the screen. If a report cannot be rendered or written, the error is reported on stderr
+    and the exit code is never 0."""
+    for target in sorted(targets, key=lambda target: target.choice.name == "terminal"):
+        choice = target.choice
         try:
             options = make_report_options(choice, folder=folder, detail=detail, name=name)
-            _write((choice, path), report, decision, folder=folder, options=options)
+            _write(target, report, decision, folder=folder, options=options)
+        except RenderError as error:
+            print_err(f"agenteval: {error}")
+            decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
         except OSError as error:
             reason = _error_text(error)
-            print_err(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {reason}")
+            where = target.path or "stdout"
+            print_err(f"agenteval: cannot write the {choice.name} report to {where}: {reason}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
     return decision.exit_code
 
@@ -145,19 +182,20 @@ def _error_text(error: OSError) -> str:
 def _write(
     target: ReportTarget, report: Report, decision: Decision, *, folder: Path, options: ReportOptions
 ) -> None:
-    choice, path = target
-    reporter = REPORTERS.get(choice.name)
-    text = reporter.function(report, decision, options)
+    choice, path, reporter = target
+    with redirect_stdout(sys.stderr):  # what an author's reporter prints is no result
+        text = reporter.function(report, decision, options)
     if reporter.step_summary:
         _append_step_summary(load_target(reporter.step_summary)(report, decision, options))
     in_folder = folder / reporter.file if reporter.file and choice.path is None else None
-    write_report_text(choice.name, text, path or in_folder)
+    write_report_text(choice.name, text, path or in_folder, reporter.form)
 
 
-def write_report_text(name: str, text: str, path: Path | None) -> None:
+def write_report_text(name: str, text: str, path: Path | None, form: Form | None = None) -> None:
     """Write a report to its file and print the file name to stderr, or print the report to stdout if ``path``
-    is None. Raise ``OSError`` if the file cannot be written."""
-    form = REPORTERS.get(name).form
+    is None. ``form`` is that of the reporter unless it is given. Raise ``OSError`` if the file cannot be
+    written."""
+    form = form or REPORTERS.get(name).form
     if path is None:
         print_out(text, form, colors=_wants_color())
         return

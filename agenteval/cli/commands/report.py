@@ -19,10 +19,18 @@ def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail 
     of the run. For an interrupted run, this is the exit code at the point of interruption. Raise
     ``AuthorError`` if there is no such run or a report cannot be written."""
     kept = load_decided_run(name)
-    targets = resolve_targets(Config(reporters=()), reports or (ReporterChoice(name="terminal"),))
+    config = Config(reporters=(), root=_find_root(kept))
+    targets = resolve_targets(config, reports or (ReporterChoice(name="terminal"),))
     refuse_overwriting_inputs(targets, list_run_inputs(kept))
     called = runs.run_reference(kept.folder, runs_root())
     return write_reports(kept.report, kept.decision, targets, folder=kept.folder, detail=detail, name=called)
+
+
+def _find_root(kept: DecidedRun) -> str:
+    """Return the folder of the run's configuration, or the working directory if this folder does not exist,
+    because the run was played on another machine."""
+    root = kept.report.run.config.root
+    return root if Path(root).is_dir() else str(Path.cwd())
 
 
 def list_run_inputs(kept: DecidedRun) -> Iterator[Path]:

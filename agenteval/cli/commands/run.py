@@ -29,11 +29,13 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
     with redirect_stdout(sys.stderr):
         prepared = prepare(request, REGISTRIES)
         config = prepared.suite.settings.config
+        # The modules of reporters do not affect the results, so they are loaded after the start of the run
+        # is planned: a change in them does not prevent a resume.
+        started = plan_start(prepared, observer)
         targets = resolve_targets(config, reports)
         refuse_overwriting_inputs(targets, list_input_files(config, prepared.wired.scenarios))
         if profile := prepared.plan.suite.profile:
             observer.show_line(f"profile {profile}")
-        started = plan_start(prepared, observer)
     with finish_on_interrupt():
         with redirect_stdout(sys.stderr):
             played = play(prepared, started, observer)

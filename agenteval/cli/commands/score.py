@@ -19,7 +19,6 @@ from agenteval.core.event import Event, SampleFinished
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Emit
 from agenteval.planning.score_preparation import ScoreRequest, list_score_inputs
-from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
 from agenteval.running.garbage_collection import reduce_garbage_collection
 from agenteval.running.interrupt import finish_on_interrupt
@@ -49,7 +48,7 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
 def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
     """Choose the events to keep until the reports are written: the events that the reports will show or,
     because judging costs money, all events if judges were called."""
-    shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
+    shown = {target.reporter.shows for target in targets}
     if detail == "verbose" or scoring.wired.judges or "all" in shown:
         return RetainedEvents(scoring.plan, everything=True)
     return RetainedEvents(scoring.plan, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)

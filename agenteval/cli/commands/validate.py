@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 
 import anyio
 
+from agenteval.cli.commands.output import load_reporters
 from agenteval.cli.safe_output import print_err, print_out
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
@@ -33,6 +34,7 @@ def validate(request: Request) -> int:
         prepared = prepare(request, REGISTRIES)
         unused = tuple(_make_unused_agents(prepared))
         anyio.run(close_agents, (*prepared.wired.runtime.agents.values(), *unused))
+        load_reporters(prepared.suite.settings.config)
         suite, scenarios, samples = prepared.suite.scenarios, prepared.wired.scenarios, prepared.wired.samples
         goals = (*missing_twins(suite), *attackers_without_outcome(suite))
         agent_tools, unmocked_are = prepared.wired.resources.agent_tools, prepared.plan.suite.unmocked_tools

@@ -14,7 +14,8 @@ from agenteval.core.safe_text import escape_markdown, fence, one_line, one_line_
 from agenteval.reporters.markdown.sections import caveats_to_markdown, section_to_markdown
 from agenteval.reporters.markdown.table import FULL_EXTENT, MARKS, ReportExtent, more_line, verdict_sign
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections import accepted, agents, failure_rates, gates, issues, scenarios, usage
+from agenteval.reporters.sections.failures import sort_failures
+from agenteval.reporters.sections.report_sections import MEASURES, RESULTS
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import ReportedFailure, planned, reason_lines
@@ -37,17 +38,13 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
     sections = [
         *_head(facts),
         *_author_errors(decision),
-        *_printed(_RESULTS, facts, extent, options),
+        *_printed(RESULTS, facts, extent, options),
         *_failures(facts, options, extent),
-        *_printed(_MEASURES, facts, extent, options),
+        *_printed(MEASURES, facts, extent, options),
         *_notices(report, extent),
         *_foot(report, options),
     ]
     return "\n\n".join(sections) + "\n"
-
-
-_RESULTS = (accepted.sections, failure_rates.sections, gates.gates, scenarios.scenarios, scenarios.scores)
-_MEASURES = (issues.issues, issues.failures_outside_agent, scenarios.dimensions, agents.sections, usage.usage)
 
 
 def _printed(
@@ -86,7 +83,7 @@ def _author_errors(decision: Decision) -> Iterator[str]:
 
 
 def _failures(facts: Facts, options: ReportOptions, extent: ReportExtent) -> Iterator[str]:
-    failed = sorted(facts.failures, key=lambda f: (f.tolerated, -f.verdict.rank))
+    failed = sort_failures(facts)
     if not failed:
         return
     yield "## Failures"

@@ -55,14 +55,14 @@ def caveats(facts: Facts) -> Iterator[Remark]:
     return _table_remarks(_CAVEATS, facts)
 
 
-def remarks(facts: Facts) -> Iterator[Remark]:
+def remarks(facts: Facts, most: int = MOST) -> Iterator[Remark]:
     """Yield the remarks that a reader of the verdict needs to know, such as warnings, accepted failures,
-    failed judges and scripted replies. Only the first few remarks are included for each label."""
+    failed judges and scripted replies. Only the first ``most`` remarks are included for each label."""
     for label, texts_of in _REMARKS:
         texts = list(filter(None, texts_of(facts)))
-        yield from (Remark(label, text) for text in texts[:MOST])
-        if len(texts) > MOST:
-            yield Remark(label, f"… and {len(texts) - MOST:,} more; -v lists them")
+        yield from (Remark(label, text) for text in texts[:most])
+        if len(texts) > most:
+            yield Remark(label, f"… and {len(texts) - most:,} more; -v lists them")
 
 
 def notes(facts: Facts) -> Iterator[Remark]:

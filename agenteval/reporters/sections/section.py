@@ -14,24 +14,37 @@ class Tone(StrEnum):
     """The significance of a string, which some formats express as a style."""
 
     STRONG = "strong"
+    """A title or a name."""
     QUIET = "quiet"
+    """A detail that a reader may skip."""
     OPEN = "open"
     """Not decided, or worth examining."""
     BAD = "bad"
+    """A failure."""
     WORST = "worst"
+    """A critical failure."""
 
 
 class StyledText(NamedTuple):
-    """A string with an optional tone."""
+    """A string with an optional tone. ``str()`` returns the string."""
 
     text: str
+    """The string."""
     tone: Tone | None = None
+    """The significance of the string."""
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class LocationCell(NamedTuple):
-    """The location of an item, as ``file:line``, or a description if there is no file."""
+    """The location of an item. ``str()`` returns the location."""
 
     where: str
+    """The location, as ``file:line``, or a description if there is no file."""
+
+    def __str__(self) -> str:
+        return self.where
 
 
 Cell: TypeAlias = str | StyledText | Verdict | LocationCell
@@ -39,20 +52,31 @@ Cell: TypeAlias = str | StyledText | Verdict | LocationCell
 
 
 class Item(NamedTuple):
-    """A line with additional lines below it. Empty lines are omitted."""
+    """A line with additional lines below it. Empty lines are omitted. ``str()`` returns the lines, indented
+    below the first."""
 
     head: tuple[str | StyledText, ...]
+    """The parts of the first line."""
     below: tuple[str | StyledText, ...] = ()
+    """The additional lines."""
+
+    def __str__(self) -> str:
+        return "\n  ".join(("".join(map(str, self.head)), *filter(None, map(str, self.below))))
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a report. The notes are shown after the table."""
+    """A section of a report. The notes are shown after the table. ``str()`` of a cell or a note returns its
+    text."""
 
     title: str
+    """The title, such as ``What gated this run``."""
     columns: tuple[str, ...] = ()
+    """The titles of the columns. The title of a column of verdicts is empty."""
     rows: tuple[tuple[Cell, ...], ...] = ()
+    """The rows of the table, with a cell for each column."""
     notes: tuple[str | StyledText | Item, ...] = ()
+    """The lines below the table."""
     numbers: tuple[str, ...] = ()
     """The titles of the right-aligned columns."""
     noun: str = "row"

@@ -177,9 +177,14 @@ def test_without_streaming_nothing_is_said_of_it() -> None:
 @pytest.mark.parametrize("value", ["Bearer ", "Bearer", "", "  "])
 def test_an_authorization_without_a_key_is_left_out(value: str) -> None:
     with LocalServer(chat("ok")) as server:
-        ask(AgentConfig(endpoint=server.url, headers={"Authorization": value, "X-Team": " a "}))
+        ask(
+            AgentConfig(
+                endpoint=server.url, headers={"Authorization": value, "X-Team": " a ", "X": "$${session}"}
+            )
+        )
     assert "authorization" not in server.requests[0].headers
     assert server.requests[0].headers["x-team"] == "a"
+    assert server.requests[0].headers["x"] == "${session}"
 
 
 # --- configurations that cannot work ----------------------------------------------------------------
