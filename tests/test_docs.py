@@ -88,10 +88,11 @@ def blocks(page: str) -> tuple[Block, ...]:
 
 
 def write_data(project: Project, page: str) -> None:
-    """The tables of a page: the fence of each names its file."""
+    """The tables and prompts of a page: the fence of each names its file."""
     for block in blocks(page):
-        if block.kind.startswith("csv "):
-            project.write(block.kind.removeprefix("csv "), block.text)
+        kind, _, file = block.kind.partition(" ")
+        if kind in ("csv", "md") and file:
+            project.write(file, block.text)
 
 
 def section(page: str, heading: str) -> str:
@@ -554,6 +555,7 @@ def test_the_comparison_of_the_page_ends_as_shown(project: Project) -> None:
 def test_the_users_of_the_page_are_played_by_the_replies_of_the_models_page(project: Project) -> None:
     """The second scenario of the page has no replies there: here its model answers as the assistant."""
     write_page(project, "docs/users.md")
+    (project.root / "scenarios/walk-in.yaml").unlink()  # the page shows no run of it
     (config,) = (b for b in blocks("docs/models.md") if b.file == "agenteval.yaml" and "salon" in b.text)
     (replies,) = (b for b in blocks("docs/models.md") if b.file == "replies.yaml")
     (agent,) = (b for b in blocks("docs/models.md") if b.file == "salon_bot.py")

@@ -606,7 +606,8 @@ def _show_prompts(
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Print every prompt as it is sent, with placeholders, including the prompts of a configuration."""
+    """Print every prompt as it is sent, with placeholders, including the prompts of a configuration and its
+    scenarios."""
     from agenteval.cli.commands.show_prompts import show_prompts
 
     raise typer.Exit(show_prompts(metric, config))

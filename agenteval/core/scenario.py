@@ -689,6 +689,8 @@ class ScenarioFields(Value):
     """True statements that only the judge knows."""
     beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief), AlternativeSchema(type="string")]] = ()
     """Beliefs of the simulated user, which may be true or false."""
+    user_prompt: str | None = None
+    """Prompt file for the simulated user of this scenario, relative to the folder of this file."""
     tools: dict[str, Tool] = {}
     """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
     expect: Expectation = Expectation()
@@ -735,6 +737,9 @@ class Scenario(ScenarioFields):
     case: CaseSpec | None = None
     policy: str = ""
     """The agent's instructions (system prompt) in a recorded conversation."""
+    user_prompt_hash: str = ""
+    """A hash of the content of ``user_prompt``, or an empty string if the scenario has no prompt of its
+    own."""
     source: str = ""
     """The location of the scenario (``path:line``)."""
     lines: dict[str, int | str] = {}
@@ -752,7 +757,7 @@ class Scenario(ScenarioFields):
 
     PLACES: ClassVar[frozenset[str]] = frozenset({"source", "lines", "base", "row", "pattern"})
     """Fields that record where the scenario was written. They are not part of its content."""
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", *PLACES})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "user_prompt_hash", *PLACES})
 
     @property
     def is_scripted(self) -> bool:

@@ -15,7 +15,6 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     "scenario": {
         "history": "add the earlier messages as turns",
         "note": "use a comment (# …)",
-        "user_prompt": "describe the user in `profile`, and what the user wants in `goal`",
         "user_tools": "describe what happened in a user message",
         "min_turns": "add the first messages as `turns`",
         "unreviewed": "remove it once you have reviewed the scenario",

@@ -36,13 +36,15 @@ class PromptFile(NamedTuple):
         return Problem(what, remedy, self.head.mark.find((key,)).place)
 
 
-def split_front_matter(text: str, source: str) -> PromptFile:
+_RUBRIC_REMEDY = "begin with a line '---', then `metric` and `scale` or `labels`, then a line '---'"
+
+
+def split_front_matter(text: str, source: str, *, remedy: str = _RUBRIC_REMEDY) -> PromptFile:
     """Split a file into front matter and body. Raise ``AuthorError`` with the line if the front matter is
-    invalid."""
+    invalid, or with ``remedy`` if there is none."""
     lines = text.split("\n")
     end = next((n for n, line in enumerate(lines) if n and line.rstrip() == "---"), 0)
     if lines[0].rstrip() != "---" or not end:
-        remedy = "begin with a line '---', then `metric` and `scale` or `labels`, then a line '---'"
         raise AuthorError(Problem("the file has no front matter", remedy, Place(source, 1)))
     # The first line becomes empty, so that the lines of the keys are those of the file.
     front_matter = "\n".join(["", *lines[1:end]])

@@ -15,7 +15,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean, parse_place
+from agenteval.core.scenario import Scenario
 from agenteval.core.score import Needs, Severity
 from agenteval.files.prompt_front_matter import (
     NOT_ENOUGH_INFORMATION,
@@ -60,6 +61,7 @@ def _built_in_metrics() -> tuple[str, ...]:
 
 BUILT_IN_METRICS = _built_in_metrics()
 CRITERIA = "criteria"
+SIMULATED_USER = "simulated_user"
 USER_REVIEW = "user_review"
 _FILES = {
     "judge_rules": "judges/rules.md",
@@ -76,7 +78,7 @@ _FILES = {
     "judge_decide_ruled_out": "judges/decide_ruled_out.md",
     "judge_twin": "judges/twin.md",
     "error_deduplication": "issues/deduplicate.md",
-    "simulated_user": "user/simulated_user.md",
+    SIMULATED_USER: "user/simulated_user.md",
     USER_REVIEW: "user/review.md",
     **{name: f"judges/{name}.md" for name in (*BUILT_IN_METRICS, CRITERIA)},
 }
@@ -116,7 +118,7 @@ class Prompt:
 def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = None) -> Prompt:
     """Parse a prompt file. ``shipped`` is the built-in prompt that the file overrides; both must have the
     same parts and placeholders."""
-    file = split_front_matter(text, source)
+    file = split_front_matter(text, source, remedy="begin with two lines '---', followed by the prompt")
     problems = [
         *unknown_keys(file, PromptFrontMatter),
         *front_matter_problems(file, file.head.value, PromptFrontMatter),
@@ -391,6 +393,14 @@ class Prompts:
             self._prompts[name] = _parse_prompt(name, text, source, shipped)
         return self._prompts[name]
 
+    def user_prompt(self, scenario: Scenario) -> Prompt:
+        """Return the prompt for the simulated user of a scenario: the scenario's own prompt if it has one.
+        Raise ``AuthorError`` if the scenario's file is invalid."""
+        if scenario.user_prompt is None:
+            return self.prompt(SIMULATED_USER)
+        place = parse_place(scenario.where("user_prompt"))
+        return load_user_prompt(scenario.user_prompt, base=scenario.base, place=place)
+
     def rubric(self, name: str) -> Rubric:
         """Return a built-in rubric. Raise ``AuthorError`` for an unknown name."""
         if name not in self._rubrics:
@@ -412,7 +422,7 @@ class Prompts:
     def hashes(self, rubrics: Iterable[Rubric] = ()) -> dict[str, str]:
         """Return the hash of each prompt that a run may send, keyed by name, for the record of the run."""
         hashes = {
-            name: self.prompt(name).hash for name in ("simulated_user", USER_REVIEW, "error_deduplication")
+            name: self.prompt(name).hash for name in (SIMULATED_USER, USER_REVIEW, "error_deduplication")
         }
         return {**hashes, **{rubric.metric: rubric.hash for rubric in rubrics}}
 
@@ -460,6 +470,19 @@ def load_prompts(
     if problems:
         raise AuthorError(*problems)
     return prompts
+
+
+def load_user_prompt(path: str, *, base: str | Path, place: Place | None = None) -> Prompt:
+    """Load a scenario's own prompt for its simulated user from a path relative to ``base``. ``place`` is the
+    location at which the path is written. Raise ``AuthorError`` with the path and line of every mistake in
+    the file."""
+    source, text = _read_author_file(path, base, "user prompt", place)
+    return _parse_prompt(SIMULATED_USER, text, source, SHIPPED_PROMPTS.prompt(SIMULATED_USER))
+
+
+def user_prompt_name(scenario: str) -> str:
+    """Return the name of a scenario's own user prompt. No metric can have this name."""
+    return f"{SIMULATED_USER}::{scenario}"
 
 
 def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:

@@ -28,6 +28,7 @@ from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
 from agenteval.core.value import Text
 from agenteval.files.data_rows import Table, read_table
 from agenteval.files.located_value import LocatedValue, empty_mapping
+from agenteval.files.prompts import load_user_prompt
 from agenteval.files.redaction import register_author_text
 from agenteval.files.regular_files import read_file, wrap_read_errors
 from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
@@ -184,6 +185,24 @@ def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any])
     return {**defaults, "tools": tools}
 
 
+def _without_unused_user_prompt(
+    defaults: Mapping[str, Any], item: Mapping[str, Any], *, is_case: bool
+) -> Mapping[str, Any]:
+    """Return ``defaults`` without ``user_prompt`` if ``item`` simulates no user. The prompt is meant for the
+    other entries."""
+    if "user_prompt" not in defaults or not (is_case or _is_scripted({**defaults, **item})):
+        return defaults
+    return {key: value for key, value in defaults.items() if key != "user_prompt"}
+
+
+def _is_scripted(value: Mapping[str, Any]) -> bool:
+    """Check whether all turns of an entry are predefined."""
+    turns = value.get("turns")
+    return isinstance(turns, list) and not any(
+        isinstance(turn, Mapping) and "simulate" in turn for turn in turns
+    )
+
+
 def _drop_removed_checks(below: Any, merged: Any) -> Any:
     """Return ``merged`` without the checks from ``defaults`` that an entry removes with ``null``."""
 
@@ -261,7 +280,10 @@ class _FileLoader:
                 of_rows += ((problem, entry) for problem in self.problems[before:])
                 del self.problems[before:]
         self.problems += merge_row_problems(of_rows, count)
-        return [entry for entry in made if entry is not None]
+        loaded = [entry for entry in made if entry is not None]
+        if loaded and len(loaded) == len(made) and all(entry.scenario.is_scripted for entry in loaded):
+            self._refuse_default_user_prompt()
+        return loaded
 
     # ── the shape of the file ────────────────────────────────────────────────────────────────────
 
@@ -329,7 +351,8 @@ class _FileLoader:
                     f"expected a mapping, got {display_value(item)}", "set at least `name` or `id`", where
                 )
                 continue
-            base = defaults._replace(value=_without_other_answers(defaults.value, item))
+            inherited = _without_unused_user_prompt(defaults.value, item, is_case=is_case)
+            base = defaults._replace(value=_without_other_answers(inherited, item))
             merged = LocatedValue(item, where).merge_over(base)
             entry_value = _drop_removed_checks(base.value, merged.value)
             entry = ScenarioEntry(entry_value, merged.mark, is_case, merged.mark)
@@ -370,6 +393,13 @@ class _FileLoader:
             self._tables[full_path] = read_table(_read(full_path, shown_as), shown_as)
         return self._tables[full_path]
 
+    def _refuse_default_user_prompt(self) -> None:
+        """Report a ``user_prompt`` in ``defaults``, because no scenario in the file simulates a user."""
+        defaults = self._value.get("defaults")
+        if isinstance(defaults, Mapping) and defaults.get("user_prompt") is not None:
+            what = "`user_prompt` has no effect, because no scenario in this file simulates a user"
+            self._add_problem(what, "remove it", self._mark.find(("defaults", "user_prompt")))
+
     def _defaults(self) -> LocatedValue:
         if "defaults" not in self._value:
             return empty_mapping()
@@ -398,6 +428,7 @@ class _FileLoader:
         if made is None or len(self.problems) > before:
             return None
         scenario = made.model_copy(update=self._filled_in_fields(made, entry, case))
+        scenario = self._with_user_prompt_hash(scenario, mark)
         self.problems += _incomplete_problems(scenario, mark)
         self.problems += (_with_column(problem, mark) for problem in self._check(scenario))
         place = mark.find(("id",) if made.id else ("name",)).place
@@ -421,6 +452,24 @@ class _FileLoader:
             more["turns"] = (ScriptedTurn(user=case.input),)
             more["case"] = CaseSpec.model_validate(case.model_dump(include=set(CaseSpec.model_fields)))
         return more
+
+    def _with_user_prompt_hash(self, scenario: Scenario, mark: Mark) -> Scenario:
+        """Check the scenario's own user prompt, if it has one, and return the scenario with the hash of the
+        prompt."""
+        if scenario.user_prompt is None:
+            return scenario
+        where = mark.find(("user_prompt",))
+        if scenario.turns and scenario.is_scripted:
+            what = "`user_prompt` has no effect, because the scenario simulates no user"
+            remedy = "remove it" if scenario.case else "remove it, or add `- simulate: N` to `turns`"
+            self._add_problem(what, remedy, where)
+            return scenario
+        try:
+            prompt = load_user_prompt(scenario.user_prompt, base=self._base, place=where.place)
+        except AuthorError as error:
+            self.problems += error.problems
+            return scenario
+        return scenario.model_copy(update={"user_prompt_hash": prompt.hash})
 
     def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:
         """Insert validated tools into ``value``. Invalid tools are left unchanged, so that the model reports

@@ -231,7 +231,7 @@ class ConversationEstimator:
         from agenteval.conversation.simulated_user import render_user_prompt
 
         tokens = count = 0
-        prompt = self._chosen.prompts.prompt("simulated_user")
+        prompt = self._chosen.prompts.user_prompt(scenario)
         for index, turn in enumerate(trajectory.turns):
             if turn.script is None:
                 before = Trajectory(turns=trajectory.turns[:index])

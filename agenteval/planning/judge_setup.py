@@ -14,7 +14,14 @@ from agenteval.core.protocols import ChatModel, Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, MetricSpec
 from agenteval.core.severity import labels_with_severity
-from agenteval.files.prompts import CRITERIA, SHIPPED_PROMPTS, Prompts, Rubric, load_prompts
+from agenteval.files.prompts import (
+    CRITERIA,
+    SHIPPED_PROMPTS,
+    Prompts,
+    Rubric,
+    load_prompts,
+    user_prompt_name,
+)
 from agenteval.planning.plan_resolution import has_policy
 from agenteval.scoring import metrics
 from agenteval.scoring.detectors.table import DETECTORS
@@ -232,10 +239,11 @@ def _findings(items: Iterable[object]) -> Iterator[Finding]:
     return (item for item in items if isinstance(item, Finding))
 
 
-def hash_prompts(chosen: Metrics, suite: SuitePolicy) -> dict[str, str]:
-    """Return the hashes of all prompts that the run may send."""
+def hash_prompts(chosen: Metrics, suite: SuitePolicy, scenarios: Iterable[Scenario] = ()) -> dict[str, str]:
+    """Return the hashes of all prompts that the run may send, including the scenarios' own user prompts."""
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.selected if spec.built_in]
     shared = "answer_shared"
     more = {shared: chosen.prompts.prompt(shared).hash} if suite.shares_calls else {}
+    more |= {user_prompt_name(each.id): each.user_prompt_hash for each in scenarios if each.user_prompt_hash}
     return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

@@ -87,6 +87,7 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
     yield from _existing(Path(tool.base) / file_of_target(tool.python or "") for tool in mocks)
     checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
     yield from _existing(Path(base) / file_of_target(target) for base, target in checks)
+    yield from _existing(Path(s.base, s.user_prompt) for s in scenarios if s.user_prompt)
     hooks = [(s.base, target) for s in scenarios for target in (s.setup, s.teardown) if target]
     yield from _existing(Path(base) / file_of_target(target) for base, target in hooks)
     yield from _author_modules(root.resolve())

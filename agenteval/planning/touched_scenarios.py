@@ -15,8 +15,9 @@ def touched_scenarios(
 ) -> frozenset[str]:
     """Return the ids of the scenarios that a change of the files ``changed`` may affect.
 
-    A file that only some scenarios name (their own file, their data rows, their mocks and checks) affects
-    these scenarios. Every other file affects all of them, because it is not known what the agent reads."""
+    A file that only some scenarios name (their own file, their data rows, mocks, checks, hooks and user
+    prompts) affects these scenarios. Every other file affects all of them, because it is not known what the
+    agent reads."""
     shared = set(config_files(config))
     by_file: dict[Path, set[str]] = {}
     for scenario in scenarios:
@@ -36,6 +37,8 @@ def _own_files(scenario: Scenario) -> Iterator[Path]:
     for tool in scenario.tools.values():
         if tool.python:
             yield Path(tool.base, file_of_target(tool.python))
+    if scenario.user_prompt:
+        yield Path(scenario.base, scenario.user_prompt)
     for target in filter(None, (scenario.setup, scenario.teardown)):
         yield Path(scenario.base, file_of_target(target))
     for _, expect in scenario.expectations:

@@ -38,7 +38,7 @@ from agenteval.core.protocols import (
 )
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.files import scenario_loader
-from agenteval.files.prompts import USER_REVIEW
+from agenteval.files.prompts import USER_REVIEW, Prompt
 from agenteval.files.redaction import MASK, environment_secrets, register_marked_secrets, register_secrets
 from agenteval.files.regular_files import read_text
 from agenteval.planning import judge_setup, preflight
@@ -294,8 +294,9 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
     samples = apply_tool_hints(selected.samples, resources.agent_tools)
     runtime = _make_runtime(plan, suite, selected, samples, resources, agents, mocks)
     misspelt = preflight.misspelt_mocks(samples, resources.agent_tools)
-    metrics = suite.settings.metrics
-    resources.traffic.start(preflight.scenarios_of(samples), judge_setup.hash_prompts(metrics, plan.suite))
+    scenarios = preflight.scenarios_of(samples)
+    prompts = judge_setup.hash_prompts(suite.settings.metrics, plan.suite, scenarios)
+    resources.traffic.start(scenarios, prompts)
     return WiredRun(runtime, resources, samples, (*misspelt, *resources.take_warnings()))
 
 
@@ -333,12 +334,13 @@ def _make_runtime(
     config, metrics = suite.settings.config, suite.settings.metrics
     scenarios = preflight.scenarios_of(samples)
     policies = {name: policy_of(agent, config.root) for name, agent in selected.agents.items()}
+    user_prompts = {each.id: metrics.prompts.user_prompt(each) for each in scenarios}
     timeout_s = _timeout_s(selected)
     return Runtime(
         queue=_make_queue(samples, plan, resources),
         agents=agents,
         make_user=lambda sample: _make_user(
-            sample, plan, resources, metrics, policies.get(sample.key.agent, "")
+            sample, plan, resources, user_prompts[sample.scenario.id], policies.get(sample.key.agent, "")
         ),
         call_function=mocks,
         checks={
@@ -509,9 +511,7 @@ def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resou
     )
 
 
-def _make_user(
-    sample: Sample, plan: Plan, resources: Resources, chosen: judge_setup.Metrics, policy: str
-) -> User:
+def _make_user(sample: Sample, plan: Plan, resources: Resources, prompt: Prompt, policy: str) -> User:
     enter_sample(sample.key)  # the sample begins here, in its own task, from which its scorers are started
     max_turns = plan.rules_for_pairing(sample.key.scenario, sample.key.agent).max_turns
     if sample.scenario.is_scripted:
@@ -524,7 +524,7 @@ def _make_user(
         sample,
         model,
         now=plan.suite.now,
-        prompt=chosen.prompts.prompt("simulated_user"),
+        prompt=prompt,
         policy=policy,
         agent_has_tools=plan.suite.unmocked_tools == "passthrough",
     )

@@ -66,7 +66,7 @@ def make_run_started(prepared: PreparedRun, run_id: str | None = None) -> RunSta
         commit=checkout.commit if checkout else "",
         dirty=checkout is not None and checkout.is_dirty,
         scenarios=scenarios,
-        prompts=judge_setup.hash_prompts(settings.metrics, prepared.plan.suite),
+        prompts=judge_setup.hash_prompts(settings.metrics, prepared.plan.suite, scenarios),
         request=prepared.suite.request.to_json(config),
         sources=file_hashes(config, settings.public, scenarios, prepared.wired.resources.secrets),
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agenteval.core.errors import Problem
 from agenteval.core.run_summary import RunSummary, ScenarioSummary
 from agenteval.core.safe_text import one_line
-from agenteval.files.prompts import CRITERIA, USER_REVIEW
+from agenteval.files.prompts import CRITERIA, SIMULATED_USER, USER_REVIEW
 
 _MOST_NAMED = 8
 _AGAIN = "rerun the baseline with the settings of the current run"
@@ -119,11 +119,13 @@ def _setup_differences(
     """Yield the differences between the two runs' setups that affect these scenarios."""
     criteria = any(scenario.criteria for scenario in scenarios)
     simulated = any(scenario.simulated for scenario in scenarios)
+    shared_user = any(scenario.simulated and "user_prompt" not in scenario.content for scenario in scenarios)
     in_both = sorted(set(before.judged) & set(after.judged))
     prompts = [
         *in_both,
         *([CRITERIA] if criteria else []),
-        *(["simulated_user", USER_REVIEW] if simulated else []),
+        *([SIMULATED_USER] if shared_user else []),
+        *([USER_REVIEW] if simulated else []),
     ]
     for name in prompts:
         if before.prompts.get(name) != after.prompts.get(name):

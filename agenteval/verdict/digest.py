@@ -90,6 +90,8 @@ def hash_content(scenario: Scenario) -> dict[str, str]:
     content = scenario.model_dump(mode="json", include=set(_CONTENT))
     for tool in (content.get("tools") or {}).values():
         tool.pop("base", None)
+    if scenario.user_prompt is not None:
+        content["user_prompt"] = scenario.user_prompt_hash
     if scenario.goal_outcome == "reached":  # the default, which older runs do not record
         del content["goal_outcome"]
     return {name: _hash(part) for name, part in sorted(content.items()) if part not in (None, "", [], {})}

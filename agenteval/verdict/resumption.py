@@ -28,7 +28,11 @@ RESULT_NEUTRAL_KEYS = frozenset(
 """Configuration keys that do not change what is measured."""
 VARIABLES_SUFFIX = ": ${…}"
 """The suffix of a source's name if the source is a configuration key rather than a file."""
-_LOCATION_FIELDS: Any = {**dict.fromkeys(Scenario.PLACES, True), "tools": {"__all__": {"base"}}}
+_NOT_CONTENT: Any = {
+    **dict.fromkeys(Scenario.PLACES, True),
+    "tools": {"__all__": {"base"}},
+    "user_prompt_hash": True,  # one of the prompts
+}
 
 
 def finished_samples(events: Iterable[Event]) -> frozenset[SampleKey]:
@@ -125,8 +129,9 @@ def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iter
 
 
 def scenario_content(scenario: Scenario) -> dict[str, Any]:
-    """Return the content of a scenario, independently of the file that contains it."""
-    return scenario.model_dump(mode="json", exclude=_LOCATION_FIELDS)
+    """Return the content of a scenario, independently of the file that contains it. The content of its user
+    prompt is not included."""
+    return scenario.model_dump(mode="json", exclude=_NOT_CONTENT)
 
 
 def _named_changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval.core.errors import AuthorError, Place
+from agenteval.core.scenario import Scenario
 from agenteval.core.score import Severity
 from agenteval.core.severity import SEVERITY_OF_LABEL
 from agenteval.files.prompt_front_matter import NOT_ENOUGH_INFORMATION, normalize_label, parse_labels
 from agenteval.files.prompt_templates import content_hash, fence, find_placeholders, render_template
-from agenteval.files.prompts import BUILT_IN_METRICS, load_prompt, load_rubric, prompt_hashes
+from agenteval.files.prompts import BUILT_IN_METRICS, SHIPPED_PROMPTS, load_prompt, load_rubric, prompt_hashes
 
 NAMES = st.sampled_from(["a", "b", "goal"])
 PIECES = st.one_of(
@@ -69,6 +70,30 @@ def test_the_placeholders_of_the_shipped_prompts() -> None:
     user = {"profile", "goal", "knowledge", "beliefs", "now", "transcript"}
     assert set(load_prompt("simulated_user").placeholders) == user
     assert find_placeholders("${x} $${y} ${x}") == ("x",)
+
+
+USER_PROMPT = """---
+---
+You are a pirate. ${profile} ${goal} ${knowledge} ${beliefs} ${now}
+---
+${transcript}
+"""
+
+
+def test_a_scenario_may_have_a_user_prompt_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "pirate.md").write_text(USER_PROMPT)
+    own = Scenario(id="a", goal="g", user_prompt="pirate.md", base=str(tmp_path))
+    found = SHIPPED_PROMPTS.user_prompt(own)
+    assert (found.name, found.version, found.hash) == ("simulated_user", 1, content_hash(USER_PROMPT))
+    assert found.system.startswith("You are a pirate.")
+    assert SHIPPED_PROMPTS.user_prompt(Scenario(id="b", goal="g")) == load_prompt("simulated_user")
+
+
+def test_a_user_prompt_that_is_gone_is_named_at_its_line(tmp_path: Path) -> None:
+    own = Scenario(id="a", user_prompt="x.md", base=str(tmp_path), source="s:1", lines={"user_prompt": 4})
+    with pytest.raises(AuthorError) as caught:
+        SHIPPED_PROMPTS.user_prompt(own)
+    assert [problem.place for problem in caught.value.problems] == [Place("s", 4)]
 
 
 def test_the_hash_is_of_the_content_alone() -> None:

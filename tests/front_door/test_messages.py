@@ -48,6 +48,11 @@ def scenario(text: str, *, code: int = 2) -> Row:
     return Row(suite=f"{suite}    {text}\n", code=code)
 
 
+def simulated(text: str, *files: tuple[str, str]) -> Row:
+    suite = f"scenarios:\n  - id: weather\n    goal: To know how warm it is.\n    {text}\n{EXPECT}"
+    return Row(config=f"{CONFIG}models: {{user: openai/x}}\n", suite=suite, files=files)
+
+
 def agent(text: str, target: str = "agent.py:agent", *, code: int = 2) -> Row:
     return Row(config=CONFIG.replace("agent.py:agent", target), agent=text, code=code)
 
@@ -129,6 +134,11 @@ ROWS: dict[str, Row] = {
     "scenario: empty file": Row(suite=""),
     "scenario: Python check missing": scenario("expect: {python: 'checks.py:is_warm'}"),
     "scenario: Python mock missing": scenario("tools: {get: {python: 'mocks.py:get'}}"),
+    "scenario: user prompt without a simulated user": scenario("user_prompt: user.md"),
+    "scenario: user prompt missing": simulated("user_prompt: user.md"),
+    "scenario: user prompt without front matter": simulated(
+        "user_prompt: user.md", ("scenarios/user.md", "You are a pirate.\n")
+    ),
     # ── the agent ──
     "agent: file missing": agent(AGENT, "bot.py:agent"),
     "agent: name missing": agent(AGENT, "agent.py:agnt"),

@@ -270,3 +270,10 @@ def test_hashes_of_the_prompts_that_may_be_sent() -> None:
     assert "coherence" not in plain
     assert shared.keys() - plain.keys() == {"answer_shared"}
     assert {name: shared[name] for name in plain} == plain
+
+
+def test_the_prompts_of_scenarios_are_among_those_of_the_run() -> None:
+    own = Scenario(id="a", goal="g", user_prompt="x.md", user_prompt_hash="1f")
+    plain = hash_prompts(selected("helpfulness"), policy())
+    found = hash_prompts(selected("helpfulness"), policy(), [own, Scenario(id="b", goal="g")])
+    assert found == {**plain, "simulated_user::a": "1f"}

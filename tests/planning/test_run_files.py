@@ -74,6 +74,7 @@ def test_files_that_scenarios_name(folder: Path) -> None:
     mocked = scenario(folder, tools={"t": {"python": "mock.py:t", "base": str(folder)}, "u": {"returns": 1}})
     whole = scenario(folder, expect={"python": ["check.py:c"]})
     turn = scenario(folder, turns=[{"user": "hi", "expect": {"python": ["tone.py:c", "gone.py:c"]}}])
+    assert named(folder, config, scenario(folder, goal="g", user_prompt="prompt.md")) == {"prompt.md"}
     assert named(folder, config, mocked) == {"mock.py"}
     assert named(folder, config, whole) == {"check.py"}
     assert named(folder, config, mocked, whole, turn) == {"mock.py", "check.py", "tone.py"}

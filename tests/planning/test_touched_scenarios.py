@@ -24,19 +24,22 @@ B = """
 scenarios:
   - {id: checked, turns: [Hi], expect: {python: ["../checks.py:ok"]}}
   - {id: hooked, turns: [Hi], checks: none, setup: ../hooks.py:fresh, teardown: ../hooks.py:drop}
+  - {id: simulated, goal: To be heard., checks: none, user_prompt: prompts/../user.md}
   - {id: "row-${row.n}", rows: rows.csv, turns: ["${row.n}"], checks: none}
 """
-ALL = {"plain", "mocked", "checked", "hooked", "row-1", "row-2"}
+USER_PROMPT = "---\n---\nYou ${profile} ${goal} ${knowledge} ${beliefs} ${now}\n---\n${transcript}\n"
+ALL = {"plain", "mocked", "checked", "hooked", "simulated", "row-1", "row-2"}
 
 
 @pytest.mark.parametrize(
     ("changed", "touched"),
     [
         (["scenarios/a.yaml"], {"plain", "mocked"}),
-        (["scenarios/b.yaml"], {"checked", "hooked", "row-1", "row-2"}),
+        (["scenarios/b.yaml"], {"checked", "hooked", "simulated", "row-1", "row-2"}),
         (["mocks.py"], {"mocked"}),
         (["checks.py"], {"checked"}),
         (["hooks.py"], {"hooked"}),
+        (["scenarios/user.md"], {"simulated"}),
         (["scenarios/rows.csv"], {"row-1", "row-2"}),
         (["mocks.py", "checks.py"], {"mocked", "checked"}),
         (["agent.py"], ALL),
@@ -58,6 +61,8 @@ def test_a_file_affects_those_that_name_it_and_any_other_all(
     project.scenarios(A, "scenarios/a.yaml")
     project.scenarios(B, "scenarios/b.yaml")
     project.write("scenarios/rows.csv", "n\n1\n2\n")
+    project.write("scenarios/user.md", USER_PROMPT)
+    project.write("scenarios/prompts/other.md", "")
     for name in ("agent.py", "mocks.py", "checks.py", "hooks.py", "policy.md", "anything_else.py"):
         project.write(name, "x = 1\n")
     request = Request()

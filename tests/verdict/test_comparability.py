@@ -106,6 +106,7 @@ def test_what_is_stated_of_an_unmatched_scenario(
 # ── the setups ───────────────────────────────────────────────────────────────────────────────────
 
 SIM, CRIT = {"simulated": True}, {"criteria": True}
+OWN_PROMPT = {**SIM, "content": {"goal": "1", "user_prompt": "1"}}
 
 
 def problems(before: dict[str, Any], after: dict[str, Any], **fields: Any) -> list[str]:
@@ -128,6 +129,8 @@ def problems(before: dict[str, Any], after: dict[str, Any], **fields: Any) -> li
         ({"prompts": {"criteria": "1"}}, {"prompts": {"criteria": "2"}}, CRIT, 1),
         ({"prompts": {"simulated_user": "1"}}, {"prompts": {"simulated_user": "2"}}, {}, 0),
         ({"prompts": {"simulated_user": "1"}}, {"prompts": {"simulated_user": "2"}}, SIM, 1),
+        ({"prompts": {"simulated_user": "1"}}, {"prompts": {"simulated_user": "2"}}, OWN_PROMPT, 0),
+        ({"prompts": {"user_review": "1"}}, {"prompts": {"user_review": "2"}}, OWN_PROMPT, 1),
         ({"prompts": {"user_review": "1"}}, {"prompts": {"user_review": "2"}}, SIM, 1),
         ({"prompts": {"user_review": "1"}}, {"prompts": {"user_review": "2"}}, CRIT, 0),
         # Metrics that may decide who passes.

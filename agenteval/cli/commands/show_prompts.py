@@ -7,37 +7,48 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from agenteval.adapters.models.response_formats import schema_of
 from agenteval.cli.safe_output import print_author_error, print_out
 from agenteval.conversation.simulated_user import UserReply
+from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.plurals import join_first
 from agenteval.core.protocols import ModelRequest, Subject
+from agenteval.core.scenario import Scenario
+from agenteval.files import scenario_loader
 from agenteval.files.prompt_templates import find_placeholders
 from agenteval.files.prompts import (
     BUILT_IN_METRICS,
     CRITERIA,
     SHIPPED_PROMPTS,
+    SIMULATED_USER,
     USER_REVIEW,
+    Prompt,
     Prompts,
     Rubric,
     judge_prompt_names,
+    user_prompt_name,
 )
 from agenteval.running.registries import REGISTRIES
+from agenteval.scoring.checks import RULES
 from agenteval.scoring.issues import DedupReply
 from agenteval.scoring.judges.requests import build_judge_request
 from agenteval.scoring.judges.user_review import ReviewReply
 from agenteval.scoring.transcript import JudgeTranscript
 
 _RULE = "─" * 100
+_MOST_NAMED = 20
+"""The maximum number of scenarios that are listed for one prompt."""
 
 
 def show_prompts(metric: str | None, config: str | None = None) -> int:
     """Print the prompt of ``metric``, or all prompts. The project's overrides are included if a configuration
     is named or found. Raise ``AuthorError`` if there is no prompt with that name."""
     try:
-        prompts, custom = _load_project_prompts(config)
+        found = _load_project_prompts(config, with_scenarios=_may_be_of_scenario(metric))
     except AuthorError as error:
         # Shipped prompts can be shown even if the configuration is broken; those of the project cannot.
         if config is not None or metric not in (None, *_shipped_names()):
@@ -45,13 +56,18 @@ def show_prompts(metric: str | None, config: str | None = None) -> int:
         print_author_error(
             f"only built-in prompts are shown, because the configuration cannot be read:\n{error}"
         )
-        prompts, custom = SHIPPED_PROMPTS, ()
-    print_out(render_prompts(metric, prompts, custom))
+        found = ProjectPrompts()
+    print_out(render_prompts(metric, found.prompts, found.custom, found.by_scenario))
     return 0
 
 
+def _may_be_of_scenario(name: str | None) -> bool:
+    """Check whether the prompts to show may include those of scenarios."""
+    return name is None or name.startswith(user_prompt_name(""))
+
+
 def _shipped_names() -> tuple[str, ...]:
-    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", "simulated_user", USER_REVIEW, *_PARTS)
+    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", SIMULATED_USER, USER_REVIEW, *_PARTS)
 
 
 _PARTS = {
@@ -67,15 +83,26 @@ _PARTS = {
 """The prompts that are inserted into other prompts, each with a description of its position."""
 
 
-def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
-    """Return the prompts and custom rubrics of a configuration. Custom metrics that are Python classes have
-    no prompt and are not imported."""
+class ProjectPrompts(NamedTuple):
+    """The prompts of a project."""
+
+    prompts: Prompts = SHIPPED_PROMPTS
+    """The built-in prompts, including the project's overrides."""
+    custom: tuple[Rubric, ...] = ()
+    """The rubrics of custom metrics."""
+    by_scenario: Mapping[str, Prompt] = MappingProxyType({})
+    """The user prompts of scenarios that have their own, keyed by the scenario's id."""
+
+
+def _load_project_prompts(config: str | None, *, with_scenarios: bool) -> ProjectPrompts:
+    """Return the prompts of a configuration, and those of its scenarios if ``with_scenarios`` is true. Custom
+    metrics that are Python classes have no prompt and are not imported."""
     from agenteval.files import config_file
     from agenteval.planning import judge_setup
 
     path = Path(config) if config else config_file.find_config(Path.cwd())
     if path is None:
-        return SHIPPED_PROMPTS, ()
+        return ProjectPrompts()
     found = config_file.load_config(path, REGISTRIES, environ=os.environ, flags={}).config
     prompts = judge_setup.load_project_prompts(found)
     rubrics = [
@@ -83,23 +110,44 @@ def _load_project_prompts(config: str | None) -> tuple[Prompts, tuple[Rubric, ..
         for at, entry in enumerate(found.custom_metrics)
         if entry.endswith(".md")
     ]
-    return prompts, tuple(rubrics)
+    scenarios = _load_scenarios(found) if with_scenarios else ()
+    own = {each.id: prompts.user_prompt(each) for each in scenarios if each.user_prompt is not None}
+    return ProjectPrompts(prompts, tuple(rubrics), own)
+
+
+def _load_scenarios(config: Config) -> tuple[Scenario, ...]:
+    """Return the scenarios that a configuration includes. Scenarios with mistakes are left out, and the
+    mistakes are printed."""
+    root = Path(config.root)
+    files = scenario_loader.find_scenario_files(root, config.include, config.exclude)
+    try:
+        return scenario_loader.load_scenario_files(files, rules=RULES, root=root)
+    except scenario_loader.PartlyReadError as error:
+        print_author_error(f"the prompts of some scenarios are not shown, because of mistakes:\n{error}")
+        return error.scenarios
 
 
 def render_prompts(
-    metric: str | None, prompts: Prompts = SHIPPED_PROMPTS, custom: Iterable[Rubric] = ()
+    metric: str | None,
+    prompts: Prompts = SHIPPED_PROMPTS,
+    custom: Iterable[Rubric] = (),
+    by_scenario: Mapping[str, Prompt] = MappingProxyType({}),
 ) -> str:
-    """Render the prompt of ``metric``, or all prompts. ``custom`` contains the author's own rubrics."""
+    """Render the prompt of ``metric``, or all prompts. ``custom`` contains the author's own rubrics.
+    ``by_scenario`` contains the user prompts of scenarios that have their own."""
     built_in = (*BUILT_IN_METRICS, CRITERIA)
     shown: dict[str, Callable[[], str]] = {name: _rubric_page(prompts.rubric(name)) for name in built_in}
     shown["error_deduplication"] = _prompt_page("error_deduplication", "dedup", DedupReply, prompts)
-    shown["simulated_user"] = _prompt_page("simulated_user", "user", UserReply, prompts)
+    shown[SIMULATED_USER] = _prompt_page(SIMULATED_USER, "user", UserReply, prompts)
     shown[USER_REVIEW] = _prompt_page(USER_REVIEW, "judge", ReviewReply, prompts)
     shown |= {name: _part_page(name, prompts) for name in _PARTS}
     shown |= {rubric.metric: _rubric_page(rubric) for rubric in custom}
+    own = {user_prompt_name(scenario): prompt for scenario, prompt in by_scenario.items()}
+    first = {prompt.source: name for name, prompt in reversed(own.items())}
+    names = [*shown, *(name for name in own if name in first.values())] if metric is None else [metric]
+    shown |= {name: _scenario_page(name, prompt, by_scenario) for name, prompt in own.items()}
     if metric is not None and metric not in shown:
         raise AuthorError(Problem(f"unknown prompt '{metric}'", did_you_mean(metric, shown)))
-    names = list(shown) if metric is None else [metric]
     return "\n".join(shown[name]() for name in names)
 
 
@@ -135,13 +183,27 @@ def _rubric_page(rubric: Rubric) -> Callable[[], str]:
 
 def _prompt_page(name: str, role: str, reply: Any, prompts: Prompts) -> Callable[[], str]:
     def show() -> str:
-        prompt = prompts.prompt(name)
-        rendered = prompt.render(**{each: _placeholder(each) for each in prompt.placeholders})
-        head = {"role": role, "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
-        request = ModelRequest(role, rendered.system, rendered.prompt, reply)
-        return _block(name, {**head, **_overridden_entry(prompts.overridden_parts((name,)))}, request)
+        more = _overridden_entry(prompts.overridden_parts((name,)))
+        return _prompt_block(name, role, reply, prompts.prompt(name), more)
 
     return show
+
+
+def _scenario_page(name: str, prompt: Prompt, by_scenario: Mapping[str, Prompt]) -> Callable[[], str]:
+    """Return the page of a scenario's own user prompt. It lists the scenarios that use the same file."""
+
+    def show() -> str:
+        scenarios = [scenario for scenario, each in by_scenario.items() if each.source == prompt.source]
+        more = {"scenarios": join_first(scenarios, _MOST_NAMED)}
+        return _prompt_block(name, "user", UserReply, prompt, more)
+
+    return show
+
+
+def _prompt_block(name: str, role: str, reply: Any, prompt: Prompt, more: Mapping[str, str]) -> str:
+    rendered = prompt.render(**{each: _placeholder(each) for each in prompt.placeholders})
+    head = {"role": role, "version": prompt.version, "hash": prompt.hash, "file": prompt.source, **more}
+    return _block(name, head, ModelRequest(role, rendered.system, rendered.prompt, reply))
 
 
 def _part_page(name: str, prompts: Prompts) -> Callable[[], str]:

@@ -35,7 +35,7 @@ from agenteval.reporters.words.failure import (
     scenario_violations,
 )
 from agenteval.reporters.words.issue import by_scenario, issues_text
-from agenteval.reporters.words.judge import ReviewCounts, is_simulated, simulation
+from agenteval.reporters.words.judge import ReviewCounts, is_simulated, overridden_prompts, simulation
 from agenteval.scoring.findings import get_sample_key
 from agenteval.verdict.caveats import list_caveats
 from agenteval.verdict.failure_rates import failure_rates
@@ -150,7 +150,7 @@ def _run(report: Report) -> shape.RunShape:
         seed=run.plan.suite.seed,
         # The folder is specific to one machine, and the line numbers are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),
-        prompts_overridden=run.plan.suite.prompts,
+        prompts_overridden=overridden_prompts(report),
         judged=run.plan.suite.judged,
         no_judge=run.plan.suite.no_judge,
         calls_seen=calls_seen(report),

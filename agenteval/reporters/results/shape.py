@@ -762,7 +762,7 @@ class RunShape(Shape):
     """The hash of each prompt's content, keyed by prompt name."""
     prompts_overridden: dict[str, str]
     """The project's replacement file for each overridden built-in prompt, keyed by the path of the built-in
-    prompt."""
+    prompt; for a scenario's own user prompt, by that path and the scenario's id (``PATH::ID``)."""
     judged: list[str]
     """The requested metrics."""
     no_judge: bool

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from os.path import normpath
+from pathlib import Path
 from typing import NamedTuple
 
 from agenteval.core.plurals import join_first, plural
@@ -14,6 +16,7 @@ from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import NOT_IN_SCENARIO, Check, Score, ScoreFailure, UserReview
+from agenteval.core.selection import scenario_file
 from agenteval.core.trajectory import StopReason, Turn, Usage
 from agenteval.reporters.words.failure import title, turn_words
 from agenteval.scoring.detectors.table import DETECTORS
@@ -336,12 +339,37 @@ def _reviews_text(reviews: ReviewCounts) -> str:
 # ── overridden prompts ───────────────────────────────────────────────────────────────────────────────
 
 
+_USER_PROMPT = "user/simulated_user.md"
+
+
+def overridden_prompts(report: Report) -> dict[str, str]:
+    """Return the project's files, keyed by the path of the built-in prompt that each file overrides. For a
+    scenario's own user prompt, the scenario's id is appended to the key."""
+    own = _scenario_user_prompts(report)
+    return report.plan.suite.prompts | {f"{_USER_PROMPT}::{name}": file for name, file in own.items()}
+
+
 def overridden_text(report: Report) -> str:
     """Return a phrase such as ``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``, or an empty
-    string if no prompt was overridden."""
-    prompts = report.plan.suite.prompts
-    listed = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in prompts.items())
+    string if no prompt was overridden. A file that several scenarios use is listed once."""
+    files = [(name, file, "") for name, file in report.plan.suite.prompts.items()]
+    scenarios: dict[str, list[str]] = {}
+    for scenario, file in _scenario_user_prompts(report).items():
+        scenarios.setdefault(file, []).append(one_line(scenario, 60))
+    files += [(_USER_PROMPT, file, f" in {join_first(ids, 3)}") for file, ids in scenarios.items()]
+    listed = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)}{where})" for name, file, where in files)
     return f"prompts overridden: {listed}" if listed else ""
+
+
+def _scenario_user_prompts(report: Report) -> dict[str, str]:
+    """Return the scenarios' own user prompts by scenario. Each path begins in the folder in which that of the
+    scenario's file begins."""
+    scenarios = {each.scenario.id: each.scenario for each in report.scenarios}
+    return {
+        name: Path(normpath(Path(scenario_file(scenario)).parent / scenario.user_prompt)).as_posix()
+        for name, scenario in scenarios.items()
+        if scenario.user_prompt is not None
+    }
 
 
 # ── scripted replies ─────────────────────────────────────────────────────────────────────────────
