@@ -28,7 +28,11 @@ RESULT_NEUTRAL_KEYS = frozenset(
 """Configuration keys that do not change what is measured."""
 VARIABLES_SUFFIX = ": ${…}"
 """The suffix of a source's name if the source is a configuration key rather than a file."""
-_LOCATION_FIELDS: Any = {**dict.fromkeys(Scenario.PLACES, True), "tools": {"__all__": {"base"}}}
+_NEUTRAL_FIELDS: Any = {
+    **dict.fromkeys(Scenario.PLACES | Scenario.NOTES, True),
+    "tools": {"__all__": {"base"}},
+}
+"""Fields of a scenario that do not change what is measured."""
 
 
 def finished_samples(events: Iterable[Event]) -> frozenset[SampleKey]:
@@ -125,8 +129,9 @@ def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iter
 
 
 def scenario_content(scenario: Scenario) -> dict[str, Any]:
-    """Return the content of a scenario, independently of the file that contains it."""
-    return scenario.model_dump(mode="json", exclude=_LOCATION_FIELDS)
+    """Return the content of a scenario that affects its results, independently of the file that contains it
+    and of notes for readers."""
+    return scenario.model_dump(mode="json", exclude=_NEUTRAL_FIELDS)
 
 
 def _named_changes(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
