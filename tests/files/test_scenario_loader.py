@@ -263,7 +263,8 @@ def test_slugs(name: str, expected: str) -> None:
 
 KNOWN = (
     "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, id, knowledge,"
-    " matrix, max_turns, name, profile, rows, tags, thresholds, tools, turns, types"
+    " matrix, max_turns, name, note, profile, rows, setup, skip, tags, teardown, thresholds, tools, turns,"
+    " types"
 )
 QUOTE = "quote the string if it contains ': '"
 
@@ -536,16 +537,11 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
          "3:25: 'sql' is not supported yet — use `returns`, `sequence` or `python`"),
         ("history: []",
          "3:1: 'history' is not supported yet — add the earlier messages as turns"),
-        ("note: x", "3:1: 'note' is not supported yet — use a comment (# …)"),
         ("user_prompt: x.md", "3:1: 'user_prompt' is not supported yet — describe the user in"
                               " `profile`, and what the user wants in `goal`"),
         ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
                            " message"),
         ("min_turns: 2", "3:1: 'min_turns' is not supported yet — add the first messages as `turns`"),
-        ("skip: x", "3:1: 'skip' is not supported yet — exclude it with a tag (--tag) or with `exclude`"),
-        *((f"{key}: a.py:b",
-           f"3:1: '{key}' is not supported yet — run that code when the agent's module is imported")
-          for key in ("setup", "teardown")),
         ("world: a.py:B",
          "3:1: 'world' is not supported yet — mock the tools with `returns`, `sequence` or `python`"),
         ("state: {}", "3:1: 'state' is not supported yet — mock the tools with `returns`, `sequence` or"
