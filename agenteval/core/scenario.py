@@ -675,6 +675,8 @@ class ScenarioFields(Value):
     """Table in the report that lists the scenario."""
     tags: Texts = ()
     """Labels for selecting scenarios with --tag."""
+    note: Text | None = None
+    """Description of what the scenario tests, shown beside its result; not part of what is judged."""
     agent: str | None = None
     """Name of the agent to test, if it is not the agent of the configuration."""
     profile: Text = ""
@@ -757,6 +759,8 @@ class Scenario(ScenarioFields):
 
     PLACES: ClassVar[frozenset[str]] = frozenset({"source", "lines", "base", "row", "pattern"})
     """Fields that record where the scenario was written. They are not part of its content."""
+    NOTES: ClassVar[frozenset[str]] = frozenset({"note"})
+    """Fields for the readers of reports. They affect neither the conversation nor its evaluation."""
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "user_prompt_hash", *PLACES})
 
     @property

@@ -55,6 +55,13 @@ class Usage(Value):
         return self.input_tokens + self.output_tokens
 
     @property
+    def reported_tokens(self) -> int | None:
+        """The sum of input and output tokens, or ``None`` if no tokens were reported. Requests that were
+        answered from agenteval's own cache used no tokens."""
+        is_from_cache = bool(self.cached_calls) and not self.calls
+        return self.tokens if self.tokens or is_from_cache else None
+
+    @property
     def is_spent(self) -> bool:
         """True if at least one request was made that was not answered from the cache."""
         return bool(self.calls or self.input_tokens or self.output_tokens)

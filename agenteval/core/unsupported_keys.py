@@ -14,7 +14,6 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     # their names.
     "scenario": {
         "history": "add the earlier messages as turns",
-        "note": "use a comment (# …)",
         "user_tools": "describe what happened in a user message",
         "min_turns": "add the first messages as `turns`",
         "unreviewed": "remove it once you have reviewed the scenario",

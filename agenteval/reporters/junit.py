@@ -114,8 +114,8 @@ def _cases(
         record = sample.record if sample else ""
         of_sample = _place(record, options.root) if record else place
         case = _case(name, of_sample, sample.trajectory.latency_ms if sample else 0.0)
-        if sample is not None:
-            _add_properties(case, _sample_properties(sample))
+        if properties := _note_property(scenario) | (_sample_properties(sample) if sample else {}):
+            _add_properties(case, properties)
         if key in failed:
             _add_outcome(case, failed[key], options.root)
         yield case
@@ -186,6 +186,12 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
     if overridden := overridden_text(report):
         properties["prompts"] = overridden
     return properties
+
+
+def _note_property(scenario: ScenarioReport) -> dict[str, str]:
+    """Return the scenario's note as a property, because the format has no element for a description."""
+    note = (scenario.scenario.note or "").strip()
+    return {"note": note} if note else {}
 
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:

@@ -288,9 +288,9 @@ def _with_proposed_severities(
     return tuple(replace(s, samples=tuple(map(rated, s.samples))) for s in scenarios)
 
 
-_NEVER_ZERO = frozenset({"input_tokens", "output_tokens", "latency_ms"})
-"""Measures that are never zero in a real answer. A zero means that the agent does not report the value or
-that the conversation is a recording."""
+_NEVER_ZERO = frozenset({"tokens", "input_tokens", "output_tokens", "latency_ms"})
+"""Measures that are never zero in a real answer. A zero means that the agent does not report the value,
+that it reports only the sum of input and output tokens, or that the conversation is a recording."""
 _RATES: dict[str, Callable[[SampleReport], float | bool | None]] = {
     "tool_calls": lambda s: s.calls_correct,
     "output": lambda s: s.answers_correct,
@@ -302,8 +302,9 @@ _RATES: dict[str, Callable[[SampleReport], float | bool | None]] = {
 _SPREADS: dict[str, Callable[[Trajectory], float]] = {
     "steps": lambda t: t.steps,
     "tool_calls": lambda t: len(t.tool_calls),
-    "input_tokens": lambda t: t.usage.input_tokens,
-    "output_tokens": lambda t: t.usage.output_tokens,
+    "tokens": lambda t: t.usage.tokens,
+    "input_tokens": lambda t: 0 if t.usage.unsplit else t.usage.input_tokens,
+    "output_tokens": lambda t: 0 if t.usage.unsplit else t.usage.output_tokens,
     "latency_ms": lambda t: t.latency_ms,
 }
 

@@ -29,10 +29,11 @@ RESULT_NEUTRAL_KEYS = frozenset(
 VARIABLES_SUFFIX = ": ${…}"
 """The suffix of a source's name if the source is a configuration key rather than a file."""
 _NOT_CONTENT: Any = {
-    **dict.fromkeys(Scenario.PLACES, True),
+    **dict.fromkeys(Scenario.PLACES | Scenario.NOTES, True),
     "tools": {"__all__": {"base"}},
     "user_prompt_hash": True,  # one of the prompts
 }
+"""Fields of a scenario that do not change what is measured."""
 
 
 def finished_samples(events: Iterable[Event]) -> frozenset[SampleKey]:
@@ -129,8 +130,8 @@ def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iter
 
 
 def scenario_content(scenario: Scenario) -> dict[str, Any]:
-    """Return the content of a scenario, independently of the file that contains it. The content of its user
-    prompt is not included."""
+    """Return the content of a scenario that affects its results, independently of the file that contains it
+    and of notes for readers. The content of its user prompt is not included."""
     return scenario.model_dump(mode="json", exclude=_NOT_CONTENT)
 
 

@@ -270,3 +270,18 @@ def test_words_that_are_stored() -> None:
     assert [str(each) for each in CallEvidence] == ["asked", "reported", "recorded", "listed"]
     assert [str(each) for each in ToolVisibility] == ["all", "partly", "unseen", "declared unseen"]
     assert {str(each) for each in StopReason} == set(FAULTS)
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        (Usage(), None),
+        (Usage(calls=2), None),
+        (Usage(calls=1, input_tokens=30, output_tokens=15), 45),
+        (Usage(calls=1, output_tokens=77, unsplit=True), 77),
+        (Usage(cached_calls=3), 0),
+        (Usage(calls=1, cached_calls=3), None),
+    ],
+)
+def test_tokens_that_nobody_reported_are_unknown(usage: Usage, tokens: int | None) -> None:
+    assert usage.reported_tokens == tokens

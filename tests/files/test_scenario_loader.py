@@ -263,8 +263,8 @@ def test_slugs(name: str, expected: str) -> None:
 
 KNOWN = (
     "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, id, knowledge,"
-    " matrix, max_turns, name, profile, rows, setup, skip, tags, teardown, thresholds, tools, turns, types,"
-    " user_prompt"
+    " matrix, max_turns, name, note, profile, rows, setup, skip, tags, teardown, thresholds, tools, turns,"
+    " types, user_prompt"
 )
 QUOTE = "quote the string if it contains ': '"
 
@@ -538,7 +538,6 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
          "3:25: 'sql' is not supported yet — use `returns`, `sequence` or `python`"),
         ("history: []",
          "3:1: 'history' is not supported yet — add the earlier messages as turns"),
-        ("note: x", "3:1: 'note' is not supported yet — use a comment (# …)"),
         ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
                            " message"),
         ("min_turns: 2", "3:1: 'min_turns' is not supported yet — add the first messages as `turns`"),

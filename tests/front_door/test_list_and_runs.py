@@ -76,7 +76,8 @@ def test_list_as_json(suite: Project) -> None:
     first, second, _ = json.loads("\n".join(listed(suite, "--json")))
     assert first == {
         "run": BOOK, "id": "book", "name": "Books a slot", "file": "scenarios/suite.yaml", "line": 3,
-        "category": "capability", "tags": ["quick"], "agent": None, "row": None, "simulated": False,
+        "category": "capability", "tags": ["quick"], "agent": None, "note": None, "row": None,
+        "simulated": False,
     }  # fmt: skip
     assert second["category"] == "robustness"
 

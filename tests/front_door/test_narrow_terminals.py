@@ -53,7 +53,8 @@ def test_a_table_has_all_its_words_at_every_width(suite: Project, command: str, 
 
 
 TITLES = (
-    "tools called", "tool accuracy", "output ok", "checks", "steps", "calls", "tokens in", "out", "note",
+    "tools called", "tool accuracy", "output ok", "checks", "steps", "calls", "tokens", "tokens in", "out",
+    "answer or reason",
 )  # fmt: skip
 OVERVIEW = ("Passed", "p50 ms", "p95 ms", "Avg steps", "Avg tokens", "Avg calls")
 

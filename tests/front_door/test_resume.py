@@ -346,6 +346,7 @@ def harmless(project: Project) -> None:
     edit("agenteval.yaml", "agent_concurrency: 2", "agent_concurrency: 1\nconcurrency: 3")(project)
     edit("agenteval.yaml", "reporters: [terminal, json]", "reporters: [json]")(project)
     edit("scenarios/suite.yaml", "scenarios:", "\n# a remark\n\nscenarios:")(project)
+    edit("scenarios/suite.yaml", "{id: fails", "{note: what it tests, id: fails")(project)
     project.write("not_imported.py", "x = 1")
 
 
@@ -507,5 +508,5 @@ def test_nothing_has_changed_or_it_is_named() -> None:
 
 
 def test_where_a_scenario_is_written_does_not_matter(tmp_path: Path) -> None:
-    moved = Scenario(id="a", source="elsewhere.yaml:9", lines={"expect": 12})
+    moved = Scenario(id="a", note="what it tests", source="elsewhere.yaml:9", lines={"expect": 12})
     assert list_changes(begun("a"), begun("a").model_copy(update={"scenarios": (moved,)})) == ()

@@ -84,6 +84,7 @@ scenarios:
   - name: user books a morning slot
     id: book-morning
     category: capability
+    note: what it tests
     profile: Busy professional.
     goal: Book a haircut.
     goal_outcome: reached
@@ -137,7 +138,6 @@ def test_a_suite_with_every_key_that_is_built_is_valid(project: Project) -> None
 
 
 OF_SCENARIOS = {  # what is written, and what is named as not supported yet
-    "note: what it tests": "note",
     "user_tools: {pay: {returns: 1}}": "user_tools",
     "history: [{role: user, content: Hi}]": "history",
     "min_turns: 0": "min_turns",

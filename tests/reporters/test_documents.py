@@ -226,6 +226,7 @@ def test_run_and_summary():
     ]
     assert summary["usage"]["agent"] == {
         "calls": 7,
+        "tokens": 1050,
         "input_tokens": 840,
         "output_tokens": 210,
         "cached_calls": 0,
@@ -562,7 +563,7 @@ def test_markdown_has_all_that_a_reader_needs():
         "\nactual: get_weather(city=Paris)\n  at scenarios/booking.yaml:12\n",
         "```sh\nagenteval run scenarios/booking.yaml -s book-morning\n```",
         "| Capability | Tool call accuracy | 100.0 % |  |  | 1 |",
-        "| agent | 7 | ≈ 840 | ≈ 0 | ≈ 210 | price unknown |",
+        "| agent | 7 | ≈ 1,050 | ≈ 840 | ≈ 0 | ≈ 210 | price unknown |",
         "- warning: temperature is not supported and was dropped",
     ):
         assert words in text

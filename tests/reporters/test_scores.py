@@ -394,7 +394,7 @@ def test_scripted_calls_are_told_as_such() -> None:
     some = one(number("helpfulness", 4, scripted=True), number("coherence", 4))
     told = run((book(),), some)
     assert "judge 2 calls, 1 scripted, 2,000 tokens in" in shown(told)
-    assert "| judge | 2 | 2,000 | 1,500 | 80 | 1 replies scripted |" in markdown.render(
+    assert "| judge | 2 | 2,080 | 2,000 | 1,500 | 80 | 1 replies scripted |" in markdown.render(
         *told, ReportOptions()
     )
 

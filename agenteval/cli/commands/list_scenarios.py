@@ -57,6 +57,7 @@ def _entry(scenario: Scenario) -> dict[str, Any]:
         "run": selection.full_id(scenario),
         "id": scenario.id,
         "name": scenario.name,
+        "note": scenario.note,
         "file": selection.scenario_file(scenario),
         "line": int(scenario.source.rpartition(":")[2]),
         "row": scenario.row or None,

@@ -83,7 +83,7 @@ def plan_parts(made: Forecast) -> Iterator[RenderableType]:
     samples, turns = _counted(made.samples, "sample"), _counted(made.turns, "turn")
     agents = f" × {plural(made.agents, 'agent')}" if made.agents > 1 else ""
     yield Text(f"{samples} of {plural(made.scenarios, 'scenario')}{agents}, {turns}\n")
-    figures = ("calls", "tokens in", "tokens out", "cost (USD)")
+    figures = ("calls", "tokens", "tokens in", "tokens out", "cost (USD)")
     yield FittingTable(("role", "model", *figures), map(_cells, made.rows), numbers=figures)
     yield clean_text(f"\n{_sum(made.rows)}")
     for note in made.notes:
@@ -93,6 +93,7 @@ def plan_parts(made: Forecast) -> Iterator[RenderableType]:
 def _cells(row: ForecastRow) -> tuple[Text, ...]:
     figures = (
         _range(row.calls, about="≈" if row.estimated else ""),
+        _range(row.input_tokens + row.output_tokens, about="≈"),
         _range(row.input_tokens, about="≈"),
         _range(row.output_tokens, about="≈"),
         _cost(row.cost),
@@ -168,6 +169,7 @@ def _rows(rows: Sequence[ForecastRow]) -> Iterator[dict[str, Any]]:
             "name": row.name,
             "calls": _pair(row.calls),
             "estimated": row.estimated,
+            "tokens": _pair(row.input_tokens + row.output_tokens),
             "input_tokens": _pair(row.input_tokens),
             "output_tokens": _pair(row.output_tokens),
             "cost": None if row.cost is None else {"least": row.cost[0], "most": row.cost[1]},

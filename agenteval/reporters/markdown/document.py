@@ -103,6 +103,8 @@ def _failure(failure: ReportedFailure, options: ReportOptions) -> Iterator[str]:
     yield f"### {MARKS[failure.verdict]} {escape_markdown(failure.title)}: {failure.verdict}{tolerated}"
     places = shown_places((failure.where, failure.scenario_report.scenario.row), options.root)
     yield f"at {escape_markdown(places)}"
+    if note := one_line(failure.scenario_report.scenario.note or "", 1000):
+        yield f"Note: {escape_markdown(note)}"
     yield fence("\n".join(reason_lines(failure, options.root)))
     yield fence(failure.repro, "sh")
     if failure.transcript:

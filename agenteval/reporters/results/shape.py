@@ -62,6 +62,8 @@ class UsageShape(Shape):
     """The number of model calls, excluding calls answered from the cache."""
     cached_calls: int = 0
     """The number of calls answered from the cache."""
+    tokens: int | None = Field(validation_alias="reported_tokens")
+    """The sum of input and output tokens; null if no tokens were reported."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
@@ -482,6 +484,8 @@ class ScenarioShape(Shape):
     agent: str
     category: str
     tags: list[str]
+    note: IfAny[str] = None
+    """The author's description of what the scenario tests; omitted if there is none."""
     where: str
     """The location of the scenario, as ``file:line``."""
     row: str = ""

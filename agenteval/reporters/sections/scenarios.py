@@ -22,6 +22,7 @@ from agenteval.reporters.words.score_cells import NOT_APPLICABLE, ScoreColumn, i
 from agenteval.verdict.report import Report
 
 _MOST_AGGREGATES = 12
+_LONGEST_NOTE = 200
 
 
 def scenarios(facts: Facts) -> Iterator[Section]:
@@ -31,17 +32,20 @@ def scenarios(facts: Facts) -> Iterator[Section]:
         return
     report, decision = fold_rows(facts.report, facts.decision)
     judged = {column.name for column in facts.columns}
+    note = ("note",) if any((each.scenario.note or "").strip() for each in report.scenarios) else ()
     yield Section(
         "Scenarios",
-        columns=("", "scenario", "agent", "category", "samples passed", "scores"),
-        rows=tuple(_cells(scenario, decision, judged) for scenario in report.scenarios),
+        columns=("", "scenario", "agent", "category", *note, "samples passed", "scores"),
+        rows=tuple(_cells(scenario, decision, judged, has_note=bool(note)) for scenario in report.scenarios),
         noun="scenario",
         named_by=2,
         can_be_short=True,
     )
 
 
-def _cells(scenario: ScenarioReport, decision: Decision, judged: Collection[str]) -> tuple[Cell, ...]:
+def _cells(
+    scenario: ScenarioReport, decision: Decision, judged: Collection[str], *, has_note: bool
+) -> tuple[Cell, ...]:
     keys = [key for key, _ in planned(scenario)]
     passed = sum(key in decision.samples and decision.samples[key].verdict == "passed" for key in keys)
     measured = [
@@ -54,6 +58,7 @@ def _cells(scenario: ScenarioReport, decision: Decision, judged: Collection[str]
         scenario.scenario.id,
         scenario.agent,
         scenario.scenario.category.value,
+        *([one_line(scenario.scenario.note or "", _LONGEST_NOTE)] if has_note else []),
         f"{passed}/{len(keys)}",
         ", ".join(measured[:_MOST_AGGREGATES]) or NO_FIGURE,
     )
@@ -135,6 +140,7 @@ _RATES = {
 _SPREADS = {
     "steps": "Avg steps per task",
     "tool_calls": "Avg tool calls per task",
+    "tokens": "Avg tokens per task",
     "input_tokens": "Avg tokens in per task",
     "output_tokens": "Avg tokens out per task",
     "latency_ms": "Avg latency ms",
@@ -178,7 +184,7 @@ def _measures(report: Report, agent: str) -> Iterator[tuple[Category, str, str, 
         for name, metric in _SPREADS.items():
             if (spread := dimension.spreads.get(name)) is None:
                 continue
-            about = estimates_of(report, dimension.category, agent) if name.endswith("_tokens") else ""
+            about = estimates_of(report, dimension.category, agent) if name.endswith("tokens") else ""
             most = f"{'max ' if p95_is_highest(spread.n) else ''}{format_value(spread.p95)}"
             figures = (
                 f"{about}{format_value(spread.mean)}",

@@ -11,6 +11,8 @@ from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 
+_NOT_REPORTED = "not reported"
+
 
 def usage(facts: Facts) -> Iterator[Section]:
     """Yield a table with a row for each role that used tokens or made calls."""
@@ -26,7 +28,7 @@ def usage(facts: Facts) -> Iterator[Section]:
     )
     yield Section(
         "Usage",
-        columns=("role", "calls", "input tokens", "of which cached", "output tokens", "cost"),
+        columns=("role", "calls", "tokens", "input tokens", "of which cached", "output tokens", "cost"),
         rows=tuple(_cells(role, spent, replies.get(role, ReplyCounts())) for role, spent in used.items()),
         notes=tuple(filter(None, (*notes, *unknown_texts(report)))),
     )
@@ -39,7 +41,8 @@ def _cells(role: str, spent: Usage, replies: ReplyCounts) -> tuple[str, ...]:
         cost = f"{replies.scripted:,} replies scripted" if replies.real else SCRIPTED
     counts = (spent.input_tokens, spent.cached_tokens, spent.output_tokens)
     tokens = tuple(f"{about}{count:,}" for count in counts)
-    if spent.unsplit:
-        tokens = ("not reported", "", f"{about}{spent.tokens:,} in and out")
+    if spent.unsplit or spent.reported_tokens is None:
+        tokens = (_NOT_REPORTED, "", _NOT_REPORTED)
+    total = _NOT_REPORTED if spent.reported_tokens is None else f"{about}{spent.tokens:,}"
     calls = f"{spent.calls:,}" + (f" (and {spent.cached_calls:,} cached)" if spent.cached_calls else "")
-    return role, calls, *tokens, cost
+    return role, calls, total, *tokens, cost

@@ -18,7 +18,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding, References, Score, ScoreFailure, Verdict
 from agenteval.core.trajectory import Step, ToolCall, Trajectory, Turn
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import UNDECIDED_STYLE, mark, style_of, unbroken
+from agenteval.reporters.terminal.cells import UNDECIDED_STYLE, clean_text, mark, style_of, unbroken
 from agenteval.reporters.words.failure import (
     NEVER_RAN,
     planned,
@@ -106,6 +106,8 @@ def render_page(page: ConversationPage, options: ReportOptions) -> Iterator[Rend
     """Yield the page, from the name of the conversation to the suggested next commands."""
     yield _head(page)
     yield Text(_place(page, options), style="dim")
+    if note := (page.scenario_report.scenario.note or "").strip():
+        yield clean_text(f"note: {note}", "dim")
     if page.judge_transcript and page.judge_transcript.answers is None:
         yield Text(NOT_RECORDED, style=UNDECIDED_STYLE)
     if page.sample is not None:

@@ -118,7 +118,10 @@ def _block(group: tuple[ReportedFailure, ...]) -> _FailureBlock:
 
 def _lines(block: _FailureBlock, options: ReportOptions) -> Iterator[RenderableType]:
     yield from _head(block, options)
-    room = MOST_LINES - 3
+    note = one_line(block.shown.scenario_report.scenario.note or "", options.width)
+    if note:
+        yield unbroken("  ").append_text(truncate(f"note: {note}", options.width - 2, "dim"))
+    room = MOST_LINES - 3 - bool(note)
     turn, sample = _turn_of(block), block.shown.sample
     rules = list(_rules(block, turn, options))
     rule_lines = _rule_lines(rules, _MOST_RULE_LINES if block.is_failed else _UNDECIDED_LINES, options.width)

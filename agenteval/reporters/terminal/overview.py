@@ -242,9 +242,8 @@ def _spread(name: str, statistic: str) -> Callable[[_DimensionRow], str]:
 
 
 def _tokens(row: _DimensionRow) -> str:
-    spreads = [row.dimension.spreads.get(name) for name in ("input_tokens", "output_tokens")]
-    total = sum(spread.mean for spread in spreads if spread)
-    return f"{row.about}{number(round(total))}" if total else NO_VALUE
+    spread = row.dimension.spreads.get("tokens")
+    return f"{row.about}{number(round(spread.mean))}" if spread else NO_VALUE
 
 
 def _p95_latency(row: _DimensionRow) -> str:

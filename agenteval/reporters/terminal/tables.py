@@ -61,8 +61,8 @@ class _TableColumn(NamedTuple):
     cell: Callable[[ScenarioRow], str | Text]
     is_number: bool = False
     is_flexible: bool = False
-    """True for the column that fills the width left by the other columns. This column is dropped if there is
-    too little room."""
+    """True for the columns that share the width left by the other columns. They are dropped if there is too
+    little room."""
 
 
 def dimension_tables(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
@@ -102,12 +102,12 @@ def _table(
     rows: Sequence[ScenarioRow], columns: Sequence[_TableColumn], width: int
 ) -> Iterator[RenderableType]:
     """Yield a table that fits the width. The rich library would narrow every column; this function narrows
-    the flexible column first and then drops the last columns."""
+    the flexible columns first and then drops the last columns."""
     cells = {column: [_as_text(column.cell(row)) for row in rows] for column in columns}
     names = [clean_line(row.scenario.scenario.id, _NAME_LIMIT) for row in rows]
     natural = max(name.cell_len for name in [*names, Text("scenario")])
     name_width = min(natural, max(12, width * 2 // 5))
-    shown, room = _fitting(cells, width - (1 + _GAP) - (name_width + _GAP) - _GAP)
+    shown, widths = _fitting(cells, width - (1 + _GAP) - (name_width + _GAP) - _GAP)
     table = plain_table()
     table.add_column("", width=1)
     table.add_column("scenario", overflow="fold", width=name_width)
@@ -117,7 +117,7 @@ def _table(
             justify="right" if column.is_number else "left",
             no_wrap=True,
             overflow="ellipsis",
-            max_width=room if column.is_flexible else None,
+            max_width=widths.get(column),
         )
     for index, (row, name) in enumerate(zip(rows, names, strict=True)):
         table.add_row(mark(row.verdict), name, *(cells[column][index] for column in shown))
@@ -126,12 +126,21 @@ def _table(
         yield not_shown(left)
 
 
-def _fitting(cells: Mapping[_TableColumn, Sequence[Text]], width: int) -> tuple[list[_TableColumn], int]:
-    """Return the columns that fit, and the width that remains for the flexible column."""
+def _fitting(
+    cells: Mapping[_TableColumn, Sequence[Text]], width: int
+) -> tuple[list[_TableColumn], dict[_TableColumn, int]]:
+    """Return the columns that fit, and the width of each flexible column among them."""
     fixed = [column for column in cells if not column.is_flexible]
     while (room := width - sum(_natural(c, cells[c]) + _GAP for c in fixed)) < 0 and len(fixed) > 1:
         fixed.pop()
-    return [c for c in cells if c in fixed or (c.is_flexible and room >= _LEAST)], room
+    flexible = [column for column in cells if column.is_flexible]
+    while flexible and room < len(flexible) * (_LEAST + _GAP) - _GAP:
+        flexible.pop()
+    widths: dict[_TableColumn, int] = {}
+    for left, column in zip(range(len(flexible), 0, -1), flexible, strict=True):
+        widths[column] = min(_natural(column, cells[column]), (room - (left - 1) * _GAP) // left)
+        room -= widths[column] + _GAP
+    return [column for column in cells if column in fixed or column in widths], widths
 
 
 def _as_text(cell: str | Text) -> Text:
@@ -156,40 +165,54 @@ def _columns(
         Category.CAPABILITY: _capability,
         Category.EFFICIENCY: _efficiency,
         Category.ROBUSTNESS: _robustness,
-    }[category](width)
+    }[category](width, _note_column(rows))
     return columns + category_columns
 
 
-def _capability(width: int) -> list[_TableColumn]:
+def _capability(width: int, note: Sequence[_TableColumn]) -> list[_TableColumn]:
     accuracy, output = ("acc.", "ok") if width < NARROW else ("tool accuracy", "output ok")
     return [
         *_tools_column(),
         _TableColumn(accuracy, lambda row: _accuracy(row), is_number=True),
         _TableColumn(output, lambda row: yes_no(row.scenario.aggregates.get("output_correct"))),
         _TableColumn("checks", _checks, is_number=True),
+        *note,
     ]
 
 
-def _efficiency(width: int) -> list[_TableColumn]:
+def _efficiency(width: int, note: Sequence[_TableColumn]) -> list[_TableColumn]:
     return [
         *_tools_column(),
         _TableColumn("steps", lambda row: _mean(row, lambda s: s.trajectory.steps), is_number=True),
         _TableColumn("calls", lambda row: _mean(row, lambda s: len(s.trajectory.tool_calls)), is_number=True),
+        _TableColumn("ms" if width < NARROW else "latency ms", _latency, is_number=True),
+        _TableColumn("tokens", lambda row: _tokens(row, "tokens"), is_number=True),
         _TableColumn("tokens in", lambda row: _tokens(row, "input_tokens"), is_number=True),
         _TableColumn("out", lambda row: _tokens(row, "output_tokens"), is_number=True),
-        _TableColumn("ms" if width < NARROW else "latency ms", _latency, is_number=True),
+        *note,
     ]
 
 
-def _robustness(_width: int) -> list[_TableColumn]:
+def _robustness(_width: int, note: Sequence[_TableColumn]) -> list[_TableColumn]:
     return [
         _TableColumn("pass", lambda row: yes_no(row.scenario.aggregates.get("robustness_pass"))),
-        _TableColumn("note", _note, is_flexible=True),
+        *note,
+        _TableColumn("answer or reason", _answer, is_flexible=True),
     ]
 
 
 def _tools_column() -> list[_TableColumn]:
     return [_TableColumn("tools called", _tools, is_flexible=True)]
+
+
+def _note_column(rows: Sequence[ScenarioRow]) -> list[_TableColumn]:
+    """Return the column for the notes of the scenarios. It is left out if no scenario has one."""
+    has_note = any((row.scenario.scenario.note or "").strip() for row in rows)
+    return [_TableColumn("note", _note, is_flexible=True)] if has_note else []
+
+
+def _note(row: ScenarioRow) -> Text:
+    return clean_line(row.scenario.scenario.note or "", _NAME_LIMIT)
 
 
 def _samples_passed(row: ScenarioRow) -> str:
@@ -230,13 +253,13 @@ def _latency(row: ScenarioRow) -> str:
 def _tokens(row: ScenarioRow, side: str) -> str:
     usages = [sample.trajectory.usage for sample in _ended_well(row)]
     reported = [usage for usage in usages if usage.tokens]
-    if not reported:
+    if not reported or (side != "tokens" and any(usage.unsplit for usage in reported)):
         return NO_VALUE
     about = "≈" if any(usage.estimated for usage in reported) else ""
     return about + number(sum(getattr(usage, side) for usage in reported) / len(reported))
 
 
-def _note(row: ScenarioRow) -> Text:
+def _answer(row: ScenarioRow) -> Text:
     """Return the reason why the scenario did not pass. If it passed, return the beginning of the answer."""
     sample = row.deciding_sample()
     if sample is None:

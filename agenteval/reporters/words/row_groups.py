@@ -90,11 +90,17 @@ def _fold(rows: Sequence[ScenarioReport]) -> ScenarioReport:
     name = f"{pattern} ({plural(len(rows), 'row')})"
     return replace(
         first,
-        scenario=first.scenario.model_copy(update={"id": name}),
+        scenario=first.scenario.model_copy(update={"id": name, "note": _shared_note(rows)}),
         samples=samples,
         missing=tuple(key for row in rows for key in row.missing),
         aggregates=aggregates_of(samples),
     )
+
+
+def _shared_note(rows: Sequence[ScenarioReport]) -> str | None:
+    """Return the note of all rows. If the notes differ, return their number."""
+    notes = {row.scenario.note for row in rows}
+    return notes.pop() if len(notes) == 1 else f"({plural(len(notes), 'different note')})"
 
 
 def _worst(decision: Decision, rows: Sequence[ScenarioReport]) -> ScenarioDecision:

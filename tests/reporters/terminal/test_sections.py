@@ -137,7 +137,7 @@ def test_capability_row_shows_tools_in_order_accuracy_output_and_checks() -> Non
 
 def test_efficiency_row_shows_steps_calls_tokens_and_latency() -> None:
     told = run((scenario("E-01", Category.EFFICIENCY),), *sample("E-01", turn("hi", "25", weather_call())))
-    assert row(shown((told, decide(told))), "Efficiency", "✓") == "✓ E-01 get_weather 2 1 ≈240 ≈60 1,500"
+    assert row(shown((told, decide(told))), "Efficiency", "✓") == "✓ E-01 get_weather 2 1 1,500 ≈300 ≈240 ≈60"
 
 
 def test_robustness_row_shows_the_answer_or_the_first_reason() -> None:
@@ -160,7 +160,7 @@ def test_a_broken_sample_has_a_cross_and_no_cost() -> None:
         *conversation(key, (), stop=stop, unfinished=turn("", None, error="no answer within 60 s")),
     )
     text = shown((told, decide(told)))
-    assert row(text, "Efficiency", "✗") == "✗ E-1 – – – – – –"
+    assert row(text, "Efficiency", "✗") == "✗ E-1 – – – – – – –"
     assert "(the agent failed)" in text
     assert text.count("no answer within 60 s") == 2, "where it is shown in full, and in the list at the end"
     assert "user  (empty)" in text
@@ -200,7 +200,7 @@ def test_agents_stand_side_by_side_and_below_each_other_where_there_is_no_room()
 def test_usage_that_nobody_told_is_no_zero() -> None:
     told = run((scenario("E-1", Category.EFFICIENCY),), *sample("E-1", costing(Usage())))
     text = shown((told, decide(told)))
-    assert row(text, "Efficiency", "✓") == "✓ E-1 – 1 0 – – 1,000"
+    assert row(text, "Efficiency", "✓") == "✓ E-1 – 1 0 1,000 – – –"
     assert "Avg tokens" not in text
     assert "usage:" not in text
     assert "≈" not in text

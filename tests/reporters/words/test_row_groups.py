@@ -18,3 +18,12 @@ def test_a_folded_row_holds_the_samples_of_all_rows_and_those_that_never_ran() -
     assert folded.missing == lost
     assert len(folded.samples) == 3 * len(row.samples)
     assert "3" in folded.scenario.id
+
+
+def test_a_folded_row_keeps_the_note_that_all_rows_share() -> None:
+    report, _ = samples.passing()
+    row = report.scenarios[0]
+    rows = [replace(row, scenario=row.scenario.model_copy(update={"note": name})) for name in "aab"]
+    assert _fold(rows[:2]).scenario.note == "a"
+    assert "2" in (_fold(rows).scenario.note or "")
+    assert _fold([row, row]).scenario.note is None
