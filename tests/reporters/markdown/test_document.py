@@ -106,9 +106,11 @@ def test_failures_come_before_what_is_undecided_and_tolerated_ones_last() -> Non
         "### ⚠️ c: inconclusive",
     ]
     gates = {"pass_rate": {"at_least": 0.3, "reject_below": 0.1}}
-    told = parts(report_of({"a": [FAIL] + [PASS] * 19, "b": [PASS]}, gates=gates))
-    assert len(failure_heads(told)) == 1
-    assert failure_heads(told)[0].startswith("### ❌ a · epoch 1: failed (")
+    told = parts(report_of({"a": [FAIL] + [PASS] * 19, "b": [FAIL] * 20}, gates=gates))
+    *counted, tolerated = failure_heads(told)
+    assert len(counted) == 21  # and the rule over all of them
+    assert all(head.startswith("### ❌ b") and head.endswith(": failed") for head in counted)
+    assert tolerated.startswith("### ❌ a · epoch 1: failed (")
 
 
 def test_a_failure_has_place_reasons_command_and_transcript() -> None:
