@@ -67,8 +67,10 @@ def test_a_line_says_what_became_of_the_entry(
     ("field", "limit"), [("owner", 60), ("reason", 160), ("scenario", 120), ("what", 120)]
 )
 def test_long_texts_are_cut_at_their_limit(field: str, limit: int) -> None:
-    assert "x" * limit in accepted_line(use(samples=1, **{field: "x" * limit}))
-    cut = accepted_line(use(samples=1, **{field: "x" * (limit + 1)}))
+    fitting: dict[str, Any] = {field: "x" * limit}
+    assert "x" * limit in accepted_line(use(samples=1, **fitting))
+    longer: dict[str, Any] = {field: "x" * (limit + 1)}
+    cut = accepted_line(use(samples=1, **longer))
     assert "x" * (limit - 1) + "…" in cut
 
 
