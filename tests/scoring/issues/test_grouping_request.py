@@ -255,7 +255,7 @@ def test_the_worst_groups_are_listed_in_their_order(count: int, left: int) -> No
 def test_what_does_not_fit_is_left_out_from_the_least_bad_on() -> None:
     def long(n: int) -> Finding:
         severity = HIGH if n else LOW
-        return finding(f"l{n:02}" + "x" * 150, severity, evidence="e" * 160, explanation="x" * 200)
+        return finding(f"l{n:02}" + "x" * 150, severity, evidence=f"e{n}" * 60, explanation="x" * 200)
 
     groups = candidates([long(n) for n in range(40)])
     question = asked(groups, AgentSetup(("p" * MAX_POLICY,), {"t": "d" * 150}))
