@@ -252,6 +252,11 @@ def test_the_worst_groups_are_listed_in_their_order(count: int, left: int) -> No
     assert [entry["id"] for entry in entries(question)] == [each.members[0].id for each in question.listed]
 
 
+def test_the_list_keeps_the_order_of_the_groups_not_of_their_weight() -> None:
+    groups = candidates([finding("a"), finding("b")], [finding("b")])
+    assert [entry["label"] for entry in entries(asked(groups))] == ["a", "b"]
+
+
 def test_what_does_not_fit_is_left_out_from_the_least_bad_on() -> None:
     def long(n: int) -> Finding:
         severity = HIGH if n else LOW
