@@ -87,10 +87,10 @@ def calls_of(*calls: ToolCall, **turn: Any) -> Json:
     return found
 
 
-def nested(depth: int) -> Any:
+def nested(depth: int, *, in_lists: bool) -> Any:
     value: Any = "end"
     for _ in range(depth):
-        value = [value]
+        value = [value] if in_lists else {"k": value}
     return value
 
 
@@ -110,9 +110,10 @@ def test_what_json_cannot_hold_becomes_what_it_can(value: Any, shown: Any) -> No
     assert calls_of(call)["tool_calls"][0]["result"] == shown
 
 
-@pytest.mark.parametrize(("depth", "cut"), [(50, False), (2000, True)])
-def test_a_value_that_is_nested_too_deeply_is_cut(depth: int, cut: bool) -> None:
-    call = ToolCall(name="t", args={}, result=ToolResult(value=["\ud83d", nested(depth)]))
+@pytest.mark.parametrize("in_lists", [True, False])
+@pytest.mark.parametrize(("depth", "cut"), [(50, False), (150, True)])
+def test_a_value_that_is_nested_too_deeply_is_cut(depth: int, cut: bool, in_lists: bool) -> None:
+    call = ToolCall(name="t", args={}, result=ToolResult(value=["\ud83d", nested(depth, in_lists=in_lists)]))
     text = json.dumps(calls_of(call)["tool_calls"][0]["result"], ensure_ascii=False)
     assert ("nested too deeply" in text) is cut
     assert ('"end"' in text) is not cut

@@ -103,8 +103,9 @@ def test_an_issue_of_findings_that_are_not_there_has_no_fingerprints() -> None:
     (text, *_) = issues_text(report, decision)
     assert issue_shape(text, {}).fingerprints == []
     (key,) = [key for key in failures_by_sample(report) if key.epoch == 1]
-    fewer = {key: SampleFailures((ONE,), {})}
-    assert issue_shape(text, fewer).fingerprints == ["f1"]
+    fewer = {key: SampleFailures((TWO, ONE), {})}  # of which the issue has the first and the third
+    assert issue_shape(text, fewer).fingerprints == ["f2"]
+    assert issue_shape(text, {key: SampleFailures((TWO, TWO, ONE), {})}).fingerprints == ["f1", "f2"]
 
 
 def test_a_played_conversation_is_needed_for_a_finding() -> None:

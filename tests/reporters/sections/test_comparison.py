@@ -137,6 +137,14 @@ def test_the_first_section_names_the_runs_and_empty_sections_are_left_out() -> N
         "Not compared: 1 new",
     ]
     assert [section.level for section in told(comparison)] == [2, 3, 3, 3, 3, 3]
+    assert [section.columns for section in told(comparison)] == [
+        (),
+        ("", "scenario", "", "before", "after", "change", "95 %", "would decide"),
+        ("", "before", "after", "change", "95 %", "scenarios"),
+        ("", "before", "after", "change", "95 %", "scenarios"),
+        ("failure", "", "scenario", "what", "before", "after"),
+        ("scenario", "", "before", "after", "what differs"),
+    ]
     for section in told(comparison):
         assert all(len(row) == len(section.columns) for row in section.rows)
 
