@@ -57,14 +57,14 @@ def shown(line: str) -> Shown:
     return Shown(found[1], decode(place), decode(told["title"]), decode(found[3]))
 
 
-def annotations(report: Report, root: str = ".", **decision: Any) -> list[Shown]:
+def annotated(report: Report, root: str = ".", **decision: Any) -> list[Shown]:
     text = render(report, replace(decide(report), **decision), ReportOptions(root=root))
     assert text.endswith("\n") or not text
     return [shown(line) for line in text.splitlines()]
 
 
 def ran(told: Mapping[str, Sequence[Played | None]], **more: Any) -> list[Shown]:
-    return annotations(report_of(told, **more))
+    return annotated(report_of(told, **more))
 
 
 def of_samples(found: list[Shown]) -> list[Shown]:
@@ -97,7 +97,7 @@ def test_a_rule_without_a_file_is_at_its_scenario(where: str) -> None:
 
 def test_paths_are_below_the_root() -> None:
     report = report_of({"a": [at("/repo/sub/a.yaml:7")]})
-    (found,) = of_samples(annotations(report, root="/repo"))
+    (found,) = of_samples(annotated(report, root="/repo"))
     assert found.place == "sub/a.yaml:7"
 
 
@@ -184,7 +184,7 @@ def gate(verdict: Verdict, **more: Any) -> GateRow:
     ],
 )
 def test_a_gate_of_the_run_has_its_place_and_figures(row: GateRow, level: str | None) -> None:
-    found = annotations(report_of({"a": [PASS]}), gates=(row,))
+    found = annotated(report_of({"a": [PASS]}), gates=(row,))
     assert [each[:3] for each in found] == ([(level, "agenteval.yaml:9", "pass_hat_k")] if level else [])
     assert all(fact in each.message for each in found for fact in ("0.4", "0.5", "4 samples"))
 
@@ -200,7 +200,7 @@ def test_a_gate_of_the_run_has_its_place_and_figures(row: GateRow, level: str | 
     ],
 )
 def test_a_mistake_of_the_author_is_at_its_place(text: str, place: str) -> None:
-    (found,) = annotations(report_of({"a": [PASS]}), author_errors=(text,))
+    (found,) = annotated(report_of({"a": [PASS]}), author_errors=(text,))
     assert (found.level, found.place, found.message) == ("error", place, text)
 
 
@@ -208,20 +208,20 @@ def test_a_mistake_of_the_author_is_at_its_place(text: str, place: str) -> None:
     ("verdict", "code", "level"), [(FAILED, 1, "error"), (UNDECIDED, 3, "warning"), (PASSED, 0, None)]
 )
 def test_a_verdict_that_nothing_explains_is_told(verdict: Verdict, code: int, level: str | None) -> None:
-    found = annotations(report_of({"a": [PASS]}), verdict=verdict, exit_code=code)
+    found = annotated(report_of({"a": [PASS]}), verdict=verdict, exit_code=code)
     assert [each.level for each in found] == ([level] if level else [])
     assert all(f"exit code {code}" in each.message for each in found)
 
 
 @pytest.mark.parametrize("more", [{"gates": (gate(FAILED),)}, {"author_errors": ("x",)}])
 def test_a_verdict_that_something_explains_is_not_told_again(more: dict[str, Any]) -> None:
-    found = annotations(report_of({"a": [PASS]}), verdict=FAILED, exit_code=1, **more)
+    found = annotated(report_of({"a": [PASS]}), verdict=FAILED, exit_code=1, **more)
     assert len(found) == 1
 
 
 def test_errors_come_before_warnings_and_notices_by_rank() -> None:
     report = with_suite(report_of({"a": [FAIL], "b": [UNSURE, PASS, PASS]}), prompts={"x.md": "y.md"})
-    found = annotations(report, author_errors=("oops",), gates=(gate(FAILED), gate(UNDECIDED)))
+    found = annotated(report, author_errors=("oops",), gates=(gate(FAILED), gate(UNDECIDED)))
     assert [(each.level, each.message.split()[0]) for each in found] == [
         ("error", "oops"),
         ("error", "0.4,"),
@@ -255,7 +255,7 @@ def test_an_accepted_failure_is_at_its_entry(state: AcceptedState, elsewhere: st
     entry = AcceptedFailure(
         fingerprint="0123456789ab", owner="ana", reason="r", expires="2026-12-31", where="accept.yaml:3"
     )
-    found = annotations(report_of({"a": [PASS]}), accepted=(AcceptedUse(entry, state, 1, elsewhere),))
+    found = annotated(report_of({"a": [PASS]}), accepted=(AcceptedUse(entry, state, 1, elsewhere),))
     (one,) = [each for each in found if each.place]
     assert one[:2] == (level, "accept.yaml:3")
     assert one.message.startswith("0123456789ab ")
@@ -284,7 +284,7 @@ def test_without_a_bar_all_findings_are_told_and_the_worst_first() -> None:
         {"a": [whole(finding(Severity.MEDIUM, None), finding(Severity.CRITICAL, None))]},
         fail_on_severity="none",
     )
-    found = [each for each in annotations(report) if each.place]
+    found = [each for each in annotated(report) if each.place]
     assert [(each.level, each.message.split(":")[0]) for each in found] == [
         ("warning", "critical"),
         ("warning", "medium"),
@@ -319,7 +319,7 @@ def test_an_issue_that_fails_is_told_by_its_violation_alone() -> None:
     (place,) = lie_issue().occurrences
     place = place.model_copy(update={"scenario": "a", "agent": "bot", "epoch": 0, "findings": (0,)})
     issue = lie_issue().model_copy(update={"agent": "bot", "examples": (), "occurrences": (place,)})
-    assert not [each for each in annotations(replace(report, issues=(issue,))) if each.title.startswith("[")]
+    assert not [each for each in annotated(replace(report, issues=(issue,))) if each.title.startswith("[")]
 
 
 def test_an_issue_without_words_says_its_title() -> None:
@@ -335,7 +335,7 @@ def test_an_issue_without_words_says_its_title() -> None:
             "proposed_severity": None,
         }
     )
-    (one,) = [each for each in annotations(replace(report, issues=(issue,))) if each.title.startswith("[")]
+    (one,) = [each for each in annotated(replace(report, issues=(issue,))) if each.title.startswith("[")]
     assert one.place == "s/a.yaml:1"
     assert one.message
 
@@ -361,7 +361,7 @@ def test_a_judge_whose_failure_is_a_violation_is_not_told_again() -> None:
     for name, expected in (("judge", 0), ("other", 1)):
         violation = Violation(name, "stars: no answer", "w", UNDECIDED)
         changed = replace(decided, verdict=UNDECIDED, violations=(violation,))
-        found = annotations(report, samples={key: changed})
+        found = annotated(report, samples={key: changed})
         assert len([each for each in found if each.title.endswith(": stars")]) == expected
 
 
@@ -381,7 +381,7 @@ def test_failure_rates_are_notices_at_their_first_quotation() -> None:
     lie = finding(Severity.HIGH, None, evidence="Booked!")
     slow = finding(Severity.LOW, None, label="slow", evidence="wait")
     report = report_of({"a": [recorded(bad, lie, line=3)], "b": [recorded(bad, lie, slow, line=4)]})
-    found = annotations(report, without_scenarios=True)
+    found = annotated(report, without_scenarios=True)
     rates = [each for each in found if each.title.startswith("what goes wrong")]
     assert [(each.level, each.place, each.title.split(": ")[1]) for each in rates] == [
         ("notice", "l.jsonl:3", "false information"),
@@ -420,7 +420,7 @@ def test_values_cannot_end_or_begin_a_command() -> None:
 
 @pytest.mark.parametrize(("length", "kept"), [(150, 150), (151, 149)])
 def test_a_title_has_at_most_150_characters(length: int, kept: int) -> None:
-    (found,) = annotations(report_of({"a": [PASS]}), gates=(replace(gate(FAILED), name="x" * length),))
+    (found,) = annotated(report_of({"a": [PASS]}), gates=(replace(gate(FAILED), name="x" * length),))
     assert found.title.count("x") == kept
 
 
