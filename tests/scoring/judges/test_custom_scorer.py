@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -59,7 +60,7 @@ class Number(QuantitativeMetric):
 
 class Label(QualitativeMetric):
     name = "brand"
-    labels = {"on brand": "ok", "off brand": "low"}
+    labels: Mapping[str, str] | None = {"on brand": "ok", "off brand": "low"}
 
     def __init__(self, label: Any = "on brand") -> None:
         self.result: Any = QualResult(label, "why", "seen")
@@ -258,7 +259,7 @@ def test_a_metric_that_does_not_return_is_a_failure_to_score() -> None:
 def test_the_evaluation_is_known_only_meanwhile() -> None:
     async def run() -> bool:
         await CustomScorer(Number(QuantResult(4)), None)(SCENARIO, PREFIX)
-        return CURRENT_EVALUATION.get(None) is None  # type: ignore[arg-type]
+        return CURRENT_EVALUATION.get(None) is None
 
     assert anyio.run(run)
 
