@@ -322,22 +322,18 @@ def test_an_issue_that_fails_is_told_by_its_violation_alone() -> None:
     assert not [each for each in annotated(replace(report, issues=(issue,))) if each.title.startswith("[")]
 
 
-def test_an_issue_without_words_says_its_title() -> None:
+@pytest.mark.parametrize(
+    ("explanation", "message"), [("why", "why"), ("", "Claims a booking that was never made")]
+)
+def test_an_issue_without_more_words_says_its_explanation_or_title(explanation: str, message: str) -> None:
     report = report_of({"a": [whole(finding(Severity.HIGH, None))]})
     (place,) = lie_issue().occurrences
     place = place.model_copy(update={"scenario": "a", "agent": "bot", "epoch": 0, "findings": (0,)})
-    issue = lie_issue().model_copy(
-        update={
-            "agent": "bot",
-            "examples": (),
-            "occurrences": (place,),
-            "explanation": "",
-            "proposed_severity": None,
-        }
-    )
+    words = {"explanation": explanation, "proposed_severity": None, "examples": ()}
+    issue = lie_issue().model_copy(update={"agent": "bot", "occurrences": (place,), **words})
     (one,) = [each for each in annotated(replace(report, issues=(issue,))) if each.title.startswith("[")]
     assert one.place == "s/a.yaml:1"
-    assert one.message
+    assert [line for line in one.message.splitlines() if "examples" not in line] == [message]
 
 
 # ── judges ───────────────────────────────────────────────────────────────────────────────────────
@@ -422,6 +418,11 @@ def test_values_cannot_end_or_begin_a_command() -> None:
 def test_a_title_has_at_most_150_characters(length: int, kept: int) -> None:
     (found,) = annotated(report_of({"a": [PASS]}), gates=(replace(gate(FAILED), name="x" * length),))
     assert found.title.count("x") == kept
+
+
+def test_a_message_is_kept_far_longer_than_a_title() -> None:
+    (found,) = annotated(report_of({"a": [PASS]}), gates=(replace(gate(FAILED), basis="x" * 4000),))
+    assert found.message.count("x") == 4000
 
 
 def test_the_step_summary_is_the_short_report() -> None:
