@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agenteval.core.decision import EVERY_SAMPLE, GateRow
+from agenteval.core.config import AcceptedFailure
+from agenteval.core.decision import EVERY_SAMPLE, AcceptedState, AcceptedUse, GateRow
 from agenteval.core.event import Notice
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Score, Verdict
@@ -155,6 +156,14 @@ def test_author_errors_stand_among_the_notes_before_other_errors() -> None:
     facts = facts_of(report, author_errors=("a.yaml:1: bad", "b.yaml:2: bad"))
     assert texts(notes(facts), "error") == ["a.yaml:1: bad", "b.yaml:2: bad", "n"]
     assert texts(remarks(facts), "error") == ["n"]
+
+
+def test_accepted_failures_are_remarks_at_once() -> None:
+    entry = AcceptedFailure(fingerprint="0123456789ab", owner="ana", reason="r", expires="2026-12-31")
+    facts = facts_of(report_of({"a": [PASS]}), accepted=(AcceptedUse(entry, AcceptedState.IN_FORCE, 1),))
+    (text,) = texts(remarks(facts), "accepted")
+    assert text.startswith("0123456789ab ")
+    assert texts(notes(facts), "accepted") == []
 
 
 def test_what_would_decide_is_one_note_and_several_remarks() -> None:
