@@ -175,6 +175,21 @@ def test_only_a_change_has_a_confidence(kind: str, sure: bool) -> None:
     assert found == ["scenario", "before", "now", "why"] + ["confidence"] * sure
 
 
+def test_the_cells_of_a_row_stand_below_their_heads() -> None:
+    parts = comment(report({"a": [FAIL], "b": [PASS]}, {"a": (True,), "b": (False,)}))
+    rows = [line for part in parts for line in part.splitlines() if line.startswith("| s/")]
+    assert rows == [
+        "| s/a.yaml::a | 1/1 | 0/1 | not there | may be chance |",
+        "| s/b.yaml::b | 0/1 | 1/1 |  | may be chance |",
+    ]
+    (row,) = [line for line in "\n".join(comment(report({"a": [FAIL]}, None))).splitlines() if "::a" in line]
+    assert row == "| s/a.yaml::a | 0/1 | not there |"
+
+
+def test_a_scenario_of_the_baseline_alone_is_not_told() -> None:
+    assert rows({"a": [PASS]}, {"a": (True,), "gone": (True, False)}) == []
+
+
 def test_without_a_baseline_there_is_no_before() -> None:
     parts = comment(report(TOLD, None))
     assert columns(parts, "Failing") == ["scenario", "now", "why"]
