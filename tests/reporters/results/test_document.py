@@ -450,6 +450,14 @@ def test_a_conversation_is_its_scenario_with_these_samples_alone() -> None:
     assert "asked" not in read
 
 
+def test_a_conversation_is_found_by_scenario_and_agent() -> None:
+    report = report_of({"a": [PASS], "b": [FAIL]}, agents=("bot", "new"))
+    for scenario, agent in (("b", "bot"), ("a", "new"), ("b", "new")):
+        keys = [SampleKey(scenario=scenario, agent=agent)]
+        read = json.loads(conversation_json(report, decide(report), keys))["scenario"]
+        assert (read["id"], read["agent"]) == (scenario, agent)
+
+
 def test_what_judges_were_asked_is_shown_if_wanted() -> None:
     assert shown(1, asked=[])["asked"] == []
     key = SampleKey(scenario="a", agent="bot", epoch=1)
