@@ -91,8 +91,7 @@ def only(epochs: Mapping[str, Sequence[Played | None]], **more: Any) -> Reported
 
 
 def test_what_did_not_pass_in_the_order_of_the_report() -> None:
-    epochs = {"good": [PASS], "bad": [PASS, FAIL, LOST], "open": [UNSURE], "never": [None]}
-    found = failures_of(epochs)
+    found = failures_of({"good": [PASS], "bad": [PASS, FAIL, LOST], "open": [UNSURE], "never": [None]})
     assert [(each.scenario, each.epoch, each.verdict, each.fault) for each in found] == [
         ("bad", 1, F, None),
         ("bad", 2, U, "infrastructure"),
