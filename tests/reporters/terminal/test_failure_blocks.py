@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agenteval.core.decision import ScenarioDecision, Violation
+from agenteval.core.event import Event
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Verdict
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Turn
@@ -42,7 +43,7 @@ def facts_of(epochs: Epochs, **more: Any) -> Facts:
     return Facts(report, decide(report))
 
 
-def talked(*turns: Turn, said: Mapping[int | None, tuple[Any, ...]], stop: Stop = DONE) -> Facts:
+def talked(*turns: Turn, said: Mapping[Any, tuple[Any, ...]], stop: Stop = DONE) -> Facts:
     """One conversation of these turns."""
     scenario = Scenario(id="a", name="a", source="s/a.yaml:1")
     events = [started((scenario,), (KEY,)), *conversation(KEY, turns, said, stop=stop)]
@@ -111,7 +112,7 @@ def test_how_many_conversations_and_which_is_shown(played: list[Played | None], 
 def test_a_variant_is_named_beside_its_epoch() -> None:
     scenario = Scenario(id="a", name="a", source="s/a.yaml:1")
     keys = tuple(KEY.model_copy(update={"variant": name}) for name in ("one", "two"))
-    events = [started((scenario,), keys)]
+    events: list[Event] = [started((scenario,), keys)]
     for key in keys:
         events += conversation(key, (Turn(user="hi"),), {None: (check(),)})
     report = build_report(events)
