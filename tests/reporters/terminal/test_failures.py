@@ -294,6 +294,14 @@ def test_the_turns_in_which_rules_were_broken(
     assert [line.strip() for line in block if "… and turns" in line] == ([note] if note else [])
 
 
+def test_a_rule_of_a_turn_that_is_not_there_shows_the_whole_conversation() -> None:
+    facts = talked(TURNS[:2], {1: (check(),)})
+    decided = facts.decision.samples[KEY]
+    gone = {KEY: replace(decided, violations=(Violation("output.contains", "no", "", turn=2),))}
+    block, *_ = blocks(Facts(facts.report, replace(facts.decision, samples=gone)))
+    assert [line.split()[1] for line in block if line.startswith("    user")] == ["q1", "q2"]
+
+
 def test_the_scores_of_a_conversation_stand_below_it() -> None:
     low = score("stars", 2.0, reason="it was rude")
     (block,) = blocks(talked(TURNS[:1], {None: (check(), low)}))

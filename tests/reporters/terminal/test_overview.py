@@ -267,6 +267,14 @@ def test_with_several_agents_each_has_its_own_row() -> None:
     assert [row["Dimension"] for row in rows] == ["Capability · x", "Capability · y"]
 
 
+def test_an_empty_line_follows_the_table_unless_the_run_passed() -> None:
+    def last(facts: Facts) -> str:
+        return render_parts(dimensions(facts, ReportOptions()), ReportOptions()).splitlines()[-1]
+
+    assert (last(facts_of({"a": [FAIL]})), last(facts_of({"a": [PASS]}))[0]) == ("", "╰")
+    assert last(decided(report_of({"a": [PASS]}), author_errors=("x",))) == ""
+
+
 def test_what_does_not_fit_is_named() -> None:
     facts = facts_of({"a": [PASS]})
     wide = shown(dimensions, facts, width=120)

@@ -9,6 +9,7 @@ import pytest
 
 from agenteval.core.event import Notice
 from agenteval.core.score import Verdict
+from agenteval.core.trajectory import StopReason
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import LABEL
 from agenteval.reporters.terminal.remarks import accept_list, author_errors, notes, remarks
@@ -68,6 +69,14 @@ def test_what_a_judge_said_is_cut_after_three_lines_but_not_its_remedy() -> None
     assert lines[0].startswith("stars: word0")
     assert lines[2].endswith("…")
     assert "set `a: b`" in " ".join(lines[3:])
+
+
+def test_what_ended_a_tolerated_conversation_is_cut_after_three_lines_too() -> None:
+    lost = Played(
+        turns=((),), stop=StopReason.INFRASTRUCTURE, detail=" ".join(f"word{n}" for n in range(100))
+    )
+    lines = labelled(shown(remarks, facts_of(played=lost, verdict=Verdict.PASSED), width=80), "errored")
+    assert (len(lines), lines[-1][-1]) == (3, "…")
 
 
 def test_the_mistakes_of_the_author_are_told_in_full() -> None:
