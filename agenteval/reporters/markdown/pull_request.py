@@ -125,7 +125,7 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
         key = (scenario.agent, scenario.scenario.id)
         verdict = scenario_decision(decision, scenario).verdict
         old, new, change = before.get(key), after[key], changes.get(key)
-        if kind := _kind(verdict, old, change, has_baseline=baseline is not None):
+        if kind := _kind(verdict, old, new, change, has_baseline=baseline is not None):
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
             group = groups.get(key, ())
             why = _first_gist(group) if group else ""
@@ -136,15 +136,19 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
         yield first._replace(name=first.name + more, rows=1 + len(others))
 
 
-def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_baseline: bool) -> str:
-    """Return the kind of change, or an empty string if there is nothing to report."""
+def _kind(
+    verdict: Verdict, old: Tally | None, new: Tally, change: Change | None, *, has_baseline: bool
+) -> str:
+    """Return the kind of change, or an empty string if there is nothing to report. A scenario is fixed only
+    if it succeeds more often than before, because a pass rate may tolerate failures in both runs."""
     if verdict is Verdict.INCONCLUSIVE:
         return UNDECIDED
     failed_before = old is not None and old.successes < old.decided
     if verdict is Verdict.PASSED:
         if change is Change.REGRESSED:
             return WORSE
-        return FIXED if failed_before else ""
+        rose = old is not None and new.successes * old.decided > old.successes * new.decided
+        return FIXED if rose else ""
     if not has_baseline:
         return FAILING
     if old is None:

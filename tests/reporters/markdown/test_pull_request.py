@@ -80,6 +80,13 @@ def test_a_scenario_that_passes_far_less_often_is_told() -> None:
     assert (row.before, row.after, row.confidence) == ("20/20", "8/20", "significant")
 
 
+@pytest.mark.parametrize(("passed", "kinds"), [(16, []), (12, []), (17, ["Fixed"]), (24, ["Fixed"])])
+def test_a_passing_scenario_is_fixed_only_if_it_passes_more_often(passed: int, kinds: list[str]) -> None:
+    before = (True,) * 16 + (False,) * 8
+    found = rows({"a": [PASS] * passed + [FAIL] * (24 - passed)}, {"a": before}, **LENIENT)
+    assert [row.kind for row in found] == kinds
+
+
 @pytest.mark.parametrize(("played", "kinds"), [(FAIL, ["Failing"]), (LOST, ["Undecided"]), (PASS, [])])
 def test_without_a_baseline_all_that_does_not_pass_is_told(played: Played, kinds: list[str]) -> None:
     assert [row.kind for row in rows({"a": [played]}, None)] == kinds
