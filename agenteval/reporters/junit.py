@@ -20,6 +20,7 @@ from agenteval.core.safe_text import one_line_message, shorten, shorten_message,
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import Score, Verdict
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.gates import format_figures
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
     ReportedFailure,
@@ -246,7 +247,8 @@ def _add_run_suite(root: Element, decision: Decision) -> None:
     no consumer counts the run as passed."""
     cases = [_run_case("author error", Verdict.INCONCLUSIVE, text) for text in decision.author_errors]
     for gate in run_gates(decision):
-        text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.basis} ({gate.where})"
+        value, bound = format_figures(gate)
+        text = f"{gate.name} is {value}, bound {bound}, over {gate.basis} ({gate.where})"
         cases.append(_run_case(gate.name, gate.verdict, text))
     has_cause = cases or root.find(".//failure") is not None or root.find(".//error") is not None
     if decision.verdict is not Verdict.PASSED and not has_cause:

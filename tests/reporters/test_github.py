@@ -190,6 +190,19 @@ def test_a_gate_of_the_run_has_its_place_and_figures(row: GateRow, level: str | 
 
 
 @pytest.mark.parametrize(
+    ("figures", "text"),
+    [
+        ({"value": None}, "–, bound 0.5,"),
+        ({"value": 2 / 3, "bound": 0.7}, "0.667, bound 0.7,"),
+        ({"value": 0.9, "bound": 0.89999}, "0.9, bound 0.89999,"),
+    ],
+)
+def test_the_figures_of_a_gate_are_those_of_every_report(figures: dict[str, Any], text: str) -> None:
+    (found,) = annotated(report_of({"a": [PASS]}), gates=(replace(gate(FAILED), **figures),))
+    assert found.message.startswith(text)
+
+
+@pytest.mark.parametrize(
     ("text", "place"),
     [
         ("a.yaml:7:3: no such tool", "a.yaml:7"),

@@ -370,6 +370,20 @@ def test_a_gate_of_the_run_says_value_bound_basis_and_place() -> None:
     assert failure.get("message") == text
 
 
+@pytest.mark.parametrize(
+    ("figures", "text"),
+    [
+        ({"value": None}, " –, bound 0.5,"),
+        ({"value": 2 / 3, "bound": 0.7}, " 0.667, bound 0.7,"),
+        ({"value": 0.9, "bound": 0.89999}, " 0.9, bound 0.89999,"),
+    ],
+)
+def test_the_figures_of_a_gate_are_those_of_every_report(figures: dict[str, Any], text: str) -> None:
+    row = replace(gate("g", Verdict.FAILED), **figures)
+    (failure,) = xml(report_of({"a": [PASS]}), gates=(row,)).iter("failure")
+    assert text in (failure.get("message") or "")
+
+
 # ── logs without scenarios ───────────────────────────────────────────────────────────────────────
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from agenteval.core.decision import Decision
-from agenteval.core.number_format import format_number
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import escape_markdown, one_line_message
 from agenteval.core.score import Verdict
@@ -19,6 +18,7 @@ from agenteval.core.selection import full_id
 from agenteval.reporters.markdown.sections import caveats_to_markdown
 from agenteval.reporters.markdown.table import MARKS, more_line, table, verdict_sign
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.gates import format_figures
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import ReportedFailure, run_gates, scenario_decision
 from agenteval.reporters.words.row_groups import broken_rule_keys, template_key
@@ -209,19 +209,8 @@ def _kind_section(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> I
 def _gates(decision: Decision) -> Iterator[str]:
     """Render a table of the run-level gates that did not pass."""
     rows = [
-        (
-            MARKS[gate.verdict],
-            gate.name,
-            _format_value(gate.value, gate.bound),
-            _format_value(gate.bound),
-            gate.basis,
-        )
-        for gate in run_gates(decision)
+        (MARKS[gate.verdict], gate.name, *format_figures(gate), gate.basis) for gate in run_gates(decision)
     ]
     if rows:
         yield f"**{plural(len(rows), 'gate')} over the whole run**"
         yield table(("", "gate", "value", "bound", "based on"), rows[:MOST])
-
-
-def _format_value(value: float | str | None, bound: float | str | None = None) -> str:
-    return format_number(value, bound) if isinstance(value, int | float) else str(value)

@@ -265,6 +265,17 @@ def test_gates_over_the_run_that_did_not_pass_are_a_table() -> None:
     assert one.startswith("**")
 
 
-def test_a_value_has_the_digits_that_tell_it_from_its_bound() -> None:
-    parts = comment(report({"a": [PASS]}, None), gates=(gate("g", value=0.89999),))
-    assert any("| 0.9 |" in part and "0.89999" in part for part in parts)
+@pytest.mark.parametrize(
+    ("value", "bound", "cells"),
+    [
+        (0.89999, 0.9, "| 0.89999 | 0.9 |"),
+        (0.9, 0.89999, "| 0.9 | 0.89999 |"),
+        (2 / 3, 0.7, "| 0.667 | 0.7 |"),
+        (None, 0.9, "| – | 0.9 |"),
+    ],
+)
+def test_value_and_bound_have_the_digits_that_tell_them_apart(
+    value: float | None, bound: float, cells: str
+) -> None:
+    parts = comment(report({"a": [PASS]}, None), gates=(gate("g", value=value, bound=bound),))
+    assert any(cells in part for part in parts)
