@@ -69,7 +69,7 @@ def test_roles_keep_their_order_and_the_sum_and_unknown_prices_follow() -> None:
     assert [row[0] for row in section.rows] == ["agent", "user", "judge", "dedup"]
     total, *unknown = map(str, section.notes)
     assert "0.0430 USD" in total
-    assert all("prices" in line for line in unknown)
+    assert all("price" in line for line in unknown)
     assert unknown
 
 

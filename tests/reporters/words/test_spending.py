@@ -117,3 +117,9 @@ def test_the_remedy_is_a_price_or_there_is_one_already() -> None:
     (priced,) = unknown_texts(spent(line(), prices=PRICES))
     assert "prices:" not in priced
     assert "tokens" in priced
+
+
+def test_a_model_without_a_name_has_no_price_to_add() -> None:
+    (text,) = unknown_texts(spent(NAMELESS, prices=PRICES))
+    assert "prices:" not in text
+    assert "not known" in text
