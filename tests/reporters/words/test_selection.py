@@ -99,7 +99,8 @@ def test_the_argument_that_selects_a_scenario() -> None:
         ("a", "r1", ("bot",), "agenteval show r1 a"),
         ("two words", "", ("bot",), "agenteval show 'two words'"),
         ("a", "", ("bot", "other"), "agenteval show a --agent bot"),
-        ("-x", "", ("bot",), "agenteval show s/x.yaml::-x"),
+        ("-x", "", ("bot",), "agenteval show -- -x"),
+        ("-x", "r1", ("bot", "other"), "agenteval show r1 --agent bot -- -x"),
     ],
 )
 def test_the_command_that_shows_a_conversation(
@@ -109,3 +110,10 @@ def test_the_command_that_shows_a_conversation(
     first, *_ = collect_failures(report, decide(report))
     assert show_command(first, run) == command
     assert show_command(replace(first, several_agents=False), "latest").startswith("agenteval show latest ")
+
+
+@pytest.mark.parametrize(("name", "words"), [("a", "a"), ("-x", "-- -x")])
+def test_a_scenario_without_a_file_is_shown_by_its_id(name: str, words: str) -> None:
+    report = report_of({name: [FAIL]}, scenarios={name: {"source": ""}})
+    first, *_ = collect_failures(report, decide(report))
+    assert show_command(first, "") == f"agenteval show {words}"
