@@ -253,7 +253,7 @@ def _line(annotation: Annotation, root: str) -> str:
     file, line = relative_place(annotation.where, root)
     properties = {"file": file, "line": str(line) if line else "", "title": annotation.title}
     encoded = ",".join(
-        f"{name}={github_property(one_line(value, 1000 if name == 'file' else _TITLE_LIMIT))}"
+        f"{name}={github_property(value if name == 'file' else one_line(value, _TITLE_LIMIT))}"
         for name, value in properties.items()
         if value
     )

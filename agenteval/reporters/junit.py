@@ -136,7 +136,13 @@ def _place(where: str, root: str) -> dict[str, str]:
 
 def _case(name: str, place: Mapping[str, str], latency_ms: float) -> Element:
     attributes = {"name": name, **place, "time": _seconds(latency_ms)}
-    return Element("testcase", {key: _attribute(value) for key, value in attributes.items()})
+    return Element(
+        "testcase",
+        {
+            key: to_xml_text(value) if key == "file" else _attribute(value)
+            for key, value in attributes.items()
+        },
+    )
 
 
 def _class_name(file: str) -> str:

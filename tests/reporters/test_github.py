@@ -101,6 +101,10 @@ def test_paths_are_below_the_root() -> None:
     assert found.place == "sub/a.yaml:7"
 
 
+def test_a_path_keeps_its_blanks() -> None:
+    assert [each.place for each in of_samples(ran({"a": [at("s/a  b.yaml:7")]}))] == ["s/a  b.yaml:7"]
+
+
 @pytest.mark.parametrize(("played", "level"), [(FAIL, "error"), (UNSURE, "warning"), (LOST, "warning")])
 def test_the_level_of_a_failure(played: Played, level: str) -> None:
     assert [each.level for each in of_samples(ran({"a": [played, PASS, PASS]}))] == [level]

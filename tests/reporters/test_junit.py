@@ -183,6 +183,11 @@ def test_a_rule_over_all_samples_is_a_case_of_its_own() -> None:
     assert failure.get("type") == "pass_rate"
 
 
+def test_the_path_of_a_case_keeps_its_blanks() -> None:
+    case = case_of(ran({"a": [PASS]}, scenarios={"a": {"source": "s/x  y.yaml:7"}}), "a")
+    assert (case.get("file"), case.get("line")) == ("s/x  y.yaml", "7")
+
+
 def test_a_case_has_place_class_and_time() -> None:
     case = case_of(ran({"a": [PASS]}, scenarios={"a": {"source": "my/deep/x.y.yaml:7"}}), "a")
     assert (case.get("classname"), case.get("file"), case.get("line"), case.get("time")) == (

@@ -14,6 +14,7 @@ from agenteval.reporters.words.places import relative_place, shown_place, shown_
         ("a.yaml", "a.yaml", 0),
         ("a.yaml:12:5", "a.yaml", 12),
         ("s/a b.yaml:1", "s/a b.yaml", 1),
+        ("s/a  b.yaml:1", "s/a  b.yaml", 1),
         ("C:/a.yaml:3", "C:/a.yaml", 3),
         ("a:b:7", "a:b", 7),
         ("a\x1b[31m.yaml:2", "a.yaml", 2),
@@ -21,6 +22,7 @@ from agenteval.reporters.words.places import relative_place, shown_place, shown_
         ("default:3", "", 0),
         ("--max-rate", "", 0),
         ("", "", 0),
+        (" ", "", 0),
     ],
 )
 def test_a_place_is_a_path_and_a_line(where: str, path: str, line: int) -> None:
