@@ -32,7 +32,8 @@ def relative_place(where: str, root: str) -> tuple[str, int]:
         relative = os.path.relpath(path, root)
     except ValueError:  # another drive
         return path, line
-    return (path if relative.startswith("..") else relative).replace(os.sep, "/"), line
+    is_below = relative.split(os.sep)[0] != os.pardir
+    return (relative if is_below else path).replace(os.sep, "/"), line
 
 
 def shown_places(wheres: Iterable[str], root: str) -> str:

@@ -36,6 +36,8 @@ def test_a_place_is_a_path_and_a_line(where: str, path: str, line: int) -> None:
         ("/r/a.yaml", "/r", ("a.yaml", 0), "a.yaml"),
         ("/other/a.yaml:3", "/r", ("/other/a.yaml", 3), "/other/a.yaml:3"),
         ("/rest/a.yaml:3", "/r", ("/rest/a.yaml", 3), "/rest/a.yaml:3"),
+        ("/r/..data/a.yaml:3", "/r", ("..data/a.yaml", 3), "..data/a.yaml:3"),
+        ("/a.yaml:3", "/r", ("/a.yaml", 3), "/a.yaml:3"),
         ("s/a.yaml:3", ".", ("s/a.yaml", 3), "s/a.yaml:3"),
         ("default", "/r", ("", 0), "default"),
         ("--max-rate", "/r", ("", 0), "--max-rate"),
