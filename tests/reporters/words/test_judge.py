@@ -218,8 +218,22 @@ def test_the_mistakes_of_an_author_are_left_out() -> None:
 
 def test_grouping_that_failed_has_no_scenario() -> None:
     (found,) = failed_judges(replace(conversations([]), issue_failures=(failing("HTTP 500", "dedup"),)))
-    assert (found.metrics, found.scenario, found.times, found.samples) == (("dedup",), None, 1, 1)
+    assert (found.metrics, found.scenario, found.times, found.samples) == (("dedup",), None, 1, 0)
     assert "issue grouping" in found.place
+
+
+@pytest.mark.parametrize(
+    ("judged", "samples", "where"),
+    [
+        (0, 0, "2 times, first in issue grouping"),
+        (1, 1, "3 times in 1 sample and the issue grouping, first in a"),
+    ],
+)
+def test_grouping_is_no_sample(judged: int, samples: int, where: str) -> None:
+    report = conversations([failing("HTTP 500")] * judged)
+    (found,) = failed_judges(replace(report, issue_failures=(failing("HTTP 500", "dedup"),) * 2))
+    assert found.samples == samples
+    assert found.where.startswith(where)
 
 
 def test_with_several_agents_the_place_names_the_agent() -> None:
