@@ -154,7 +154,7 @@ def _figures(trajectory: Trajectory) -> Iterator[str]:
 
 def duration(ms: float) -> str:
     """Format a duration as ``26 ms`` or ``3.4 s``."""
-    return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
+    return f"{ms:,.0f} ms" if round(ms) < 1000 else f"{ms / 1000:,.1f} s"
 
 
 def _place(page: ConversationPage, options: ReportOptions) -> str:

@@ -95,6 +95,7 @@ def test_the_profile_the_seed_and_the_cost_are_told_if_there_are_any() -> None:
     [
         (0.0, "0.0 s"),
         (59.9, "59.9 s"),
+        (59.97, "1:00 min"),
         (60.0, "1:00 min"),
         (185.4, "3:05 min"),
         (3599.4, "59:59 min"),
