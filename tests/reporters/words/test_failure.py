@@ -456,7 +456,11 @@ def test_a_long_reason_is_cut_but_not_its_remedy() -> None:
     ],
 )
 def test_the_name_of_a_rule(name: str, shown: str) -> None:
-    assert rule_name(broke(name)) == shown
+    assert rule_name(broke(name, "x")) == shown
+
+
+def test_a_rule_without_a_message_has_its_name() -> None:
+    assert [rule_name(broke("answer", detail)) for detail in ("", "\n ", "empty")] == ["answer", "answer", ""]
 
 
 @pytest.mark.parametrize(
@@ -484,6 +488,8 @@ def test_a_failed_rule_has_no_remedy_but_an_error_has(
         (broke("thresholds.stars", "2, not 3"), [("2, not 3", "")], "stars: 2, not 3"),
         (broke("answer", "empty"), [("empty", "")], "empty"),
         (broke("limits.steps", ""), [], "limits.steps"),
+        (broke("answer", "", turn=1), [], "turn 2: answer"),
+        (broke("", "", turn=1), [], "turn 2"),
         (
             broke("tool_calls", "expected f()\ncalled: g()\n\nmissing: f()\nlast"),
             [("expected f()", ""), ("called: g()", ""), ("missing: f()", ""), ("last", "")],
