@@ -89,7 +89,8 @@ def _gate_lines(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
     yield from _entry_lines(_ListEntry(gate.verdict, one_line(gate.name, 80), reason), options)
     # The basis includes what would decide the gate.
-    yield from _below(wrap_fully(gate.basis, options.width - _INDENT))
+    if gate.basis.strip():
+        yield from _below(wrap_fully(gate.basis, options.width - _INDENT))
 
 
 def _to_entry(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _ListEntry:

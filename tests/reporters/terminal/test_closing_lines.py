@@ -145,6 +145,11 @@ def test_gates_over_the_run_come_first_with_their_figures_and_basis() -> None:
     ]
 
 
+def test_a_gate_without_a_basis_is_one_line() -> None:
+    facts = with_decision(facts_of({"bad": [FAIL]}), gates=(gate(basis=""),))
+    assert listed(facts)[:2] == ["FAILED pass_rate  0.5, bound 0.9", "FAILED bad.yaml::bad  not there"]
+
+
 @pytest.mark.parametrize(
     ("width", "lines"),
     [
