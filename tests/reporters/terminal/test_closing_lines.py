@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from agenteval.core.decision import GateRow, ScenarioDecision, Violation
 from agenteval.core.score import Check, Verdict
@@ -165,6 +166,11 @@ def test_a_reason_that_does_not_fit_stands_below(width: int, lines: list[str]) -
     assert listed(facts, width=width) == list(filter(None, lines))
 
 
+def test_a_reason_in_wide_letters_stands_below_where_it_would_be_cut() -> None:
+    facts = facts_of({"a": [broken("退款" * 9)]})
+    assert listed(facts, width=43)[:2] == ["FAILED a.yaml::a", f"       {'退款' * 9}"]
+
+
 def test_a_long_reason_is_cut_beside_the_name_where_there_is_room() -> None:
     (line,) = listed(facts_of({"a": [broken("x" * 200)]}), width=60)
     assert line == f"FAILED a.yaml::a  {'x' * 41}…"
@@ -290,6 +296,14 @@ def test_the_commands_stand_beside_each_other_where_they_fit() -> None:
     *lines, _ = ended(facts, width=len(commands) - 1)
     assert lines == commands.split("     ")
     assert ended(facts, quiet=True) == [verdict]
+
+
+def test_wide_letters_take_two_columns_of_the_commands() -> None:
+    facts = facts_of({"退款": [FAIL]})
+    commands = "Re-run: agenteval run s --failed-in ab12     Inspect: agenteval show '退款'"
+    width = cell_len(commands)
+    assert ended(facts, width=width)[:-1] == [commands]
+    assert ended(facts, width=width - 1)[:-1] == commands.split("     ")
 
 
 def test_the_whole_report_does_not_point_at_itself() -> None:
