@@ -317,8 +317,10 @@ class _TurnAnnotations:
         violations = sample_violations(
             self._sample, self._decided, self._page.scenario_report.scenario.where()
         )
-        errors = " ".join(report.turn.error or "" for report in self._sample.turns)
-        return [v for v in violations if v.name not in shown and v.detail not in f"{end} {errors}"]
+        shown_text = " ".join((end, *(report.turn.error or "" for report in self._sample.turns)))
+        return [
+            v for v in violations if v.name not in shown and not (v.detail.strip() and v.detail in shown_text)
+        ]
 
     def _add_annotations(
         self,

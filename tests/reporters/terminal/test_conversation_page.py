@@ -388,6 +388,12 @@ def test_what_is_shown_at_a_turn_is_not_told_again(name: str) -> None:
     assert body(page_of(said("x"), said={0: (broken,)}, decided=told))[2:] == ["✗ n no"]
 
 
+@pytest.mark.parametrize("detail", ["", " "])
+def test_a_violation_without_a_detail_is_told_by_its_name(detail: str) -> None:
+    told = {"verdict": F, "violations": (Violation("limits.x", detail, ""),)}
+    assert body(page_of(said("x"), decided=told))[-1] == "✗ limits.x"
+
+
 def test_an_error_of_a_turn_is_not_told_again() -> None:
     stop = Stop(reason=StopReason.AGENT_ERROR, detail="it raised")
     told = {"verdict": F, "fault": "agent", "violations": (Violation("no_error", "it raised", ""),)}
