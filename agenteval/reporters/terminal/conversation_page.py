@@ -32,7 +32,6 @@ from agenteval.reporters.words.places import shown_place, shown_places, split_pl
 from agenteval.reporters.words.score_cells import (
     ScoreColumn,
     brief_score,
-    is_failure_free,
     is_low,
     score_columns,
     threshold_of,
@@ -456,11 +455,13 @@ class _TurnAnnotations:
 
     def _why(self, score: Score) -> Iterator[Text]:
         column = self._column(score)
-        if is_failure_free(score) or not is_low(
-            score, column, threshold_of(self._page.scenario_report, score.metric)
-        ):
+        bound = threshold_of(self._page.scenario_report, score.metric)
+        if score.is_open:
+            sign = mark(Verdict.INCONCLUSIVE)
+        elif not is_low(score, column, bound):
             return
-        sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style=UNDECIDED_STYLE)
+        else:
+            sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style=UNDECIDED_STYLE)
         line = Text.assemble(sign, " ", (f"{column.short} {self._brief_score(score)}", "bold"))
         yield line.append(f"  {self._table.safe(score.reason)}" if score.reason.strip() else "")
         yield from self._quoted(score.evidence)

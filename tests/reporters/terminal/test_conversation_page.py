@@ -37,7 +37,7 @@ from agenteval.reporters.terminal.screen import render_parts
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import build_report
 from tests.support import report_samples
-from tests.support.verdict_runs import BEHAVIOR, FAIL, LABELS, PASS, STARS, judge_failed, report_of
+from tests.support.verdict_runs import BEHAVIOR, FAIL, GOAL, LABELS, PASS, STARS, judge_failed, report_of
 
 P, F, U = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
 KEY = SampleKey(scenario="a", agent="wonderbot")
@@ -341,6 +341,15 @@ def test_a_finding_of_the_whole_stands_at_the_end() -> None:
 )
 def test_only_a_low_score_has_its_reason(score: Score, lines: list[str]) -> None:
     assert annotated(score) == lines
+
+
+def test_a_label_that_counts_neither_way_is_undecided_and_has_its_reason() -> None:
+    withdrawn = Score(metric=GOAL, label="withdrawn", reason="the user gave up")
+    page = page_of(said("x"), said={None: (withdrawn,)})
+    line = "? goal_completion withdrawn the user gave up"
+    assert line in body(page)
+    own = {("a", "wonderbot"): ScenarioDecision(F, (Violation("t", "1/2, not 1", "", metric=GOAL),))}
+    assert line in body(replace(page, decision=replace(page.decision, scenarios=own)))
 
 
 def test_a_score_below_a_broken_threshold_is_marked() -> None:

@@ -310,6 +310,8 @@ MEAN, RATE = ScoreColumn("m", "m", is_rate=False), ScoreColumn("m", "m", is_rate
     [
         (score("m", label="no failure"), RATE, None, False),
         (score("m", label="broken", ok=False), None, None, True),
+        (score("m", label="withdrawn", ok=None), RATE, None, False),
+        (score("m", label="not clear", ok=None), None, None, False),
         (score("m", 2.9), None, None, True),
         (score("m", 3.0), None, None, False),
         (score("m", 3.0), MEAN, 3.0, False),
