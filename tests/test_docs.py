@@ -504,7 +504,7 @@ def test_the_run_of_the_article_is_scored_as_the_readme_shows(project: Project) 
         Project(ROOT).call("report", str(Path(project.results()["run"]["id"])), "-v").out.split()
     )
     shown = (("Tool call accuracy", "90.0 %"), ("Task completion rate", "100.0 %"), ("Pass rate", "80.0 %"))
-    for metric, value in (*shown, ("Avg steps per task", "2.33"), ("Avg tokens out per task", "51.3")):
+    for metric, value in (*shown, ("Avg steps per task", "2.33"), ("Avg tokens per task", "51.3")):
         assert f"{metric} {value}" in whole
         assert value in pages
 

@@ -130,7 +130,7 @@ class RunStatus:
             return None
         reason = broken_rule(sample_violations(sample, decided, scenario.scenario.where())[0]).gist
         took_s = event.took_s or 0.0
-        took = f"{took_s:.1f} s" if took_s < 60 else clock_text(took_s)
+        took = f"{took_s:.1f} s" if round(took_s, 1) < 60 else clock_text(round(took_s))
         shown = one_line_message(reason, _REASON_WIDTH)
         line = f"{_SIGNS[decided.verdict]} {self.label(event.key)}  {took}  {shown}"
         return SampleOutcomeLine(decided.verdict, line)

@@ -18,6 +18,7 @@ from agenteval.files.prompts import CRITERIA
 from agenteval.reporters.markdown.document import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.accepted import accepted_line
+from agenteval.reporters.sections.gates import format_figures
 from agenteval.reporters.sections.remarks import caveats
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
@@ -77,7 +78,8 @@ def _annotations(facts: Facts) -> Iterator[Annotation]:
     report, decision = facts.report, facts.decision
     yield from (_author_error(text) for text in decision.author_errors)
     for gate in run_gates(decision):
-        text = f"{gate.value}, bound {gate.bound}, over {gate.basis}"
+        value, bound = format_figures(gate)
+        text = f"{value}, bound {bound}, over {gate.basis}"
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
     yield from _failure_annotations(facts.failures, mostly_errored_scenarios(report, decision.samples))
     yield from _rate_annotations(facts.rates)
@@ -251,7 +253,7 @@ def _line(annotation: Annotation, root: str) -> str:
     file, line = relative_place(annotation.where, root)
     properties = {"file": file, "line": str(line) if line else "", "title": annotation.title}
     encoded = ",".join(
-        f"{name}={github_property(one_line(value, 1000 if name == 'file' else _TITLE_LIMIT))}"
+        f"{name}={github_property(value if name == 'file' else one_line(value, _TITLE_LIMIT))}"
         for name, value in properties.items()
         if value
     )

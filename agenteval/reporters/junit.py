@@ -20,6 +20,7 @@ from agenteval.core.safe_text import one_line_message, shorten, shorten_message,
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import Score, Verdict
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.gates import format_figures
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import (
     ReportedFailure,
@@ -135,7 +136,13 @@ def _place(where: str, root: str) -> dict[str, str]:
 
 def _case(name: str, place: Mapping[str, str], latency_ms: float) -> Element:
     attributes = {"name": name, **place, "time": _seconds(latency_ms)}
-    return Element("testcase", {key: _attribute(value) for key, value in attributes.items()})
+    return Element(
+        "testcase",
+        {
+            key: to_xml_text(value) if key == "file" else _attribute(value)
+            for key, value in attributes.items()
+        },
+    )
 
 
 def _class_name(file: str) -> str:
@@ -252,7 +259,8 @@ def _add_run_suite(root: Element, decision: Decision) -> None:
     no consumer counts the run as passed."""
     cases = [_run_case("author error", Verdict.INCONCLUSIVE, text) for text in decision.author_errors]
     for gate in run_gates(decision):
-        text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.basis} ({gate.where})"
+        value, bound = format_figures(gate)
+        text = f"{gate.name} is {value}, bound {bound}, over {gate.basis} ({gate.where})"
         cases.append(_run_case(gate.name, gate.verdict, text))
     has_cause = cases or root.find(".//failure") is not None or root.find(".//error") is not None
     if decision.verdict is not Verdict.PASSED and not has_cause:

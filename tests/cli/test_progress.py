@@ -149,6 +149,14 @@ def test_red_green_and_undecided_are_counted_as_the_run_will_decide_them() -> No
     ]
 
 
+@pytest.mark.parametrize(("took_s", "text"), [(59.94, "59.9 s"), (59.97, "1:00"), (65.4, "1:05")])
+def test_a_failure_tells_how_long_it_took(took_s: float, text: str) -> None:
+    told = state(begin(key("a")), SampleStarted(key=key("a")))
+    outcome = told.count_event(SampleFinished(key=key("a"), stop=BROKE, took_s=took_s))
+    assert outcome is not None
+    assert outcome.line.split("  ")[1] == text
+
+
 def test_what_is_accepted_is_no_failure() -> None:
     sample = key("a")
     run = begin(sample)

@@ -117,6 +117,18 @@ def test_next_goes_from_failure_to_failure_and_ends(ran: Project) -> None:
     assert done.out == ""
 
 
+def test_an_id_like_an_option_is_shown_by_every_command_that_is_proposed(project: Project) -> None:
+    project.config("metrics: []")
+    project.agent("def agent(messages):\n    return 'Hello.'\n")
+    one = "{{id: {}, turns: [Hi], expect: {{output: {{contains: [zzz]}}}}}}"
+    project.scenarios(f"scenarios: [{one.format('-x')}, {one.format('-y')}]\n")
+    assert "agenteval show -- -x" in project.run().out
+    assert heads(show(project, "--", "-x")) == [("-x@1", "FAILED")]
+    assert "agenteval show -- -y@1" in show(project, "--", "-x")
+    assert heads(show(project, "--", "-y@1")) == [("-y@1", "FAILED")]
+    project.call("show", "--next", "--", "-y@1").refuses("agenteval", "agenteval show -- -x@1")
+
+
 def test_a_run_is_named_as_everywhere_and_an_id_as_reports_do(ran: Project) -> None:
     first = journal(ran).parent.name
     assert ran.call("run", "-s", "fine").code == 0

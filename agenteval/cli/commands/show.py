@@ -29,7 +29,7 @@ from agenteval.reporters.terminal.conversation_page import (
 )
 from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.failure import collect_failures, planned, scenario_decision
-from agenteval.reporters.words.rerun_commands import command_of
+from agenteval.reporters.words.rerun_commands import show_command_of
 from agenteval.running.stored_runs import DecidedRun, load_decided_run
 
 
@@ -231,7 +231,9 @@ def _next(
 ) -> ShownConversation:
     if found := _after(current, known, failing):
         return found
-    first = f"the first that did not pass: agenteval show {sample_name(failing[0].key)}" if failing else ""
+    first = ""
+    if failing:
+        first = f"the first that did not pass: {show_command_of((), sample_name(failing[0].key))}"
     raise AuthorError(Problem(f"all conversations after {sample_name(current.key)} passed", first))
 
 
@@ -289,5 +291,5 @@ def _command(
     if conversation is None:
         return ""
     several = run.report.has_several_agents
-    chosen = ["--agent", conversation.scenario_report.agent] if several or agent else []
-    return command_of(["agenteval", "show", *words, sample_name(conversation.key), *chosen])
+    chosen = conversation.scenario_report.agent if several or agent else ""
+    return show_command_of(words, sample_name(conversation.key), chosen)

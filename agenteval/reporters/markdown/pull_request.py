@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from agenteval.core.decision import Decision
-from agenteval.core.number_format import format_number
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import escape_markdown, one_line_message
 from agenteval.core.score import Verdict
@@ -19,6 +18,7 @@ from agenteval.core.selection import full_id
 from agenteval.reporters.markdown.sections import caveats_to_markdown
 from agenteval.reporters.markdown.table import MARKS, more_line, table, verdict_sign
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.gates import format_figures
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import ReportedFailure, run_gates, scenario_decision
 from agenteval.reporters.words.row_groups import broken_rule_keys, template_key
@@ -125,7 +125,7 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
         key = (scenario.agent, scenario.scenario.id)
         verdict = scenario_decision(decision, scenario).verdict
         old, new, change = before.get(key), after[key], changes.get(key)
-        if kind := _kind(verdict, old, change, has_baseline=baseline is not None):
+        if kind := _kind(verdict, old, new, change, has_baseline=baseline is not None):
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
             group = groups.get(key, ())
             why = _first_gist(group) if group else ""
@@ -136,15 +136,19 @@ def rows_of(facts: Facts) -> Iterator[ChangeRow]:
         yield first._replace(name=first.name + more, rows=1 + len(others))
 
 
-def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_baseline: bool) -> str:
-    """Return the kind of change, or an empty string if there is nothing to report."""
+def _kind(
+    verdict: Verdict, old: Tally | None, new: Tally, change: Change | None, *, has_baseline: bool
+) -> str:
+    """Return the kind of change, or an empty string if there is nothing to report. A scenario is fixed only
+    if it succeeds more often than before, because a pass rate may tolerate failures in both runs."""
     if verdict is Verdict.INCONCLUSIVE:
         return UNDECIDED
     failed_before = old is not None and old.successes < old.decided
     if verdict is Verdict.PASSED:
         if change is Change.REGRESSED:
             return WORSE
-        return FIXED if failed_before else ""
+        rose = old is not None and new.successes * old.decided > old.successes * new.decided
+        return FIXED if rose else ""
     if not has_baseline:
         return FAILING
     if old is None:
@@ -205,19 +209,8 @@ def _kind_section(kind: str, rows: Sequence[ChangeRow], has_baseline: bool) -> I
 def _gates(decision: Decision) -> Iterator[str]:
     """Render a table of the run-level gates that did not pass."""
     rows = [
-        (
-            MARKS[gate.verdict],
-            gate.name,
-            _format_value(gate.value, gate.bound),
-            _format_value(gate.bound),
-            gate.basis,
-        )
-        for gate in run_gates(decision)
+        (MARKS[gate.verdict], gate.name, *format_figures(gate), gate.basis) for gate in run_gates(decision)
     ]
     if rows:
         yield f"**{plural(len(rows), 'gate')} over the whole run**"
         yield table(("", "gate", "value", "bound", "based on"), rows[:MOST])
-
-
-def _format_value(value: float | str | None, bound: float | str | None = None) -> str:
-    return format_number(value, bound) if isinstance(value, int | float) else str(value)

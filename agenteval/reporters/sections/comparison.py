@@ -124,15 +124,24 @@ def _would_decide(scenario: ScenarioChange) -> str:
 
 def _mean_cells(change: MeanChange) -> tuple[str, ...]:
     share = f" ({change.change / change.before:+.0%})" if change.before else ""
-    interval = f"{change.low:+,.3g} to {change.high:+,.3g}" if change.low is not None else "–"
+    interval = "–"
+    if change.low is not None and change.high is not None:
+        interval = f"{_figure(change.low, 3, '+')} to {_figure(change.high, 3, '+')}"
     return (
         one_line(change.name, 40),
-        f"{change.before:,.4g}",
-        f"{change.after:,.4g}",
-        f"{change.change:+,.3g}{share}" if change.change else "0",
+        _figure(change.before, 4),
+        _figure(change.after, 4),
+        f"{_figure(change.change, 3, '+')}{share}" if change.change else "0",
         interval,
         str(change.scenarios),
     )
+
+
+def _figure(value: float, digits: int, sign: str = "") -> str:
+    """Format a mean with at least ``digits`` significant digits. A large number is written in full, never
+    with an exponent."""
+    is_large = abs(value) >= 10 ** (digits - 1)
+    return format(value, f"{sign},.0f" if is_large else f"{sign},.{digits}g")
 
 
 def _failure_cells(failure: FailureChange) -> tuple[str, ...]:

@@ -120,10 +120,13 @@ _THRESHOLD_MARKS = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.INCONC
 
 
 def _score(cell: score_cells.ScoreCell) -> str:
-    text = cell.text + ("ˢ" if cell.scripted else "")
-    text += f" {_THRESHOLD_MARKS[cell.verdict]}" if cell.verdict and is_scored(cell) else ""
-    text += f" !{cell.missing}" if cell.missing else ""
-    return f"{text} ~{cell.open}" if cell.open else text
+    parts = (
+        cell.text + ("ˢ" if cell.scripted else ""),
+        _THRESHOLD_MARKS[cell.verdict] if cell.verdict and is_scored(cell) else "",
+        f"!{cell.missing}" if cell.missing else "",
+        f"~{cell.open}" if cell.open else "",
+    )
+    return " ".join(filter(None, parts))
 
 
 # ── dimensions ───────────────────────────────────────────────────────────────────────────────────

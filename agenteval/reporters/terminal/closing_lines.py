@@ -89,7 +89,8 @@ def _gate_lines(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
     yield from _entry_lines(_ListEntry(gate.verdict, one_line(gate.name, 80), reason), options)
     # The basis includes what would decide the gate.
-    yield from _below(wrap_fully(gate.basis, options.width - _INDENT))
+    if gate.basis.strip():
+        yield from _below(wrap_fully(gate.basis, options.width - _INDENT))
 
 
 def _to_entry(group: RowGroup, names: Mapping[str, str], facts: Facts) -> _ListEntry:
@@ -134,7 +135,7 @@ def _entry_lines(entry: _ListEntry, options: ReportOptions, *, is_new: bool = Tr
     sentence = REMEDY.join(filter(None, (what, remedy)))
     room, below = options.width - line.cell_len - 2, options.width - _INDENT
     shown = sentence if "\n" not in remedy and cell_len(sentence) <= max(room, below) else what
-    if cell_len(shown) <= room or (shown == what and room >= min(_LEAST_REASON, len(what))):
+    if cell_len(shown) <= room or (shown == what and room >= min(_LEAST_REASON, cell_len(what))):
         yield line.append("  ").append_text(truncate(shown, room))
     else:
         yield line
@@ -153,7 +154,7 @@ def ending(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     if options.verbose:
         commands = [(label, command) for label, command in commands if label != _DETAILS]
     line = "     ".join(f"{label}: {command}" for label, command in commands)
-    if len(line) <= options.width:
+    if cell_len(line) <= options.width:
         yield from [unbroken(line)] if line else []
     else:
         yield from (unbroken(f"{label}: {command}") for label, command in commands)

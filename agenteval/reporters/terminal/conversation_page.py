@@ -32,7 +32,6 @@ from agenteval.reporters.words.places import shown_place, shown_places, split_pl
 from agenteval.reporters.words.score_cells import (
     ScoreColumn,
     brief_score,
-    is_failure_free,
     is_low,
     score_columns,
     threshold_of,
@@ -156,7 +155,7 @@ def _figures(trajectory: Trajectory) -> Iterator[str]:
 
 def duration(ms: float) -> str:
     """Format a duration as ``26 ms`` or ``3.4 s``."""
-    return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
+    return f"{ms:,.0f} ms" if round(ms) < 1000 else f"{ms / 1000:,.1f} s"
 
 
 def _place(page: ConversationPage, options: ReportOptions) -> str:
@@ -319,8 +318,10 @@ class _TurnAnnotations:
         violations = sample_violations(
             self._sample, self._decided, self._page.scenario_report.scenario.where()
         )
-        errors = " ".join(report.turn.error or "" for report in self._sample.turns)
-        return [v for v in violations if v.name not in shown and v.detail not in f"{end} {errors}"]
+        shown_text = " ".join((end, *(report.turn.error or "" for report in self._sample.turns)))
+        return [
+            v for v in violations if v.name not in shown and not (v.detail.strip() and v.detail in shown_text)
+        ]
 
     def _add_annotations(
         self,
@@ -456,11 +457,13 @@ class _TurnAnnotations:
 
     def _why(self, score: Score) -> Iterator[Text]:
         column = self._column(score)
-        if is_failure_free(score) or not is_low(
-            score, column, threshold_of(self._page.scenario_report, score.metric)
-        ):
+        bound = threshold_of(self._page.scenario_report, score.metric)
+        if score.is_open:
+            sign = mark(Verdict.INCONCLUSIVE)
+        elif not is_low(score, column, bound):
             return
-        sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style=UNDECIDED_STYLE)
+        else:
+            sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style=UNDECIDED_STYLE)
         line = Text.assemble(sign, " ", (f"{column.short} {self._brief_score(score)}", "bold"))
         yield line.append(f"  {self._table.safe(score.reason)}" if score.reason.strip() else "")
         yield from self._quoted(score.evidence)

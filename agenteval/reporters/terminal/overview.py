@@ -99,7 +99,7 @@ def _counts(report: Report, decision: Decision) -> str:
 
 def _time(seconds: float) -> str:
     """Format a duration as ``5.1 s`` or ``3:05 min``."""
-    if seconds < 60:
+    if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -315,9 +315,11 @@ _SPEAKS_FOR_ITSELF = ("fail_on_severity", "no_error", "answer", "infrastructure"
 
 
 def rule_name(violation: Violation) -> str:
-    """Return the short name of the rule, or an empty string if the message is clear without the name."""
+    """Return the short name of the rule, or an empty string if there is a message that is clear without the
+    name."""
     name = one_line(violation.name, 80)
-    return "" if name in _SPEAKS_FOR_ITSELF else name.removeprefix("thresholds.")
+    is_clear = name in _SPEAKS_FOR_ITSELF and clean(violation.detail).strip()
+    return "" if is_clear else name.removeprefix("thresholds.")
 
 
 def split_violation_remedy(violation: Violation, text: str) -> tuple[str, str]:
@@ -370,7 +372,9 @@ def _gist(violation: Violation, name: str, text: str) -> str:
     detail = neutralize_workflow_commands(one_line_message(lines[at], _REASON_LIMIT)) if lines else ""
     needs_no_name = not name or name.startswith(("output.", "tool_calls"))
     turn = "" if detail.startswith(turn) else turn
-    return turn + (detail if detail and needs_no_name else f"{name}: {detail}" if detail else name)
+    if not detail:
+        return turn + name if name else turn.removesuffix(": ")
+    return turn + (detail if needs_no_name else f"{name}: {detail}")
 
 
 def reason_lines(failure: ReportedFailure, root: str) -> tuple[str, ...]:

@@ -108,10 +108,13 @@ class FailedJudge:
     times: int
     """The number of missing scores with this cause."""
     samples: int
+    """The number of affected samples. It does not include the grouping of issues."""
     place: str
-    """The first sample and turn in which the failure occurred."""
+    """The first sample and turn in which the failure occurred, or the grouping of issues."""
     scenario: ScenarioReport | None = None
     missing_score: MissingScore = MissingScore.JUDGE
+    in_grouping: bool = False
+    """True if the grouping of issues failed for the same cause."""
 
     @property
     def message(self) -> str:
@@ -128,7 +131,9 @@ class FailedJudge:
         several times, this is the number of occurrences and the first occurrence."""
         if self.times == 1:
             return self.place
-        return f"{self.times:,} times in {plural(self.samples, 'sample')}, first in {self.place}"
+        grouping = " and the issue grouping" if self.in_grouping else ""
+        within = f" in {plural(self.samples, 'sample')}{grouping}" if self.samples else ""
+        return f"{self.times:,} times{within}, first in {self.place}"
 
 
 class _JudgeFailure(NamedTuple):
@@ -166,10 +171,11 @@ def _to_failed_judge(group: list[_JudgeFailure]) -> FailedJudge:
         full_message=first.failure.message,
         raw=clean(raw[:RAW_LIMIT]) + ("…" if len(raw) > RAW_LIMIT else ""),
         times=len(group),
-        samples=len({broken.key for broken in group}),
+        samples=len({broken.key for broken in group} - {None}),
         place=first.place,
         scenario=first.scenario,
         missing_score=classify_missing_score(first.failure),
+        in_grouping=any(broken.key is None for broken in group),
     )
 
 

@@ -8,12 +8,16 @@ from collections.abc import Iterable
 
 from agenteval.core.safe_text import one_line
 
+_LONGEST = 1000
+
 
 def split_place(where: str) -> tuple[str, int]:
     """Split a location into path and line number, such as ``a.yaml:12`` into ``("a.yaml", 12)``. A column
     number is discarded. If the location is not in a file, the path is empty."""
-    found = re.fullmatch(r"(.+?)(?::(\d+))?(?::\d+)?", one_line(where, 1000))
-    if found is None or found[1] == "default" or found[1].startswith("-"):
+    # The blanks of a path are kept, because it must still name the file.
+    text = where if where.isprintable() and len(where) <= _LONGEST else one_line(where, _LONGEST)
+    found = re.fullmatch(r"(.+?)(?::(\d+))?(?::\d+)?", text)
+    if found is None or not found[1].strip() or found[1] == "default" or found[1].startswith("-"):
         return "", 0
     return found[1], int(found[2] or 0)
 
@@ -28,7 +32,8 @@ def relative_place(where: str, root: str) -> tuple[str, int]:
         relative = os.path.relpath(path, root)
     except ValueError:  # another drive
         return path, line
-    return (path if relative.startswith("..") else relative).replace(os.sep, "/"), line
+    is_below = relative.split(os.sep)[0] != os.pardir
+    return (relative if is_below else path).replace(os.sep, "/"), line
 
 
 def shown_places(wheres: Iterable[str], root: str) -> str:

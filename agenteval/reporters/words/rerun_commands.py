@@ -75,6 +75,14 @@ def command_of(words: Iterable[str]) -> str:
     return " ".join(map(quote_word, words))
 
 
+def show_command_of(run: Iterable[str], name: str, agent: str = "") -> str:
+    """Return the command that shows a conversation. ``run`` contains the words that select the run, and
+    ``agent`` is empty if the run has only one agent. A name that begins with ``-`` follows ``--``, because it
+    would otherwise be taken for an option."""
+    words, chosen = ["agenteval", "show", *run], ["--agent", agent] if agent else []
+    return command_of([*words, *chosen, "--", name] if name.startswith("-") else [*words, name, *chosen])
+
+
 def quote_word(word: str) -> str:
     """Quote a word for a shell, such as ``order`` or ``'two words'``."""
     return shlex.quote(shell_word(word))

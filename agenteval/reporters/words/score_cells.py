@@ -219,9 +219,10 @@ def is_failure_free(score: Score) -> bool:
 
 def is_low(score: Score, column: ScoreColumn | None, bound: float | None) -> bool:
     """Check whether a score is so low that its reason must be shown to the reader: a failing label, a missed
-    goal, or a number that is below the threshold or in the lower half of its scale."""
+    goal, or a number that is below the threshold or in the lower half of its scale. A label that counts
+    neither as a success nor as a failure is not low."""
     if score.value is None:
-        return not is_failure_free(score)
+        return not is_failure_free(score) and not score.is_open
     low, high = column.spec.scale if column and column.spec else (1.0, 5.0)
     if column and column.is_rate:
         return score.value < 1

@@ -9,7 +9,7 @@ from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.selection import ID_SEPARATOR
 from agenteval.reporters.words.failure import ReportedFailure
 from agenteval.reporters.words.places import split_place
-from agenteval.reporters.words.rerun_commands import command_of, quote_word
+from agenteval.reporters.words.rerun_commands import quote_word, show_command_of
 from agenteval.verdict.report import Report
 
 
@@ -54,11 +54,8 @@ def _selector(scenario: ScenarioReport, names: dict[str, str]) -> str:
 def show_command(failure: ReportedFailure, run: str) -> str:
     """Return the command that shows the conversation of a failure. ``run`` is the name of the run, or empty
     for the latest run."""
-    name = failure.scenario
-    if name.startswith("-"):  # a shell command would take it for an option
-        name = f"{file_of(failure.scenario_report)}{ID_SEPARATOR}{name}"
-    words = ["agenteval", "show", *([run] if run else []), name]
-    return command_of([*words, *(["--agent", failure.agent] if failure.several_agents else [])])
+    agent = failure.agent if failure.several_agents else ""
+    return show_command_of(filter(None, (run,)), failure.scenario, agent)
 
 
 def by_file(scenarios: Iterable[ScenarioReport]) -> dict[str, list[ScenarioReport]]:

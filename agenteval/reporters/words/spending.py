@@ -68,6 +68,8 @@ def unknown_texts(report: Report) -> Iterator[str]:
 
 
 def _remedy(line: LedgerLine, report: Report) -> str:
+    if not line.name:
+        return "the name of the model is not known, so no configured price applies"
     if line.name in report.plan.suite.prices:
         return "not every reply reported its tokens or its cost"
     return how_to_price(line.name)
