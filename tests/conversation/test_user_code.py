@@ -365,8 +365,24 @@ def test_a_coroutine_that_is_given_has_the_time_that_is_left(
         assert (found.value, found.elapsed_s) == ("done", pytest.approx(5.0))
 
 
+def test_time_counts_from_when_a_thread_begins(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(threading.Thread):
+        def start(self) -> None:
+            clock.seconds += 5.0
+            super().start()
+
+    async def call() -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading, "Thread", Late)
+            return await time_user_code(lambda: "done", timeout_s=2.0)
+
+    found = in_sample(call)
+    assert (found.value, found.elapsed_s) == ("done", pytest.approx(0.0))
+
+
 @BOTH
-def test_no_time_at_all_is_too_late_and_something_runs_on(kind: str) -> None:
+@pytest.mark.parametrize("timeout_s", [0.0, 0.02])
+def test_what_has_no_time_left_is_too_late_and_something_runs_on(kind: str, timeout_s: float) -> None:
     go, ended = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -380,7 +396,7 @@ def test_no_time_at_all_is_too_late_and_something_runs_on(kind: str) -> None:
             ended.set()
 
     with pytest.raises(DeadlineError) as caught:
-        asyncio.run(call_user_code(wait if kind == "plain" else wait_later, timeout_s=0.0))
+        asyncio.run(call_user_code(wait if kind == "plain" else wait_later, timeout_s=timeout_s))
     assert isinstance(caught.value, TimeoutError)
     assert has_running_user_code()
     go.set()
