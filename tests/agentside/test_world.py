@@ -438,7 +438,7 @@ def in_thread(run: Callable[[], Any]) -> Any:
             found.append(error)
 
     thread = threading.Thread(target=contextvars.Context().run, args=(work,))
-    thread.start()
+    contextvars.Context().run(thread.start)  # other tests may have threads carry the world of who starts them
     thread.join(20)
     return found[0]
 
