@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from agenteval.cli import git
 from agenteval.cli.git import Checkout, NoCommitError, checkout_of, merge_base
 
 HEAD = "rev-parse HEAD"
@@ -31,7 +30,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         code = 0 if asked in known else 128
         return subprocess.CompletedProcess(command, code, f"{known.get(asked, 'fatal')}\n".encode(), b"")
 
-    monkeypatch.setattr(git.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     return known
 
 
@@ -69,7 +68,7 @@ def test_without_git_there_is_no_checkout(monkeypatch: pytest.MonkeyPatch, error
     def run(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(git.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     assert checkout_of(Path("folder")) is None
     with pytest.raises(NoCommitError):
         merge_base(Path("folder"), "", {})

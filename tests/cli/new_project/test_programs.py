@@ -138,7 +138,7 @@ def test_the_output_has_to_depend_on_the_message(
         assert options["timeout"] == 30
         return subprocess.CompletedProcess(words, 1, program(words, options["input"]), b"")
 
-    monkeypatch.setattr(programs.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     assert detect_form(["bot"], tmp_path) == form
 
 
