@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from agenteval.cli import safe_output
 from agenteval.cli.safe_output import (
     Form,
     UnwritableError,
@@ -22,11 +21,16 @@ from agenteval.cli.safe_output import (
     print_out,
     strip_secrets,
 )
+from agenteval.conversation import exits
 from agenteval.files import redaction
 
 SECRET = "s3cr3t-v4lue-of-a-key"
 RED = "\x1b[31m"
 JUMP = "\x1b[2J"
+
+
+class _Text(io.StringIO):
+    encoding: Any = property(lambda self: self.named)
 
 
 @pytest.fixture(autouse=True)
@@ -37,17 +41,13 @@ def _a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "redact_json", lambda text, schema: mask(text) if schema() else text)
 
 
-class Stream(io.StringIO):
+class Stream(_Text):
     """A stream of one encoding, which raises ``error`` when it is written to."""
 
     def __init__(self, encoding: str | None = "utf-8", error: Exception | None = None) -> None:
         super().__init__()
-        self._name, self._error = encoding, error
+        self.named, self._error = encoding, error
         self.flushed = 0
-
-    @property
-    def encoding(self) -> Any:
-        return self._name
 
     def write(self, text: str) -> int:
         if self._error:
@@ -160,7 +160,7 @@ def test_stdout_that_cannot_be_written(
 ) -> None:
     stream = out(monkeypatch, Stream(error=error))
     silenced: list[Any] = []
-    monkeypatch.setattr(safe_output.exits, "silence", silenced.append)
+    monkeypatch.setattr(exits, "silence", silenced.append)
     if reason is None:
         print_out("a")
     else:
