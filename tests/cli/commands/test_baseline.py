@@ -12,12 +12,12 @@ from agenteval.cli.commands.baseline import attach_baseline, find_baseline_succe
 from agenteval.cli.commands.baseline_store import NoBaselineError
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Baseline, RunStarted
+from agenteval.core.score import REACHED as GOAL_REACHED
 from agenteval.scoring.goals import GOAL
-from agenteval.scoring.goals import REACHED as REACHED_LABEL
 from tests.support.kept_runs import keep_run
 from tests.support.verdict_runs import FAIL, LOST, PASS, UNSURE, Played, events_of, score
 
-REACHED = Played((score(GOAL, 1.0, label=REACHED_LABEL),))
+REACHED = Played((score(GOAL, 1.0, label=GOAL_REACHED),))
 MISSED = Played((score(GOAL, 0.0, label="not_reached"),))
 
 
