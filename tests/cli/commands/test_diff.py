@@ -10,6 +10,7 @@ import pytest
 
 from agenteval.cli.commands import diff as module
 from agenteval.cli.commands.diff import MOST_EARLIER, diff
+from agenteval.cli.commands.output import write_report_text
 from agenteval.cli.commands.report import load_decided_run
 from agenteval.core.config import AcceptedFailure
 from agenteval.core.errors import AuthorError
@@ -27,7 +28,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def keep(root: Path, day: int, passed: int, of: int = 20, **more: Any) -> Path:
     """The run ``rDAY`` with one scenario, of which so many epochs passed."""
-    played: list[Played | None] = [PASS] * passed + [FAIL] * (of - passed)
+    played: list[Played | None] = [*[PASS] * passed, *[FAIL] * (of - passed)]
     name = f"r{day:02}"
     return keep_run(root, name, events_of({"a": played}, **more), f"2026-11-{day:02}T00:00:00Z")
 
@@ -76,12 +77,11 @@ def test_a_report_that_cannot_be_written_is_never_green(
 ) -> None:
     keep(root, 1, 20)
     keep(root, 2, after)
-    whole = module.write_report_text
 
     def write(name: str, text: str, path: Path | None) -> None:
         if name == "json":
             raise OSError(28, "full")
-        whole(name, text, path)
+        write_report_text(name, text, path)
 
     monkeypatch.setattr(module, "write_report_text", write)
     assert diff("r01", "r02", margin=0.5, reports=["json=out.json", "terminal"]) == code
