@@ -103,6 +103,8 @@ def test_a_name_of_two_lines_cannot_be_typed(root: Path) -> None:
 
 
 def test_another_configuration_or_profile(root: Path) -> None:
+    (root / ".agenteval").mkdir()
+    names("scenarios")  # what was read without them is not theirs
     assert names("scenarios", profile="deep") == ["deep"]
     write(root, "other.yaml", "agent: {name: third, target: 'a:b'}\n")
     assert names("agents", config="other.yaml") == ["third"]
