@@ -215,7 +215,7 @@ def test_a_stalled_run_names_ten_that_wait() -> None:
     ],
 )
 def test_the_cost_against_its_budget(spent: float, limit: float | None, text: str) -> None:
-    config = {} if limit is None else {"budget": {"max_cost": limit}}
+    config: dict[str, Any] = {} if limit is None else {"budget": {"max_cost": limit}}
     told = Status(events_of({"a": [None]}, outcome=None, **config))
     told.status._cost = spent
     assert told.status.counts() == f"[0/1] 0 passed, {text}"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
+import yaml
 
 from agenteval.cli.commands import tools as module
-from agenteval.cli.commands.tools import _entry, _parse_host, _require_one, _ServedWorld
+from agenteval.cli.commands.tools import _entry, _parse_host, _require_one, _ServedWorld, schemas
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.core.config import Config
-from agenteval.core.errors import AuthorError
+from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.scenario import Scenario
 
 
@@ -149,3 +151,42 @@ def test_the_entry_of_a_tool(description: str | None, hints: Any, expected: dict
     assert (entry["parameters"], entry["returns"]) == (schema, {})
     assert list(entry)[-1] == "returns"
     assert marks == expected
+
+
+@pytest.mark.parametrize("out", [None, "tools.yaml"])
+def test_the_tools_of_a_server_are_yaml(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], out: str | None
+) -> None:
+    asked: list[Any] = []
+    found = {"b": {"description": "é", "returns": {}}, "a": {"returns": {}}}
+
+    async def fetch(command: Any) -> Any:
+        asked.append(command)
+        return found
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "require_sdk", asked.append)
+    monkeypatch.setattr(module, "_fetch_tools", fetch)
+    assert schemas(["node", "s.js"], out) == 0
+    assert asked == ["agenteval tools schemas", ["node", "s.js"]]
+    said = capsys.readouterr()
+    text = (tmp_path / out).read_text(encoding="utf-8") if out else said.out
+    assert (said.out == "", said.err != "") == (bool(out), bool(out))
+    assert yaml.safe_load(text) == {"tools": found}
+    assert list(yaml.safe_load(text)["tools"]) == ["b", "a"]
+    assert "é" in text
+
+
+def test_a_mock_that_fails_is_an_error_for_the_caller(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = _ServedWorld(scenario("a", tools=TOOLS), Config(), MockFunctions(timeout_s=1))
+
+    async def resolve(*_: Any) -> Any:
+        raise AuthorError(Problem("the mock broke"))
+
+    monkeypatch.setattr(world, "_world", SimpleNamespace(resolve=resolve))
+    answer = anyio.run(world.call, "get", {})
+    assert answer.is_error
+    assert "the mock broke" in str(answer.value["error"])
+    assert capsys.readouterr().err.startswith("call 1: the mock broke")
