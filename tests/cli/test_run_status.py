@@ -186,7 +186,7 @@ def test_a_run_in_which_nothing_happens_is_stalled(idle: float, is_stalled: bool
     told = Status([*run(a=[None]), SampleStarted(key=key())])
     told.now += idle
     assert bool(told.status.stall()) is is_stalled
-    assert (told.status.idle_s, told.status.elapsed_s) == (pytest.approx(idle), pytest.approx(idle))
+    assert told.status.idle_s == told.status.elapsed_s == pytest.approx(idle)
     head, line = told.status.stalled_lines()
     assert "0 of 1" in head
     assert line.startswith("  a: turn 1, ")
