@@ -20,7 +20,7 @@ from agenteval.reporters.terminal.screen import render_parts
 from tests.support.plans import plan_for
 
 M = "openai/m"
-PRICED = {"prices": {M: {"input": 1.0, "output": 2.0}}}
+PRICED: dict[str, Any] = {"prices": {M: {"input": 1.0, "output": 2.0}}}
 
 
 def lines(
