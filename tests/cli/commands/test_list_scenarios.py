@@ -23,7 +23,7 @@ scenarios:
 """
 ROWS = "scenarios: [{id: 'r-${row.n}', turns: [x], checks: none, rows: data.csv}]\n"
 FIRST, SECOND, THIRD = "scenarios/one.yaml::b", "scenarios/one.yaml::a", "scenarios/two.yaml::r-1"
-PLAYED = {"request": {"paths": []}}
+PLAYED: dict[str, Any] = {"request": {"paths": []}}
 
 
 @pytest.fixture(autouse=True)
