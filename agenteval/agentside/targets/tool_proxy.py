@@ -149,10 +149,11 @@ class _NotJsonError(Exception):
 
 
 def to_json_argument(value: Any) -> Any:
-    """Return a value as JSON, or ``NOT_JSON`` if JSON cannot represent the value."""
+    """Return a value as JSON, or ``NOT_JSON`` if JSON cannot represent the value, or if the value's own code
+    fails."""
     try:
         return _to_json(value, _MAX_DEPTH)
-    except _NotJsonError:
+    except Exception:
         return NOT_JSON
 
 

@@ -94,6 +94,23 @@ class Plain:
     pass
 
 
+class Broken:
+    """Has a text that cannot be had."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+class BrokenModel(Plain):
+    def model_dump(self, mode: str = "python") -> Any:
+        raise TypeError("unable to serialize")
+
+
+class BrokenMapping(dict[str, Any]):
+    def items(self) -> Any:
+        raise RuntimeError("closed")
+
+
 A_DAY = datetime.date(2026, 3, 9)
 AN_ID = uuid.UUID(int=5)
 
@@ -158,6 +175,10 @@ NO_JSON: dict[str, Any] = {
     "a byte array": bytearray(b"x"),
     "a view": memoryview(b"x"),
     "an enum of bytes": Odd.BYTES,
+    "an object whose text fails": Broken(),
+    "a model that cannot be serialized": BrokenModel(),
+    "a mapping that cannot be read": BrokenMapping(a=1),
+    "a key whose text fails": {Broken(): 1},
     "one within a list": [1, Plain()],
     "one within a mapping": {"a": {"b": Plain()}},
     "one within a dataclass": Holder(Plain()),
@@ -198,6 +219,7 @@ ARGUMENTS: dict[str, tuple[Any, Any]] = {
     "those that are not JSON are left out": ({"db": Plain(), "id": 1, "raw": b""}, {"id": 1}),
     "null is an argument": ({"day": None}, {"day": None}),
     "one with a part that is not JSON": ({"a": [Plain()], "b": [1]}, {"b": [1]}),
+    "those that fail are left out": ({"db": Broken(), "m": BrokenModel(), "id": 1}, {"id": 1}),
     "names are text": ({1: A_DAY}, {"1": "2026-03-09"}),
     "another mapping": (MappingProxyType({"a": (1,)}), {"a": [1]}),
     "as the model wrote them": ('{"a": 1', '{"a": 1'),
