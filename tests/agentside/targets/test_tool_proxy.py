@@ -339,6 +339,23 @@ def test_what_the_scenario_leaves_to_the_agent_runs(ask: Ask) -> None:
     assert scenario.recorded == [ToolAnswer({"row": 1, "paid": False}, False)]
 
 
+def within_itself() -> Plain:
+    value = Plain()
+    value.me = value  # type: ignore[attr-defined]
+    return value
+
+
+@pytest.mark.parametrize("value", [within_itself(), BrokenModel(), [within_itself()]])
+@pytest.mark.parametrize("ask", [call, call_sync, record, record_sync])
+def test_a_result_that_cannot_be_recorded_is_returned_as_it_is(ask: Ask, value: Any) -> None:
+    scenario = Scenario(real=("book",))
+    answer = ask(ToolProxy(scenario), "book", {}, lambda: value)
+    assert (answer.value if isinstance(answer, ToolAnswer) else answer) is value
+    (recorded,) = scenario.recorded
+    assert not recorded.is_error
+    assert type(value).__name__ in recorded.value
+
+
 @RECORDS
 def test_recording_runs_even_what_the_scenario_declares(ask: Ask) -> None:
     scenario, value = Scenario(mocked=("agent",)), object()
