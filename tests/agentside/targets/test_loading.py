@@ -227,6 +227,16 @@ def test_an_import_that_fails(base: Path, location: str, source: str, parts: lis
     assert "loaded_bot" not in sys.modules
 
 
+@pytest.mark.parametrize("missing", ["loaded_shop.other", "loaded_shop.bot.inner"])
+def test_a_missing_module_of_the_same_package_is_named(base: Path, missing: str) -> None:
+    write(base, "loaded_shop/__init__.py", "")
+    write(base, "loaded_shop/bot.py", f"import {missing}")
+    error = failure("loaded_shop.bot:x", base)
+    assert "no such" not in error.what
+    for part in ("'loaded_shop.bot'", f"'{missing}'", "bot.py:1"):
+        assert part in error.what
+
+
 def test_a_target_of_another_module_with_its_name_leaves_the_path_as_it_was(base: Path) -> None:
     for folder in ("old", "new"):
         write(base, f"{folder}/loaded_prices.py", f"price = '{folder}'")
