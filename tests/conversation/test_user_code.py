@@ -431,6 +431,40 @@ def test_a_caller_that_is_cancelled_leaves_code_behind(kind: str) -> None:
     assert ended.wait(20)
 
 
+@BOTH
+@pytest.mark.parametrize("event", ["has_begun", "_done"])
+@pytest.mark.parametrize("steps", range(5))
+def test_a_cancellation_just_as_the_code_begins_or_ends_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, kind: str, event: str, steps: int
+) -> None:
+    set_event = user_code._PendingResult._set_event
+    accepted: list[bool] = []
+
+    async def main() -> Any:
+        loop = asyncio.get_running_loop()
+        tried = asyncio.Event()
+        task = asyncio.create_task(call_user_code(later if kind == "async" else plain))
+
+        def cancel_after(left: int) -> None:
+            if left:
+                loop.call_soon(cancel_after, left - 1)
+            else:
+                accepted.append(task.cancel())
+                tried.set()
+
+        def set_and_cancel(self: Any, given: asyncio.Event) -> None:
+            set_event(self, given)
+            if given is getattr(self, event):
+                loop.call_soon_threadsafe(cancel_after, steps)
+
+        monkeypatch.setattr(user_code._PendingResult, "_set_event", set_and_cancel)
+        await asyncio.wait([task])
+        await tried.wait()
+        return task.cancelled()
+
+    assert asyncio.run(main()) == accepted[0]
+
+
 def test_a_thread_of_the_authors_keeps_the_process() -> None:
     go = threading.Event()
     assert not has_running_user_code()
