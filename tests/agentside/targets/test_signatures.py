@@ -184,6 +184,10 @@ UNDERLYING: dict[str, tuple[Any, Any]] = {
     "a partial of a method": (functools.partial(Bot().chat, "x"), Bot.chat),
     "a callable object": (Bot(), Bot.__call__),
     "a cached function": (functools.lru_cache(inner), inner),
+    "a function of the language": (min, min),
+    "a class": (Bot, Bot),
+    "a number": (5, 5),
+    "nothing": (None, None),
 }
 
 
