@@ -53,7 +53,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
             config = prepared.suite.settings.config if prepared else run.config
             scenarios = prepared.wired.scenarios if prepared else run.scenarios
             targets = resolve_targets(config, reports)
-            refuse_overwriting_inputs(targets, list_input_files(config, scenarios))
+            refuse_overwriting_inputs(targets, (folder / JOURNAL_FILE, *list_input_files(config, scenarios)))
             if prepared is None:
                 print_err(f"the run {run.run_id} is complete, so only its reports are rewritten")
                 finished = reporting.build_report(events)

@@ -119,3 +119,13 @@ def test_of_a_complete_run_only_the_reports_are_written(
     assert (root / "out.json").is_file()
     assert (folder / "events.jsonl").read_bytes() == before
     assert "r1" in capsys.readouterr().err
+
+
+def test_no_report_overwrites_the_journal(root: Path) -> None:
+    folder = keep_run(root, "r1", events_of({"a": [PASS]}, run=PLAYED))
+    before = (folder / "events.jsonl").read_bytes()
+    reports = [ReporterChoice(name="json", path=".agenteval/runs/r1/events.jsonl")]
+    with pytest.raises(AuthorError) as error:
+        resume(Request(resume="r1"), reports=reports)
+    assert "events.jsonl" in str(error.value)
+    assert (folder / "events.jsonl").read_bytes() == before
