@@ -58,8 +58,9 @@ def test_a_path_is_meant_to_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_long_word_is_cut_and_a_strange_one_harmless() -> None:
-    for word in ("x" * 250, "x\x1b[2Jy\nz"):
+    for word in ("x" * 250, "x" * 300, "x" * 300 + "::a", "x\x1b[2Jy\nz"):
         done = CliRunner().invoke(RUN, [word])
+        assert isinstance(done.exception, AuthorError)
         what = str(done.exception)
         assert "x" * 81 not in what
         assert "\x1b" not in what

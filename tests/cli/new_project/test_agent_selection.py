@@ -215,6 +215,7 @@ def test_what_is_known_of_a_named_agent_is_kept(root: Path) -> None:
         ("bot.py:answr.deep", ["'answr'"]),
         ("empty.py", ["empty.py", "empty.py:NAME", "python empty.py"]),
         ("echo 'x", ["echo 'x"]),
+        (f"{'x' * 300}.py:bot", ["xxx.py"]),
         ("", ["FILE.py:NAME"]),
         ("  ", ["FILE.py:NAME"]),
     ],

@@ -67,6 +67,9 @@ def test_a_program_that_is_there(root: Path, words: list[str], expected: list[st
         (["sub/othr.py"], ["sub/othr.py", "sub/other.py"]),
         *((["node", f"gone{end}"], [f"gone{end}"]) for end in sorted(programs._SCRIPTS)),
         (["node", "--flag", "bott.js"], ["'bott.js'", "bot.js"]),
+        (["x" * 300], ["xxx", "spelling"]),
+        (["x" * 300 + ".py"], ["xxx"]),
+        (["node", "x" * 300 + ".js"], ["xxx"]),
     ],
     ids=str,
 )
