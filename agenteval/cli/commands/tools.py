@@ -3,7 +3,9 @@ tools of a real MCP server as YAML."""
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
@@ -80,9 +82,22 @@ def _parse_host(written: str) -> McpHost:
         raise AuthorError(Problem(f"--http {written}: invalid port", "use --http 8000 or --http HOST:8000"))
     try:
         return McpHost(host=name or "127.0.0.1", port=int(port))
-    except OSError as error:
-        what = f"--http {written}: {os.strerror(error.errno) if error.errno else error}"
+    except (OSError, UnicodeError) as error:  # the latter if a host cannot be a name
+        number = getattr(error, "errno", None)
+        if number == errno.EADDRNOTAVAIL or not _has_ipv4_address(name):
+            what = f"--http {written}: '{name}' is not a host on this machine with an IPv4 address"
+            raise AuthorError(
+                Problem(what, "use --http 8000, or a name or IPv4 address of this machine")
+            ) from error
+        what = f"--http {written}: {os.strerror(number) if number else error}"
         raise AuthorError(Problem(what, "choose another port; 0 uses a free one")) from error
+
+
+def _has_ipv4_address(name: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(name or None, 0, socket.AF_INET))
+    except (OSError, UnicodeError):
+        return False
 
 
 class _ServedWorld:

@@ -91,6 +91,15 @@ def test_no_port(monkeypatch: pytest.MonkeyPatch, written: str, facts: list[str]
         assert fact in str(error.value)
 
 
+@pytest.mark.parametrize("host", ["no-host.invalid", "[::1]", "::1", "192.0.2.1", "x" * 300, "a..b"])
+def test_a_host_that_cannot_be_used(host: str) -> None:
+    with pytest.raises(AuthorError) as error:
+        _parse_host(f"{host}:0")
+    for fact in (f"'{host}'", "IPv4", "--http 8000"):
+        assert fact in str(error.value)
+    assert "another port" not in str(error.value)
+
+
 # ── the tools of the scenario ────────────────────────────────────────────────────────────────────
 
 TOOLS = {
