@@ -123,12 +123,16 @@ class _ServedWorld:
 def schemas(command: Sequence[str], out: str | None) -> int:
     """Print the tools of a real MCP server (``tools/list``) in the format of a scenario's ``tools``.
     ``command`` is the server's URL or the command that starts the server. Raise ``AuthorError`` if the server
-    does not list its tools."""
+    does not list its tools, or if the file ``out`` cannot be written."""
     require_sdk("agenteval tools schemas")
     tools = anyio.run(_fetch_tools, command)
     text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)
     if out:
-        Path(out).write_text(clean_output(text), encoding="utf-8")
+        try:
+            Path(out).write_text(clean_output(text), encoding="utf-8")
+        except OSError as error:
+            what = f"{out} cannot be written: {error.strerror or error}"
+            raise AuthorError(Problem(what, "choose another path with --out")) from error
         print_err(f"{len(tools)} tools: {out}")
     else:
         print_out(text)

@@ -186,6 +186,20 @@ def test_the_tools_of_a_server_are_yaml(
     assert "é" in text
 
 
+@pytest.mark.parametrize("out", [".", "gone/tools.yaml", "x" * 300])
+def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+    async def fetch(_: Any) -> Any:
+        return {}
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "require_sdk", lambda _: None)
+    monkeypatch.setattr(module, "_fetch_tools", fetch)
+    with pytest.raises(AuthorError) as error:
+        schemas(["node", "s.js"], out)
+    for fact in (out, "--out"):
+        assert fact in str(error.value)
+
+
 def test_a_mock_that_fails_is_an_error_for_the_caller(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
