@@ -114,3 +114,15 @@ def test_a_sink_that_fails_is_told_of_once_and_the_others_go_on() -> None:
     assert notice.level == "error"
     assert "Breaks" in notice.text
     assert "no more" in notice.text
+
+
+def test_of_sinks_that_fail_at_one_event_each_is_told_of_once() -> None:
+    seen: list[Event] = []
+    first, second, later = Breaks(1), Breaks(1), Breaks(2)
+    emit = FanOut([first, second, later, seen.append])
+    event = Notice(level="info", text="1")
+    emit(event)
+    assert [first.seen, second.seen, later.seen] == [1, 1, 2]
+    assert seen[0] == event
+    assert [type(each) for each in seen] == [Notice] * 4
+    assert sum("Breaks" in each.text for each in seen if isinstance(each, Notice)) == 3
