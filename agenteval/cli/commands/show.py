@@ -97,7 +97,7 @@ def _load_judge_exchange(
 
 
 def _write_json(chosen: Sequence[ShownConversation], run: LoadedRun, judging: JudgeExchange | None) -> None:
-    answers = judging.selected_answers if judging else None
+    answers = None if judging is None or judging.answers is None else judging.selected_answers
     keys = [each.key for each in chosen]
     write_report_text("json", conversation_json(run.report, run.decision, keys, answers), None)
 

@@ -301,8 +301,10 @@ def test_what_judges_were_asked_is_part_of_it_where_it_is_wanted(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(root)
-    assert show(ShowRequest(("good",), as_json=True, metric="stars")) == 0  # the run has not kept them
-    capsys.readouterr()
+    wanted: list[dict[str, Any]] = [{"metric": "stars"}, {"judge": True}, {}]
+    for more in wanted:
+        assert show(ShowRequest(("good",), as_json=True, **more)) == 0  # the run has not kept them
+        assert "asked" not in json.loads(capsys.readouterr().out)
     (root / ".agenteval" / "runs" / "r1" / JUDGE_REQUESTS_FILE).write_bytes(b"")
     assert show(ShowRequest(("good",), as_json=True, judge=True)) == 0
     assert json.loads(capsys.readouterr().out)["asked"] == []
