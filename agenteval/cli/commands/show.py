@@ -160,7 +160,6 @@ def _conversations_of(run: LoadedRun) -> list[ShownConversation]:
 
 
 _EPOCH = re.compile(r"(.+)@(\d+)", re.DOTALL)
-_VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
 
 
 def _find_conversations(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
@@ -187,9 +186,7 @@ def _with_id(name: str, known: Sequence[ShownConversation]) -> list[ShownConvers
         ]
     ):
         return found
-    if variant := _VARIANT.fullmatch(name):
-        return [each for each in known if (each.key.scenario, each.key.variant) == variant.groups()]
-    return []
+    return [each for each in known if each.key.variant and name == f"{each.key.scenario}[{each.key.variant}]"]
 
 
 def _choose(
