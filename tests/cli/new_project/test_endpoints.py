@@ -241,6 +241,41 @@ def test_a_reply_of_another_status(service: Service) -> None:
     assert probe_endpoint(f"{BASE}/chat").keys["reply"] == {"text": "answer"}
 
 
+BASES = {
+    "Text": TEXT,
+    "Base": fields(("session_id",), session_id=TEXT),
+    "Chat": {"allOf": [{"$ref": "#/parts/Base"}, fields(("say",), say=TEXT)]},
+    "Again": {"allOf": [{"$ref": "#/parts/Again"}, fields(message=TEXT)]},
+    "Many": {"allOf": [{"$ref": "#/parts/Chat"}] * 1000},
+}
+CHAT = {"say": "${message}", "session_id": "${session}"}
+
+
+@pytest.mark.parametrize(
+    ("takes", "request_"),
+    [
+        ({"$ref": "#/parts/Chat"}, CHAT),
+        ({"allOf": [fields(("say",), say=TEXT), {"$ref": "#/parts/Base"}]}, CHAT),
+        ({**fields(("say",), say=TEXT), "allOf": [{"$ref": "#/parts/Base"}]}, CHAT),
+        ({**fields(("say",), say=TEXT), "anyOf": [{"$ref": "#/parts/Base"}, {}]}, CHAT),
+        ({"allOf": [{"$ref": "#/parts/Chat"}, fields(note=TEXT)]}, CHAT),
+        ({"allOf": [fields(text=TEXT), fields(query=TEXT)]}, {"text": "${message}"}),
+        ({"allOf": [fields(message=TEXT), fields(message={"type": "integer"})]}, {"message": "${message}"}),
+        ({"$ref": "#/parts/Again"}, {"message": "${message}"}),
+        ({"$ref": "#/parts/Many"}, CHAT),
+        (fields(message={"allOf": [{"$ref": "#/parts/Text"}], "title": "M"}), {"message": "${message}"}),
+    ],
+)
+def test_all_parts_of_a_schema_count(service: Service, takes: Any, request_: dict[str, str]) -> None:
+    assert keys_of(service, takes, parts=BASES)["request"] == request_
+
+
+def test_all_parts_of_a_reply_count(service: Service) -> None:
+    gives = {"allOf": [{"$ref": "#/parts/Base"}, fields(said=TEXT)]}
+    keys = keys_of(service, fields(message=TEXT, session_id=TEXT), gives, parts=BASES)
+    assert keys["reply"] == {"text": "said", "session": "session_id"}
+
+
 OPEN = route(MESSAGE, fields())
 NOTED = route(fields(("m",), message=TEXT, m=TEXT))
 WHOLE = route(MESSAGE)
