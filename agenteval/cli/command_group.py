@@ -3,7 +3,7 @@ one-line error."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import Any
 
 from agenteval.cli.help_pages import GroupedCommands
@@ -48,6 +48,6 @@ class CommandGroup(GroupedCommands):
         from agenteval.reporters.words.rerun_commands import command_of
 
         what = f"'{one_line(word, 80)}' is not a command"
-        if "run" in known and Path(word.partition(ID_SEPARATOR)[0]).exists():
+        if "run" in known and os.path.exists(word.partition(ID_SEPARATOR)[0]):
             return Problem(what, f"to run the scenarios there, use {command_of(['agenteval', 'run', word])}")
         return Problem(what, did_you_mean(word, known))

@@ -219,7 +219,8 @@ class SharedLoop:
 
         self.loop.call_soon_threadsafe(answer)
         try:
-            await asyncio.wait_for(answered.wait(), _BLOCKED_S)
+            async with asyncio.timeout(_BLOCKED_S):  # `wait_for` may lose a cancellation in Python 3.11
+                await answered.wait()
         except TimeoutError:
             if shared_loop() is self:
                 shared_loop.cache_clear()

@@ -192,9 +192,16 @@ class _PendingResult:
         """Wait until the result is available or until the clock should be checked again."""
         if seconds <= 0:
             raise DeadlineError
-        with contextlib.suppress(TimeoutError):
-            least = max(seconds, 0.01)
-            await asyncio.wait_for(self._done.wait(), None if least == math.inf else least)
+        least = max(seconds, 0.01)
+        await _wait_until_set(self._done, None if least == math.inf else least)
+
+
+async def _wait_until_set(event: asyncio.Event, seconds: float | None) -> None:
+    """Wait until the event is set, for ``seconds`` at most. (``asyncio.wait_for`` is not used, because in
+    Python 3.11 it loses a cancellation that arrives just as the event is set.)"""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
 
 
 async def _in_thread(
@@ -267,8 +274,7 @@ class _LoopCall:
                     if self._shared is not shared_loop():
                         self._is_abandoned = True
                         return False
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._outcome.has_begun.wait(), 0.2)
+                    await _wait_until_set(self._outcome.has_begun, 0.2)
         except asyncio.CancelledError:
             self._cancel()
             raise

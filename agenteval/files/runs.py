@@ -28,12 +28,12 @@ def find_run(name: str, root: Path) -> Path:
     to the working directory. ``root`` is the configuration's folder, which contains ``.agenteval/runs``.
     Raise ``AuthorError`` with the closest ids if there is no such run."""
     path = Path(name)
-    if path.is_file():
+    if os.path.isfile(path):  # false also for a name that no file can have, unlike `is_file`
         return path.parent if path.name == JOURNAL_FILE else path
     known = {folder.name: folder for folder in find_run_folders(root)}
     if name in known:
         return known[name]
-    if (path / JOURNAL_FILE).is_file():
+    if os.path.isfile(path / JOURNAL_FILE):
         return path
     if name in ("latest", "previous"):
         return _latest_or_previous(name, tuple(known.values()), root)

@@ -49,7 +49,7 @@ def find_sources(
     problems: list[Problem] = []
     for name in names:
         path = cwd / name
-        if path.is_dir():
+        if os.path.isdir(path):
             inside = _record_files(path)
             found += [Source(each, _display_name(each, cwd)) for each in inside]
             left_out = _skipped_folders(path)
@@ -58,7 +58,7 @@ def find_sources(
                 problems.append(Problem(what, f"supported file endings: {', '.join(SUFFIXES)}"))
             elif left_out:
                 warn(f"{left_out} in {name}; pass them too to include them")
-        elif path.exists():
+        elif os.path.exists(path):
             found.append(Source(path, _display_name(path, cwd)))
         elif is_pattern(name) and (matching := sorted(glob(name, root_dir=cwd, recursive=True))):
             files = [cwd / each for each in matching if (cwd / each).is_file()]
@@ -241,7 +241,7 @@ def no_constant(_: str) -> None:
 def is_stream(path: Path) -> bool:
     """Check whether a path can be read only once, because it is a pipe, a terminal, or a shell's process
     substitution."""
-    return path.exists() and not path.is_file() and not path.is_dir()
+    return os.path.exists(path) and not path.is_file() and not path.is_dir()
 
 
 def spool_stream(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:

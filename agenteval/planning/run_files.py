@@ -151,7 +151,7 @@ _resolved_folder = cache(os.path.realpath)
 
 
 def _existing(paths: Iterable[Path]) -> Iterator[Path]:
-    yield from (path.resolve() for path in paths if path.is_file())
+    yield from (path.resolve() for path in paths if os.path.isfile(path))
 
 
 def _models(config: Config, provider: str) -> list[str]:

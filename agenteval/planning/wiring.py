@@ -552,9 +552,9 @@ def policy_file(agent: AgentConfig, root: str) -> Path | None:
     policy = agent.policy or ""
     if policy and "\n" not in policy and len(policy) < 500:
         path = Path(root) / policy
-        if path.is_file():
+        if os.path.isfile(path):  # false also for a text that no file can have as its name, unlike `is_file`
             return path
-        if path.exists() or (Path(policy).suffix in _TEXT_FILES and not any(map(str.isspace, policy))):
+        if os.path.exists(path) or (Path(policy).suffix in _TEXT_FILES and not any(map(str.isspace, policy))):
             what = f"the policy of agent '{agent.name}' is not a file: {policy}"
             raise AuthorError(
                 Problem(what, "use a path relative to the configuration file, or the text itself")

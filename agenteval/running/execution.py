@@ -166,13 +166,15 @@ class FanOut:
         self._sinks = list(sinks)
 
     def __call__(self, event: Event) -> None:
+        failures = []
         for sink in self._sinks:
             try:
                 sink(event)
             except Exception as error:
                 self._sinks = [each for each in self._sinks if each is not sink]
-                name = type(sink).__name__
-                self(Notice(level="error", text=f"{name} failed and was disabled: {error!r}"))
+                failures.append(f"{type(sink).__name__} failed and was disabled: {error!r}")
+        for text in failures:  # after the event, because the sinks that still work have seen it by then
+            self(Notice(level="error", text=text))
 
 
 def new_run_id() -> str:

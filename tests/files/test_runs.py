@@ -77,6 +77,7 @@ def test_an_unknown_name_is_told_with_the_nearest_or_the_latest(tmp_path: Path) 
     assert "did you mean 'latest'?" in refusal("lates", tmp_path)
     assert "the latest are 20261121-101500-aaa111" in refusal("zzz", tmp_path)
     assert "no run" in refusal("", tmp_path)
+    assert "x" * 300 in refusal("x" * 300, tmp_path)  # longer than a file's name can be
 
 
 def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:

@@ -816,7 +816,11 @@ def test_an_agent_that_is_not_there_writes_nothing(project: Project, agent: str)
 
 @pytest.mark.parametrize(
     ("arguments", "facts"),
-    [(["--ci", "jenkins"], ("--ci jenkins", "github", "gitlab", "none")), (["words.py"], ("words.py",))],
+    [
+        (["--ci", "jenkins"], ("--ci jenkins", "github", "gitlab", "none")),
+        (["words.py"], ("words.py",)),
+        (["x" * 300], ("xxx",)),
+    ],
 )
 def test_a_wrong_argument_writes_nothing(project: Project, arguments: list[str], facts: tuple[str]) -> None:
     project.write("words.py", "WORD = 1\n")

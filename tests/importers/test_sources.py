@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agenteval.core.errors import AuthorError
-from agenteval.importers.sources import spool_path
+from agenteval.importers.sources import find_sources, is_stream, spool_path
 from agenteval.planning import score_preparation
 from tests.support.kit import Done, Project
 
@@ -110,6 +110,13 @@ def test_what_no_log_is_written_in_is_told_of_a_pipe_too(project: Project, pipe:
 def test_a_stream_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(AuthorError, match="log: the stream cannot be read"):
         spool_path(tmp_path / "nothing", tmp_path, "log")
+
+
+@pytest.mark.parametrize("name", ["nothing", "x" * 300])
+def test_a_file_that_is_not_there_is_told(tmp_path: Path, name: str) -> None:
+    assert not is_stream(tmp_path / name)
+    with pytest.raises(AuthorError, match=f"{name}: no such file"):
+        find_sources([name], tmp_path)
 
 
 # ── files and folders ────────────────────────────────────────────────────────────────────────────

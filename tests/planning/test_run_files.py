@@ -47,6 +47,7 @@ def named(folder: Path, config: Config, *scenarios: Scenario) -> set[str]:
         ({"policy": "policy.md"}, {}, {"agent.py", "policy.md"}),
         ({"policy": "Be kind."}, {}, {"agent.py"}),
         ({"policy": "policy.md\n"}, {}, {"agent.py"}),
+        ({"policy": "x" * 499}, {}, {"agent.py"}),
         ({"policy": ""}, {}, {"agent.py"}),
         ({"target": "gone.py:agent"}, {}, set()),
         ({"target": "", "command": ["node", "bot.js"]}, {}, {"bot.js"}),

@@ -43,6 +43,7 @@ from agenteval.verdict.sequential import PlannedQueue, SequentialQueue
         ("policy.md\nand more", "policy.md\nand more", False),
         ("see policy.md", "see policy.md", False),
         ("gone.pdf", "gone.pdf", False),
+        ("x" * 499, "x" * 499, False),
         ("x" * 500, "x" * 500, False),
     ],
 )

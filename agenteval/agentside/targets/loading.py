@@ -111,7 +111,8 @@ def _load_module(location: str, base: str) -> ModuleType:
     except SameNameError:
         raise
     except ModuleNotFoundError as error:
-        if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
+        # Otherwise the module is there, and one that it imports is not.
+        if path is None and error.name and f"{location}.".startswith(f"{error.name}."):
             remedy = "install it, or check its name and directory"
             raise TargetError(f": no such module: '{location}'", remedy) from error
         raise TargetError(f": importing '{location}' failed: {describe_error(error)}") from error

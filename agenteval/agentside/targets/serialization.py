@@ -43,7 +43,12 @@ def to_plain_json(value: Any, depth: int = 0) -> Any:
     if hasattr(value, "model_dump"):
         return to_plain_json(value.model_dump(exclude_none=True), depth + 1)
     fields = _fields(value)
-    return to_plain_json(fields, depth + 1) if fields else f"{type(value).__name__} that is not JSON"
+    return to_plain_json(fields, depth + 1) if fields else describe_unserializable(value)
+
+
+def describe_unserializable(value: Any) -> str:
+    """Return the text that takes the place of a value that cannot be represented as JSON."""
+    return f"{type(value).__name__} that is not JSON"
 
 
 def _key(key: Any) -> str:

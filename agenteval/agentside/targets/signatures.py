@@ -76,8 +76,11 @@ def underlying_function(function: Any) -> Any:
     inner = inspect.unwrap(getattr(function, "__func__", function))
     if isinstance(inner, partial):
         return underlying_function(inner.func)
-    call_method = getattr(type(inner), "__call__", inner)  # noqa: B004 - what is asked is where it is written
-    return inner if isinstance(inner, FunctionType) else inspect.unwrap(call_method)
+    if isinstance(inner, FunctionType):
+        return inner
+    call_method = getattr(type(inner), "__call__", None)  # noqa: B004 - what is asked is where it is written
+    found = inspect.unwrap(call_method) if call_method else inner
+    return found if isinstance(found, FunctionType) else inner
 
 
 def source_location(function: Callable[..., Any]) -> str:

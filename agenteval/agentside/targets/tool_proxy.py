@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Mapping
 from ..world import ToolAnswer, call_in_start_order
 from .context import CONVERSATION_OVER, await_answer, mark_loop_blocked
 from .faults import describe_error
-from .serialization import to_plain_json
+from .serialization import describe_unserializable, to_plain_json
 
 if TYPE_CHECKING:
     from typing import Awaitable, Callable
@@ -122,8 +122,7 @@ class PassthroughCall:
         return await asyncio.wrap_future(self.done)
 
     def finish_with(self, value: Any) -> None:
-        found = to_json_argument(value)
-        self.done.set_result(ToolAnswer(to_plain_json(value) if found is NOT_JSON else found, False))
+        self.done.set_result(ToolAnswer(_to_json_result(value), False))
 
     def finish_with_error(self, error: BaseException) -> None:
         self.done.set_result(ToolAnswer({"error": describe_error(error)}, True))
@@ -144,15 +143,27 @@ def to_json_arguments(args: Any) -> Any:
     return {key: value for key, value in found.items() if value is not NOT_JSON}
 
 
+def _to_json_result(value: Any) -> Any:
+    """Return the result of a tool as JSON, field by field if necessary, or else a text that names its type. A
+    result that cannot be recorded, such as one that contains itself, must not break a tool that succeeded."""
+    if (found := to_json_argument(value)) is not NOT_JSON:
+        return found
+    try:
+        return to_plain_json(value)
+    except Exception:
+        return describe_unserializable(value)
+
+
 class _NotJsonError(Exception):
     """Raised for a value that JSON cannot represent, or that is nested too deeply."""
 
 
 def to_json_argument(value: Any) -> Any:
-    """Return a value as JSON, or ``NOT_JSON`` if JSON cannot represent the value."""
+    """Return a value as JSON, or ``NOT_JSON`` if JSON cannot represent the value, or if the value's own code
+    fails."""
     try:
         return _to_json(value, _MAX_DEPTH)
-    except _NotJsonError:
+    except Exception:
         return NOT_JSON
 
 

@@ -148,7 +148,12 @@ def _load_existing_config(source: Path) -> Config:
 
 def _folder(name: str) -> Path:
     folder = Path(os.path.abspath(name))
-    if os.path.lexists(folder) and not folder.is_dir():
+    try:
+        is_folder = folder.is_dir() or not os.path.lexists(folder)
+    except OSError as error:
+        what = f"{name} cannot be used as a folder: {error.strerror}"
+        raise AuthorError(Problem(what, "specify another folder")) from error
+    if not is_folder:
         raise AuthorError(
             Problem(f"{name} is not a folder", "specify a folder; it is created if it does not exist")
         )

@@ -97,7 +97,7 @@ def _load_judge_exchange(
 
 
 def _write_json(chosen: Sequence[ShownConversation], run: DecidedRun, judging: JudgeExchange | None) -> None:
-    answers = judging.selected_answers if judging else None
+    answers = None if judging is None or judging.answers is None else judging.selected_answers
     keys = [each.key for each in chosen]
     write_report_text("json", conversation_json(run.report, run.decision, keys, answers), None)
 
@@ -160,7 +160,6 @@ def _conversations_of(run: DecidedRun) -> list[ShownConversation]:
 
 
 _EPOCH = re.compile(r"(.+)@(\d+)", re.DOTALL)
-_VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
 
 
 def _find_conversations(name: str, known: Sequence[ShownConversation]) -> list[ShownConversation]:
@@ -187,9 +186,7 @@ def _with_id(name: str, known: Sequence[ShownConversation]) -> list[ShownConvers
         ]
     ):
         return found
-    if variant := _VARIANT.fullmatch(name):
-        return [each for each in known if (each.key.scenario, each.key.variant) == variant.groups()]
-    return []
+    return [each for each in known if each.key.variant and name == f"{each.key.scenario}[{each.key.variant}]"]
 
 
 def _choose(

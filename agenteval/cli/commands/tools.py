@@ -3,7 +3,9 @@ tools of a real MCP server as YAML."""
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
@@ -80,9 +82,22 @@ def _parse_host(written: str) -> McpHost:
         raise AuthorError(Problem(f"--http {written}: invalid port", "use --http 8000 or --http HOST:8000"))
     try:
         return McpHost(host=name or "127.0.0.1", port=int(port))
-    except OSError as error:
-        what = f"--http {written}: {os.strerror(error.errno) if error.errno else error}"
+    except (OSError, UnicodeError) as error:  # the latter if a host cannot be a name
+        number = getattr(error, "errno", None)
+        if number == errno.EADDRNOTAVAIL or not _has_ipv4_address(name):
+            what = f"--http {written}: '{name}' is not a host on this machine with an IPv4 address"
+            raise AuthorError(
+                Problem(what, "use --http 8000, or a name or IPv4 address of this machine")
+            ) from error
+        what = f"--http {written}: {os.strerror(number) if number else error}"
         raise AuthorError(Problem(what, "choose another port; 0 uses a free one")) from error
+
+
+def _has_ipv4_address(name: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(name or None, 0, socket.AF_INET))
+    except (OSError, UnicodeError):
+        return False
 
 
 class _ServedWorld:
@@ -108,12 +123,16 @@ class _ServedWorld:
 def schemas(command: Sequence[str], out: str | None) -> int:
     """Print the tools of a real MCP server (``tools/list``) in the format of a scenario's ``tools``.
     ``command`` is the server's URL or the command that starts the server. Raise ``AuthorError`` if the server
-    does not list its tools."""
+    does not list its tools, or if the file ``out`` cannot be written."""
     require_sdk("agenteval tools schemas")
     tools = anyio.run(_fetch_tools, command)
     text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)
     if out:
-        Path(out).write_text(clean_output(text), encoding="utf-8")
+        try:
+            Path(out).write_text(clean_output(text), encoding="utf-8")
+        except OSError as error:
+            what = f"{out} cannot be written: {error.strerror or error}"
+            raise AuthorError(Problem(what, "choose another path with --out")) from error
         print_err(f"{len(tools)} tools: {out}")
     else:
         print_out(text)

@@ -153,7 +153,7 @@ def _parse_agent(agent: str, root: Path, top: Path) -> AgentChoice:
         agent = f"http://{agent}"
     if agent.startswith(("http://", "https://")):
         return probe_endpoint(agent)
-    if _TARGET.fullmatch(agent) or (agent.endswith(".py") and (root / agent).is_file()):
+    if _TARGET.fullmatch(agent) or (agent.endswith(".py") and os.path.isfile(root / agent)):
         _check_target(agent, root)
         python, path = find_python_agents(root), os.path.normpath(agent).replace(os.sep, "/")
         known = [each for each in python.agents if path in (each.target, each.target.rpartition(":")[0])]
@@ -182,7 +182,7 @@ def _check_target(target: str, root: Path) -> None:
     file, _, name = target.rpartition(":")
     if not file.endswith(".py"):
         return
-    if not (root / file).is_file():
+    if not os.path.isfile(root / file):
         raise missing_file_error(Path(file), root)
     names, name = top_level_names(root / file), name.partition(".")[0]
     if names is not None and name not in names:

@@ -229,21 +229,38 @@ def _json_schema(carrier: Any, document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resolve(schema: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part of the API description with its ``$ref`` resolved. If the part has several alternatives,
-    return the first alternative that is not null."""
-    for _ in range(10):
-        if alternatives := schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf"):
-            schema = next((each for each in alternatives if each.get("type") != "null"), {})
-        elif not (reference := schema.get("$ref")):
-            break
-        else:
-            schema = document
-            for key in reference.removeprefix("#/").split("/"):
-                schema = schema[key]
-    kinds = schema.get("type")
-    if isinstance(kinds, list):
-        return {**schema, "type": next((each for each in kinds if each != "null"), None)}
-    return dict(schema)
+    """Return a part of the API description with its ``$ref`` resolved, and with everything that its ``allOf``
+    adds. If the part has several alternatives, only the first alternative that is not null is used. What is
+    said twice is taken from the outer part, or else from the first."""
+    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    parts: list[Any] = [schema]
+    seen: set[str] = set()
+    while parts:
+        part = parts.pop(0)
+        more: list[Any] = []
+        if (reference := part.get("$ref")) and reference not in seen:
+            seen.add(reference)
+            more.append(_find_reference(reference, document))
+        if alternatives := part.get("anyOf") or part.get("oneOf"):
+            more.append(next((each for each in alternatives if each.get("type") != "null"), {}))
+        parts[:0] = [*more, *part.get("allOf", ())]
+        found |= {key: each for key, each in part.items() if key not in found}
+        properties |= {key: each for key, each in part.get("properties", {}).items() if key not in properties}
+        required += part.get("required", ())
+    if properties:
+        found |= {"properties": properties, "required": required}
+    if isinstance(kinds := found.get("type"), list):
+        found["type"] = next((each for each in kinds if each != "null"), None)
+    return found
+
+
+def _find_reference(reference: str, document: Mapping[str, Any]) -> Any:
+    found: Any = document
+    for key in reference.removeprefix("#/").split("/"):
+        found = found[key]
+    return found
 
 
 def _get(url: str) -> tuple[int, bytes]:

@@ -36,16 +36,16 @@ def program_of(words: list[str], root: Path) -> list[str]:
     script that does not exist."""
     program, *rest = words
     if find_program(program, str(root), os.environ) is None:
-        if program.endswith(".py") and not (root / program).exists():
+        if program.endswith(".py") and not os.path.exists(root / program):
             raise missing_file_error(Path(program), root)
         remedy = (
             f"use ./{program}"
-            if (root / program).is_file()
+            if os.path.isfile(root / program)
             else "check its spelling, and that it is installed"
         )
         raise AuthorError(Problem(f"no such program: '{program}'", remedy))
     script = Path(next((each for each in rest if not each.startswith("-")), ""))
-    if script.suffix in _SCRIPTS and not (root / script).exists():
+    if script.suffix in _SCRIPTS and not os.path.exists(root / script):
         raise missing_file_error(script, root)
     if program != "npm":
         return words

@@ -526,7 +526,7 @@ class ConversationShape(Shape):
     """The id of the run."""
     scenario: ScenarioShape
     asked: IfKnown[list[AskedShape]] = None
-    """The questions to judges. Present only with ``--judge``."""
+    """The questions to judges. Present only with ``--judge``, and only if the run recorded them."""
 
 
 class GateShape(Shape):

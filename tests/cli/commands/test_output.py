@@ -1,0 +1,422 @@
+"""Where reports go: paths that are refused before anything runs, files, streams and the width of a screen."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval.cli.commands.output import (
+    make_report_options,
+    parse_reporters,
+    print_paged,
+    refuse_overwriting_inputs,
+    resolve_targets,
+    write_file,
+    write_report_text,
+    write_reports,
+)
+from agenteval.core.config import Config, ReporterChoice
+from agenteval.core.errors import AuthorError
+from agenteval.reporters.options import Detail
+from agenteval.verdict.gates import decide
+from tests.support.verdict_runs import FAIL, PASS, report_of
+
+
+def choice(name: str, path: str | None = None) -> ReporterChoice:
+    return ReporterChoice(name=name, path=path)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory; that of the configuration is beside it."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (tmp_path / "root").mkdir()
+    monkeypatch.chdir(folder)
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+def config_of(tmp_path: Path, *reporters: ReporterChoice) -> Config:
+    return Config(root=str(tmp_path / "root"), reporters=reporters)
+
+
+# ── which reports, and where ─────────────────────────────────────────────────────────────────────
+
+
+def test_options_are_reporters() -> None:
+    assert parse_reporters([]) == ()
+    assert parse_reporters(["json", "junit=a.xml", "json=-"]) == (
+        choice("json"),
+        choice("junit", "a.xml"),
+        choice("json", "-"),
+    )
+    with pytest.raises(AuthorError) as error:
+        parse_reporters(["json", "jsno"])
+    assert "jsno" in str(error.value)
+    assert "json" in str(error.value)
+
+
+def test_paths_are_of_the_configuration_or_of_the_working_directory(tmp_path: Path, here: Path) -> None:
+    config = config_of(tmp_path, choice("terminal"), choice("json", "out/a.json"), choice("junit", "-"))
+    found = resolve_targets(
+        config, [choice("json", "a.json"), choice("markdown"), choice("json", "/dev/null")]
+    )
+    assert [(each.name, path) for each, path in found] == [
+        ("terminal", None),
+        ("json", tmp_path / "root" / "out" / "a.json"),
+        ("junit", None),
+        ("json", here / "a.json"),
+        ("markdown", None),
+        ("json", Path("/dev/null")),
+    ]
+
+
+def test_each_report_is_written_once(tmp_path: Path, here: Path) -> None:
+    config = config_of(tmp_path, choice("terminal"), choice("json", str(here / "a.json")))
+    found = resolve_targets(
+        config, [choice("terminal"), choice("json", str(here / "a.json")), choice("json")]
+    )
+    assert [(each.name, each.path and Path(each.path).name) for each, _ in found] == [
+        ("terminal", None),
+        ("json", "a.json"),
+        ("json", None),
+    ]
+
+
+def refused(tmp_path: Path, *requested: ReporterChoice, config: Config | None = None) -> list[str]:
+    with pytest.raises(AuthorError) as error:
+        resolve_targets(config or config_of(tmp_path), requested)
+    return [problem.what for problem in error.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("path", "facts"),
+    [
+        ("folder", ["json", "folder"]),
+        (".", ["json", "."]),
+        ("file.txt/a.json", ["json", "file.txt is a file"]),
+        ("file.txt/deep/a.json", ["json", "file.txt is a file"]),
+        ("x" * 256, ["json", "too long"]),
+        ("é" * 128, ["json", "too long"]),
+    ],
+)
+def test_a_path_that_cannot_be_written(tmp_path: Path, here: Path, path: str, facts: list[str]) -> None:
+    (here / "folder").mkdir()
+    (here / "file.txt").write_text("")
+    (what,) = refused(tmp_path, choice("json", path))
+    for fact in facts:
+        assert fact in what
+
+
+@pytest.mark.parametrize("path", ["x" * 255, "new/deep/a.json", "file.txt"])
+def test_a_path_that_can_be_written(tmp_path: Path, here: Path, path: str) -> None:
+    (here / "file.txt").write_text("")
+    assert resolve_targets(config_of(tmp_path), [choice("json", path)])[-1][1] == here / path
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: not (Path(path) == here and mode == os.W_OK))
+    (what,) = refused(tmp_path, choice("json", "new/a.json"))
+    assert f"{here} is not writable" in what
+
+
+def test_all_paths_are_named_at_once(tmp_path: Path, here: Path) -> None:
+    found = refused(tmp_path, choice("json", "."), choice("junit", "."), choice("markdown", "a.md"))
+    assert [what.split()[1] for what in found] == ["json", "junit"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_refused"),
+    [
+        (choice("json", "a"), choice("junit", "a"), True),
+        (choice("json", "a"), choice("junit", "./new/../a"), True),
+        (choice("json", "link"), choice("junit", "b"), True),
+        (choice("json", "a"), choice("json", "./a"), False),
+        (choice("json", "a"), choice("junit", "b"), False),
+        (choice("json"), choice("junit"), False),
+        (choice("json", "-"), choice("junit", "-"), False),
+        (choice("json", "/dev/null"), choice("junit", "/dev/null"), False),
+    ],
+)
+def test_two_reports_in_one_file(
+    tmp_path: Path, here: Path, first: ReporterChoice, second: ReporterChoice, is_refused: bool
+) -> None:
+    (here / "b").touch()
+    (here / "link").symlink_to(here / "b")
+    if is_refused:
+        (what,) = refused(tmp_path, first, second)
+        assert "json" in what
+        assert "junit" in what
+    else:
+        assert len(resolve_targets(config_of(tmp_path), [first, second])) >= 2
+
+
+def test_no_input_is_overwritten(tmp_path: Path, here: Path) -> None:
+    targets = resolve_targets(
+        config_of(tmp_path), [choice("json", "a"), choice("junit", "b"), choice("markdown")]
+    )
+    refuse_overwriting_inputs(targets, [])
+    refuse_overwriting_inputs(targets, [here / "c"])
+    with pytest.raises(AuthorError) as error:
+        refuse_overwriting_inputs(targets, iter([here / "c", here / "x" / ".." / "a", here / "b"]))
+    assert [problem.what.split()[1] for problem in error.value.problems] == ["json", "junit"]
+
+
+# ── writing ──────────────────────────────────────────────────────────────────────────────────────
+
+REPORT = report_of({"a": [PASS]})
+FAILED = report_of({"a": [FAIL]})
+
+
+def test_reports_are_written_and_the_screen_comes_last(
+    tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    requested = [choice("terminal"), choice("json"), choice("junit", "out/j.xml"), choice("markdown", "-")]
+    targets = resolve_targets(config_of(tmp_path), requested)
+    assert write_reports(REPORT, decide(REPORT), targets, folder=folder, detail="usual") == 0
+    said = capsys.readouterr()
+    assert (folder / "results.json").read_text().startswith("{")
+    assert (here / "out" / "j.xml").read_text().startswith("<?xml")
+    assert not (folder / "report.md").exists()
+    assert said.out.index("# ") < said.out.rindex("PASSED")
+    assert said.err.splitlines() == [
+        f"json report: {folder / 'results.json'}",
+        f"junit report: {Path('out', 'j.xml')}",
+    ]
+
+
+@pytest.mark.parametrize(("report", "code"), [(REPORT, 3), (FAILED, 1)])
+def test_a_report_that_cannot_be_written_is_never_green(
+    tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str], report: Any, code: int
+) -> None:
+    targets = [(choice("junit", "x"), here / "x"), (choice("json"), None)]
+    (here / "x").mkdir()
+    (here / "x" / "y").touch()
+    assert write_reports(report, decide(report), targets, folder=here, detail="usual") == code
+    assert "junit" in capsys.readouterr().err
+    assert (here / "results.json").exists()
+
+
+@pytest.mark.parametrize(("report", "code"), [(REPORT, 0), (FAILED, 1)])
+def test_the_exit_code_is_that_of_the_run(tmp_path: Path, here: Path, report: Any, code: int) -> None:
+    assert write_reports(report, decide(report), (), folder=here, detail="usual") == code
+
+
+@pytest.mark.parametrize("is_set", [True, False])
+def test_the_summary_of_a_step(
+    tmp_path: Path,
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_set: bool,
+) -> None:
+    path = tmp_path / "summary.md"
+    if is_set:
+        path.write_text("before\n")
+        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    for name in ("json", "github"):
+        write_reports(REPORT, decide(REPORT), [(choice(name), None)], folder=here, detail="usual")
+    capsys.readouterr()
+    assert path.exists() is is_set
+    if is_set:
+        text = path.read_text()
+        assert text.startswith("before\n")
+        assert len(text) > len("before\n")
+
+
+def test_a_text_goes_to_stdout_or_to_a_file(
+    tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_report_text("json", '{"a": 1}\n', None)
+    assert capsys.readouterr() == ('{"a": 1}\n', "")
+    write_report_text("json", '{"a": 1}\n', here / "deep" / "a.json")
+    assert (here / "deep" / "a.json").read_text() == '{"a": 1}\n'
+    assert capsys.readouterr() == ("", f"json report: {Path('deep', 'a.json')}\n")
+
+
+def test_a_file_is_replaced_at_once_and_kept_private(here: Path) -> None:
+    path = here / "deep" / "a.txt"
+    write_file(path, "é\n")
+    assert path.read_bytes() == "é\n".encode()
+    assert path.stat().st_mode & 0o777 == 0o600
+    os.chmod(path, 0o640)
+    write_file(path, "b\ud800")
+    assert path.read_bytes() == b"b?"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(path.parent) == ["a.txt"]
+
+
+def test_a_device_is_written_to(here: Path) -> None:
+    write_file(Path(os.devnull), "a")
+    assert not Path(os.devnull).is_file()
+
+
+def test_what_fails_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "a").write_text("before")
+
+    def replace(*_: Any) -> None:
+        raise OSError(28, "full")
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(OSError, match="full"):
+        write_file(here / "a", "after")
+    assert (os.listdir(here), (here / "a").read_text()) == (["a"], "before")
+
+
+# ── the screen ───────────────────────────────────────────────────────────────────────────────────
+
+
+class Screen(io.StringIO):
+    def __init__(self, *, is_terminal: bool, named: str = "utf-8") -> None:
+        super().__init__()
+        self.is_terminal, self.named = is_terminal, named
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+
+def on_screen(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, environ: dict[str, str], named: str = "utf-8"
+) -> Screen:
+    for name, value in {"TERM": "xterm", **environ}.items():
+        monkeypatch.setenv(name, value)
+    screen = Screen(is_terminal=is_terminal)
+    stream: Any = screen
+    if named != "utf-8":
+        stream = io.TextIOWrapper(io.BytesIO(), encoding=named)
+        stream.isatty = lambda: is_terminal
+    monkeypatch.setattr(sys, "stdout", stream)
+    return screen
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environ", "named", "width"),
+    [
+        (False, {}, "utf-8", 110),
+        (False, {"COLUMNS": "80"}, "utf-8", 80),
+        (False, {"COLUMNS": "wide"}, "utf-8", 110),
+        (False, {"COLUMNS": "39"}, "utf-8", 40),
+        (False, {"COLUMNS": "40"}, "utf-8", 40),
+        (False, {"COLUMNS": "41"}, "utf-8", 41),
+        (True, {"COLUMNS": "80"}, "utf-8", 80),
+        (False, {"COLUMNS": "80"}, "ascii", 78),
+        (False, {}, "ascii", 108),
+    ],
+)
+def test_the_width(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_terminal: bool,
+    environ: dict[str, str],
+    named: str,
+    width: int,
+) -> None:
+    on_screen(monkeypatch, is_terminal, environ, named)
+    assert make_report_options(choice("terminal"), folder=here).width == width
+    assert make_report_options(choice("terminal", "x"), folder=here).width == 100
+    assert make_report_options(choice("json"), folder=here).width == 100
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environ", "color"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"TERM": "dumb"}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"NO_COLOR": ""}, True),
+        (False, {"FORCE_COLOR": "1"}, True),
+        (False, {"FORCE_COLOR": "0"}, False),
+        (False, {"FORCE_COLOR": ""}, False),
+        (False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        (True, {"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+    ],
+)
+def test_colors(
+    here: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool, environ: dict[str, str], color: bool
+) -> None:
+    on_screen(monkeypatch, is_terminal, environ)
+    assert make_report_options(choice("terminal"), folder=here).color is color
+    assert not make_report_options(choice("terminal", "x"), folder=here).color
+    assert not make_report_options(choice("markdown"), folder=here).color
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "detail", "quiet", "verbose"),
+    [
+        ("terminal", None, "quiet", True, False),
+        ("terminal", None, "usual", False, False),
+        ("terminal", None, "verbose", False, True),
+        ("terminal", "x", "quiet", False, False),
+        ("json", None, "quiet", False, False),
+        ("json", None, "verbose", False, True),
+    ],
+)
+def test_details(here: Path, name: str, path: str | None, detail: Detail, quiet: bool, verbose: bool) -> None:
+    options = make_report_options(choice(name, path), folder=here / "run", detail=detail, name="r1")
+    assert (options.quiet, options.verbose, options.run) == (quiet, verbose, "r1")
+    assert options.journal == str(Path("run", "events.jsonl"))
+    assert options.root == str(here)
+
+
+def test_places(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_WORKSPACE", "/work space")
+    options = make_report_options(choice("github"), folder=here.parent / "run")
+    assert options.root == "/work space"
+    assert options.journal == str(here.parent / "run" / "events.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_terminal", "has_keyboard", "pager", "installed", "is_paged"),
+    [
+        (24, True, True, "pg -x", True, True),
+        (23, True, True, "pg -x", True, False),
+        (24, False, True, "pg -x", True, False),
+        (24, True, False, "pg -x", True, False),
+        (24, True, True, "pg -x", False, False),
+        (24, True, True, "", True, False),
+        (24, True, True, None, True, True),
+    ],
+)
+def test_a_long_text_goes_through_a_pager(
+    monkeypatch: pytest.MonkeyPatch,
+    here: Path,
+    lines: int,
+    is_terminal: bool,
+    has_keyboard: bool,
+    pager: str | None,
+    installed: bool,
+    is_paged: bool,
+) -> None:
+    screen = on_screen(monkeypatch, is_terminal, {"LINES": "24", "COLUMNS": "80"})
+    monkeypatch.setattr(sys, "stdin", Screen(is_terminal=has_keyboard))
+    monkeypatch.setenv("PAGER", pager or "")
+    if pager is None:
+        monkeypatch.delenv("PAGER")
+    monkeypatch.delenv("LESS", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda name: name if installed else None)
+    paged: list[Any] = []
+
+    def run(command: list[str], **options: Any) -> None:
+        paged.append((command, options["input"], options["env"]["LESS"]))
+
+    monkeypatch.setattr(subprocess, "run", run)
+    text = "\x1b[31ma\x1b[2J\n" * lines
+    print_paged(text)
+    shown = text.replace("\x1b[2J", "")
+    if is_paged:
+        assert paged == [(["pg", "-x"] if pager else ["less"], shown, "FRX")]
+        assert screen.getvalue() == ""
+    else:
+        assert paged == []
+        assert screen.getvalue() == (shown if is_terminal else shown.replace("\x1b[31m", ""))

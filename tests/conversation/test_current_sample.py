@@ -1,0 +1,43 @@
+"""Which sample a task belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+
+from agenteval.conversation.current_sample import current_sample_key, enter_sample
+from agenteval.core.scenario import SampleKey
+
+ONE, TWO = (SampleKey(scenario="a", epoch=epoch, agent="bot") for epoch in (0, 1))
+
+
+def test_no_sample_was_entered() -> None:
+    assert contextvars.Context().run(current_sample_key) is None
+
+
+def test_a_task_and_those_that_it_starts_are_of_its_sample() -> None:
+    async def inner() -> SampleKey | None:
+        return current_sample_key()
+
+    async def sample(key: SampleKey) -> list[SampleKey | None]:
+        enter_sample(key)
+        await asyncio.sleep(0)
+        mine = current_sample_key()
+        within = await asyncio.ensure_future(inner())
+        return [mine, within, await asyncio.to_thread(current_sample_key)]
+
+    async def main() -> tuple[list[list[SampleKey | None]], SampleKey | None]:
+        return list(await asyncio.gather(sample(ONE), sample(TWO))), current_sample_key()
+
+    found, outside = contextvars.Context().run(asyncio.run, main())
+    assert found == [[ONE] * 3, [TWO] * 3]
+    assert outside is None
+
+
+def test_the_last_sample_counts() -> None:
+    def enter() -> SampleKey | None:
+        enter_sample(ONE)
+        enter_sample(TWO)
+        return current_sample_key()
+
+    assert contextvars.Context().run(enter) == TWO
