@@ -89,7 +89,6 @@ def test_a_plugin_that_cannot_be_loaded(name: str, words: tuple[str, ...]) -> No
     [
         ("plugn", ("no reporter", "'plugn'", "'plugin'")),
         ("html", ("not supported yet", "markdown")),
-        ("my.module:Reporter", ("not supported yet", "agenteval.reporters")),
     ],
 )
 def test_an_unknown_name(name: str, words: tuple[str, ...]) -> None:

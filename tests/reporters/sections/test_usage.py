@@ -30,26 +30,32 @@ def test_a_run_that_used_nothing_has_no_section() -> None:
 @pytest.mark.parametrize(
     ("spent", "cells"),
     [
-        (Usage(calls=1), ("1", "0", "0", "0", "price unknown")),
+        (Usage(calls=1), ("1", "not reported", "not reported", "", "not reported", "price unknown")),
         (
             Usage(calls=1200, input_tokens=5000, cached_tokens=4000, output_tokens=30, cost=0.5),
-            ("1,200", "5,000", "4,000", "30", "0.5000 USD"),
+            ("1,200", "5,030", "5,000", "4,000", "30", "0.5000 USD"),
         ),
         (
             Usage(calls=1, input_tokens=5, output_tokens=3, cost=0.5, estimated=True),
-            ("1", "≈ 5", "≈ 0", "≈ 3", "≈ 0.5000 USD"),
+            ("1", "≈ 8", "≈ 5", "≈ 0", "≈ 3", "≈ 0.5000 USD"),
         ),
-        (Usage(calls=1, estimated=True), ("1", "≈ 0", "≈ 0", "≈ 0", "price unknown")),
+        (
+            Usage(calls=1, estimated=True),
+            ("1", "not reported", "not reported", "", "not reported", "price unknown"),
+        ),
         (
             Usage(calls=2, output_tokens=9000, unsplit=True),
-            ("2", "not reported", "", "9,000 in and out", "price unknown"),
+            ("2", "9,000", "not reported", "", "not reported", "price unknown"),
         ),
         (
             Usage(calls=2, output_tokens=90, unsplit=True, estimated=True, cost=0),
-            ("2", "not reported", "", "≈ 90 in and out", "≈ 0 USD"),
+            ("2", "≈ 90", "not reported", "", "not reported", "≈ 0 USD"),
         ),
-        (Usage(cached_calls=3, cost=0), ("0 (and 3 cached)", "0", "0", "0", "0 USD")),
-        (Usage(calls=1, cached_calls=1500, cost=0), ("1 (and 1,500 cached)", "0", "0", "0", "0 USD")),
+        (Usage(cached_calls=3, cost=0), ("0 (and 3 cached)", "0", "0", "0", "0", "0 USD")),
+        (
+            Usage(calls=1, cached_calls=1500, cost=0),
+            ("1 (and 1,500 cached)", "not reported", "not reported", "", "not reported", "0 USD"),
+        ),
     ],
 )
 def test_the_cells_of_a_role(spent: Usage, cells: tuple[str, ...]) -> None:

@@ -165,18 +165,18 @@ def spent(tokens: int = 100, latency_ms: float = 1000, steps: int = 1, **more: A
 
 def efficiency(*turns: Turn, stop: Stop = report_samples.DONE) -> list[str]:
     facts = talked(*turns, stop=stop, scenario=EFFICIENT)
-    return words(facts)[0].split()[-5:]
+    return words(facts)[0].split()[-6:]
 
 
 @pytest.mark.parametrize(
     ("turns", "cells"),
     [
-        ([spent()], ["1", "0", "100", "50", "1,000"]),
-        ([spent(steps=3)], ["3", "2", "100", "50", "1,000"]),
-        ([spent(), spent(200, 2000, 2)], ["1.5", "0.5", "150", "75", "1,500"]),
-        ([spent(estimated=True), spent()], ["1", "0", "≈100", "≈50", "1,000"]),
-        ([spent(0), spent(200)], ["1", "0", "200", "100", "1,000"]),
-        ([spent(0)], ["1", "0", "–", "–", "1,000"]),
+        ([spent()], ["1", "0", "1,000", "150", "100", "50"]),
+        ([spent(steps=3)], ["3", "2", "1,000", "150", "100", "50"]),
+        ([spent(), spent(200, 2000, 2)], ["1.5", "0.5", "1,500", "225", "150", "75"]),
+        ([spent(estimated=True), spent()], ["1", "0", "1,000", "≈150", "≈100", "≈50"]),
+        ([spent(0), spent(200)], ["1", "0", "1,000", "300", "200", "100"]),
+        ([spent(0)], ["1", "0", "1,000", "–", "–", "–"]),
     ],
 )
 def test_the_row_of_an_efficiency(turns: list[Turn], cells: list[str]) -> None:
@@ -184,7 +184,7 @@ def test_the_row_of_an_efficiency(turns: list[Turn], cells: list[str]) -> None:
 
 
 def test_only_conversations_that_ended_well_are_measured() -> None:
-    assert efficiency(spent(), stop=Stop(reason=StopReason.AGENT_ERROR)) == ["–"] * 5
+    assert efficiency(spent(), stop=Stop(reason=StopReason.AGENT_ERROR)) == ["–"] * 6
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_on_a_narrow_screen_the_titles_are_short() -> None:
     assert "tool accuracy" not in narrow
     measured = facts_of({"a": [PASS]}, scenarios={"a": EFFICIENT})
     assert "latency ms" in shown(measured, 60)[1]
-    assert shown(measured, 59)[1].split()[-2:] == ["out", "ms"]
+    assert shown(measured, 59)[1].split()[-2:] == ["tokens", "in"]
 
 
 def test_the_flexible_column_shrinks_and_then_goes_and_then_the_last_ones() -> None:
