@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from agenteval.cli.commands import baseline as module
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Baseline, RunStarted
 from agenteval.core.score import REACHED as GOAL_REACHED
+from agenteval.running import baseline as module
 from agenteval.running.baseline import attach_baseline, find_baseline_successes
 from agenteval.running.baseline_store import NoBaselineError
 from agenteval.scoring.goals import GOAL

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.cli.commands import baseline_store as module
+from agenteval.running import baseline_store as module
 from agenteval.running.baseline_store import (
     NoBaselineError,
     baselines_under,
@@ -134,20 +134,20 @@ def test_a_commit_that_git_does_not_know(tmp_path: Path, monkeypatch: pytest.Mon
 # ── keeping ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def saved(root: Path, outcome: Any = "complete", profile: str = "", **changes: Any) -> list[str]:
-    """The folders of baselines after one more run was kept."""
+def saved(root: Path, outcome: Any = "complete", profile: str = "", **changes: Any) -> tuple[list[str], str]:
+    """The folders of baselines after one more run was kept, and what was said of it."""
     events = events_of({"a": [PASS]}, outcome=outcome)
     folder = keep_run(root, "r1", events, **{**HERE, **changes})
     first = events[0].model_copy(update={**HERE, **changes})
     report = build_report([first, *events[1:]])
     report = with_suite(report, profile=profile)
-    save_baseline(report, folder, root)
+    said = save_baseline(report, folder, root)
     home = baselines_under(root)
     found = sorted(home.iterdir()) if home.exists() else []
     for each in found:
         assert [path.name for path in each.iterdir()] == ["events.jsonl"]
         assert (each / "events.jsonl").read_bytes() == (folder / "events.jsonl").read_bytes()
-    return [each.name for each in found]
+    return [each.name for each in found], said
 
 
 @pytest.mark.parametrize(
@@ -162,26 +162,23 @@ def saved(root: Path, outcome: Any = "complete", profile: str = "", **changes: A
         ({"outcome": None}, [], "not finish"),
     ],
 )
-def test_what_may_be_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: dict[str, Any], expected: list[str], fact: str
-) -> None:
-    assert saved(tmp_path, **more) == expected
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert fact in said.err
-    assert (f".agenteval/baselines/{expected[0]}" in said.err) if expected else ("not kept" in said.err)
+def test_what_may_be_kept(tmp_path: Path, more: dict[str, Any], expected: list[str], fact: str) -> None:
+    kept, said = saved(tmp_path, **more)
+    assert kept == expected
+    assert fact in said
+    assert (f".agenteval/baselines/{expected[0]}" in said) if expected else ("not kept" in said)
 
 
 def test_a_later_run_replaces_an_earlier_one(tmp_path: Path) -> None:
     folder = store(tmp_path, COMMIT)
     (folder / "events.jsonl").write_text("before")
-    assert saved(tmp_path) == [COMMIT]
+    kept, _ = saved(tmp_path)
+    assert kept == [COMMIT]
 
 
-def test_a_baseline_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_baseline_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / ".agenteval").mkdir()
     baselines_under(tmp_path).write_text("")
     events = events_of({"a": [PASS]})
     report = build_report([events[0].model_copy(update=HERE), *events[1:]])
-    save_baseline(report, tmp_path, tmp_path)
-    assert "cannot be kept" in capsys.readouterr().err
+    assert "cannot be kept" in save_baseline(report, tmp_path, tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -38,10 +37,11 @@ def test_times_are_in_utc_to_the_millisecond() -> None:
     assert TIME.fullmatch(utc_timestamp())
 
 
-def test_the_first_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["agenteval", "run", "-x"])
+def test_the_first_event() -> None:
     config = Config()
-    begun = stamp_run_started(config, plan_for(config), "r1", scenarios=(), commit="c", dirty=True)
+    begun = stamp_run_started(
+        config, plan_for(config), "r1", ["run", "-x"], scenarios=(), commit="c", dirty=True
+    )
     assert (begun.run_id, begun.command, begun.commit, begun.dirty) == ("r1", ("run", "-x"), "c", True)
     assert TIME.fullmatch(begun.started_at)
     assert set(begun.versions) == {"agenteval", "python"}
@@ -65,15 +65,20 @@ def test_the_folder_of_a_run(tmp_path: Path) -> None:
     assert folder == tmp_path / ".agenteval" / "runs" / "r1"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (tmp_path / ".agenteval" / ".gitignore").is_file()
-    with pytest.raises(AuthorError) as error:
-        make_run_folder(tmp_path, "r1")
-    assert str(folder) in str(error.value)
+
+
+def test_the_folder_of_a_run_that_several_processes_share(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path, "r1")
+    (folder / "events.jsonl").write_text("kept")
+    assert make_run_folder(tmp_path, "r1") == folder
+    assert (folder / "events.jsonl").read_text() == "kept"
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / ".agenteval").write_text("")
-    with pytest.raises(AuthorError):
+    with pytest.raises(AuthorError) as error:
         make_run_folder(tmp_path, "r1")
+    assert str(tmp_path / ".agenteval" / "runs" / "r1") in str(error.value)
 
 
 class Breaks:

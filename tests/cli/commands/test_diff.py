@@ -11,9 +11,9 @@ import pytest
 from agenteval.cli.commands import diff as module
 from agenteval.cli.commands.diff import MOST_EARLIER, diff
 from agenteval.cli.commands.output import write_report_text
-from agenteval.cli.commands.report import load_decided_run
 from agenteval.core.config import AcceptedFailure
 from agenteval.core.errors import AuthorError
+from agenteval.running.stored_runs import load_decided_run
 from agenteval.verdict.comparison import FailureState
 from agenteval.verdict.digest import failures_in
 from tests.support.kept_runs import keep_run

@@ -18,7 +18,7 @@ from tests.support.verdict_runs import FAIL, PASS, events_of
 SUITE = """\
 defaults: {checks: none}
 scenarios:
-  - {id: b, turns: [x], tags: [smoke, slow], name: The second}
+  - {id: b, turns: [x], tags: [smoke, slow], name: The second, note: Words.}
   - {id: a, goal: get it}
 """
 ROWS = "scenarios: [{id: 'r-${row.n}', turns: [x], checks: none, rows: data.csv}]\n"
@@ -63,6 +63,7 @@ def test_all_of_an_entry(capsys: pytest.CaptureFixture[str]) -> None:
         "run": FIRST,
         "id": "b",
         "name": "The second",
+        "note": "Words.",
         "file": "scenarios/one.yaml",
         "line": 3,
         "row": None,
@@ -71,7 +72,7 @@ def test_all_of_an_entry(capsys: pytest.CaptureFixture[str]) -> None:
         "agent": None,
         "simulated": False,
     }
-    assert (second["id"], second["line"], second["simulated"]) == ("a", 4, True)
+    assert (second["id"], second["note"], second["line"], second["simulated"]) == ("a", None, 4, True)
     assert third["row"].endswith("data.csv:2")
 
 

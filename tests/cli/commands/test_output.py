@@ -70,7 +70,7 @@ def test_paths_are_of_the_configuration_or_of_the_working_directory(tmp_path: Pa
     found = resolve_targets(
         config, [choice("json", "a.json"), choice("markdown"), choice("json", "/dev/null")]
     )
-    assert [(each.name, path) for each, path in found] == [
+    assert [(each.choice.name, each.path) for each in found] == [
         ("terminal", None),
         ("json", tmp_path / "root" / "out" / "a.json"),
         ("junit", None),
@@ -85,7 +85,7 @@ def test_each_report_is_written_once(tmp_path: Path, here: Path) -> None:
     found = resolve_targets(
         config, [choice("terminal"), choice("json", str(here / "a.json")), choice("json")]
     )
-    assert [(each.name, each.path and Path(each.path).name) for each, _ in found] == [
+    assert [(each.choice.name, each.path and each.path.name) for each in found] == [
         ("terminal", None),
         ("json", "a.json"),
         ("json", None),
@@ -199,8 +199,8 @@ def test_reports_are_written_and_the_screen_comes_last(
 def test_a_report_that_cannot_be_written_is_never_green(
     tmp_path: Path, here: Path, capsys: pytest.CaptureFixture[str], report: Any, code: int
 ) -> None:
-    targets = [(choice("junit", "x"), here / "x"), (choice("json"), None)]
-    (here / "x").mkdir()
+    targets = resolve_targets(Config(root=str(here), reporters=()), [choice("junit", "x"), choice("json")])
+    (here / "x").mkdir()  # since then
     (here / "x" / "y").touch()
     assert write_reports(report, decide(report), targets, folder=here, detail="usual") == code
     assert "junit" in capsys.readouterr().err
@@ -225,7 +225,8 @@ def test_the_summary_of_a_step(
         path.write_text("before\n")
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
     for name in ("json", "github"):
-        write_reports(REPORT, decide(REPORT), [(choice(name), None)], folder=here, detail="usual")
+        targets = resolve_targets(Config(root=str(here), reporters=()), [choice(name)])
+        write_reports(REPORT, decide(REPORT), targets, folder=here, detail="usual")
     capsys.readouterr()
     assert path.exists() is is_set
     if is_set:

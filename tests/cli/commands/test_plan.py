@@ -52,21 +52,23 @@ def test_what_is_counted(more: dict[str, Any], head: str) -> None:
 @pytest.mark.parametrize(
     ("given", "cells"),
     [
-        (row(), "judge openai/m 12–20 ≈1,200 ≈12+ 0"),
-        (row(calls=BIG), "judge openai/m 1,200 ≈1,200 ≈12+ 0"),
-        (row(estimated=True), "judge openai/m ≈12–20 ≈1,200 ≈12+ 0"),
-        (row(calls=NONE, input_tokens=NONE, output_tokens=NONE, estimated=True), "judge openai/m 0 0 0 0"),
-        (row(calls=Range(0, None)), "judge openai/m 0+ ≈1,200 ≈12+ 0"),
-        (row(name=""), "judge – 12–20 ≈1,200 ≈12+ 0"),
-        (row(cost=None), "judge openai/m 12–20 ≈1,200 ≈12+ unknown"),
-        (row(cost=(0.5, 0.5)), "judge openai/m 12–20 ≈1,200 ≈12+ ≈0.5000"),
-        (row(cost=(0.25, 0.5)), "judge openai/m 12–20 ≈1,200 ≈12+ ≈0.2500–0.5000"),
-        (row(cost=(0.0, 0.5)), "judge openai/m 12–20 ≈1,200 ≈12+ ≈0–0.5000"),
+        (row(), "judge openai/m 12–20 ≈1,212+ ≈1,200 ≈12+ 0"),
+        (row(calls=BIG), "judge openai/m 1,200 ≈1,212+ ≈1,200 ≈12+ 0"),
+        (row(estimated=True), "judge openai/m ≈12–20 ≈1,212+ ≈1,200 ≈12+ 0"),
+        (row(calls=NONE, input_tokens=NONE, output_tokens=NONE, estimated=True), "judge openai/m 0 0 0 0 0"),
+        (row(output_tokens=SOME), "judge openai/m 12–20 ≈1,212–1,220 ≈1,200 ≈12–20 0"),
+        (row(output_tokens=ONE), "judge openai/m 12–20 ≈1,201 ≈1,200 ≈1 0"),
+        (row(calls=Range(0, None)), "judge openai/m 0+ ≈1,212+ ≈1,200 ≈12+ 0"),
+        (row(name=""), "judge – 12–20 ≈1,212+ ≈1,200 ≈12+ 0"),
+        (row(cost=None), "judge openai/m 12–20 ≈1,212+ ≈1,200 ≈12+ unknown"),
+        (row(cost=(0.5, 0.5)), "judge openai/m 12–20 ≈1,212+ ≈1,200 ≈12+ ≈0.5000"),
+        (row(cost=(0.25, 0.5)), "judge openai/m 12–20 ≈1,212+ ≈1,200 ≈12+ ≈0.2500–0.5000"),
+        (row(cost=(0.0, 0.5)), "judge openai/m 12–20 ≈1,212+ ≈1,200 ≈12+ ≈0–0.5000"),
     ],
 )
 def test_a_row(given: ForecastRow, cells: str) -> None:
     _, head, found, *_ = lines(made(given))
-    assert head == "role model calls tokens in tokens out cost (USD)"
+    assert head == "role model calls tokens tokens in tokens out cost (USD)"
     assert found == cells
 
 
@@ -122,6 +124,7 @@ def test_all_of_it_as_json() -> None:
                 "name": "openai/m",
                 "calls": {"least": 12, "most": 20},
                 "estimated": True,
+                "tokens": {"least": 1212, "most": None},
                 "input_tokens": {"least": 1200, "most": 1200},
                 "output_tokens": {"least": 12, "most": None},
                 "cost": {"least": 0.25, "most": 0.5},
@@ -131,6 +134,7 @@ def test_all_of_it_as_json() -> None:
                 "name": "bot",
                 "calls": {"least": 12, "most": 20},
                 "estimated": False,
+                "tokens": {"least": 1212, "most": None},
                 "input_tokens": {"least": 1200, "most": 1200},
                 "output_tokens": {"least": 12, "most": None},
                 "cost": None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,14 +10,11 @@ from agenteval import __version__
 from agenteval.cli.commands.resume import (
     _folder,
     _refuse_settings,
-    _require_resumable,
-    _restore_working_directory,
     _with_absolute_path,
     resume,
 )
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError
-from agenteval.core.event import RunStarted
 from agenteval.planning.request import Request
 from tests.support.kept_runs import keep_run
 from tests.support.verdict_runs import FAIL, PASS, Played, events_of
@@ -71,41 +67,6 @@ def test_the_folder_of_a_run(root: Path) -> None:
     for name in ("other.jsonl", "r9"):
         with pytest.raises(AuthorError):
             _folder(name)
-
-
-def begun(**run: Any) -> RunStarted:
-    first = events_of({"a": [PASS]}, run=run)[0]
-    assert isinstance(first, RunStarted)
-    return first
-
-
-def test_a_run_of_this_version_that_was_played() -> None:
-    run = begun(**PLAYED)
-    assert _require_resumable([run]) is run
-
-
-@pytest.mark.parametrize(
-    ("run", "facts"),
-    [
-        ({"versions": PLAYED["versions"]}, ["no request"]),
-        ({**PLAYED, "versions": {"agenteval": "0.1"}}, ["0.1", __version__]),
-        ({**PLAYED, "versions": {}}, [__version__]),
-    ],
-)
-def test_runs_that_cannot_be_resumed(run: dict[str, Any], facts: list[str]) -> None:
-    with pytest.raises(AuthorError) as error:
-        _require_resumable([begun(**run)])
-    for fact in facts:
-        assert fact in str(error.value)
-
-
-def test_the_working_directory_of_the_run(root: Path) -> None:
-    (root / "deep").mkdir()
-    _restore_working_directory(begun(request={"cwd": str(root / "deep")}))
-    assert Path.cwd() == root / "deep"
-    with pytest.raises(AuthorError) as error:
-        _restore_working_directory(begun(request={"cwd": str(root / "gone")}))
-    assert str(root / "gone") in str(error.value)
 
 
 @pytest.mark.parametrize(("played", "code"), [(PASS, 0), (FAIL, 1)])

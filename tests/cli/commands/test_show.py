@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agenteval.cli.commands.report import LoadedRun
 from agenteval.cli.commands.show import ShownConversation, ShowRequest, _failing, _find_conversations, show
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event
 from agenteval.core.scenario import SampleKey
 from agenteval.files.judge_request_log import JUDGE_REQUESTS_FILE
+from agenteval.running.stored_runs import DecidedRun
 from agenteval.verdict.gates import decide
 from tests.support.kept_runs import keep_run
 from tests.support.verdict_runs import FAIL, LOST, PASS, Played, events_of, report_of
@@ -360,7 +360,7 @@ def test_names_of_conversations(name: str, expected: list[tuple[str, int]]) -> N
 
 def test_a_scenario_that_failed_as_a_whole_has_its_first_conversation() -> None:
     report = report_of({"a": [PASS, PASS], "b": [FAIL, PASS], "c": [LOST, FAIL]})
-    run = LoadedRun(report, decide(report), Path())
+    run = DecidedRun(report, decide(report), Path())
     known = [
         ShownConversation(scenario, sample.key, sample)
         for scenario in report.scenarios
