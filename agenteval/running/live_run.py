@@ -109,14 +109,18 @@ class Resumable:
 
 @contextmanager
 def reopen(folder: Path, flags: Mapping[str, Any]) -> Iterator[Resumable]:
-    """Open an interrupted run to resume it, and lock its folder meanwhile. ``flags`` contains the
+    """Open an interrupted run to resume it, lock its folder, and work in the folder in which it was started. ``flags`` contains the
     configuration keys that may differ from those of the run. Raise ``AuthorError`` before anything is called
     if the resumed run would measure something different."""
-    with lock_run(folder):
-        events = runs.load_run(folder)
-        run = _require_resumable(events)
-        prepared = None if is_complete(events) else _prepare_remaining(run, flags, events)
-        yield Resumable(folder, events, prepared)
+    here = os.getcwd()
+    try:
+        with lock_run(folder):
+            events = runs.load_run(folder)
+            run = _require_resumable(events)
+            prepared = None if is_complete(events) else _prepare_remaining(run, flags, events)
+            yield Resumable(folder, events, prepared)
+    finally:
+        os.chdir(here)
 
 
 def play_remaining(resumable: Resumable, observer: Observer, control: RunControl | None = None) -> DecidedRun:
