@@ -91,6 +91,16 @@ def test_csv(text: str, columns: tuple[str, ...], rows: list[dict[str, str]], at
     assert [row.mark.find((columns[0],)).line for row in found.rows] == at
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("other", [",", ";", "\t"])
+def test_only_the_header_decides_what_separates_cells(delimiter: str, other: str) -> None:
+    if other == delimiter:
+        return
+    found = read(f"a{delimiter}b\n{other * 7}x{delimiter}{other * 5}y\n")
+    assert found.columns == ("a", "b")
+    assert values(found) == [{"a": f"{other * 7}x", "b": f"{other * 5}y"}]
+
+
 @pytest.mark.parametrize("path", ["d.tsv", "folder/D.CSV"])
 def test_the_suffix_decides(path: str) -> None:
     assert values(read("a\tb\n1\t2\n", path)) == [{"a": "1", "b": "2"}]

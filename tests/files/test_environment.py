@@ -49,12 +49,23 @@ def expand(text: str, **environ: str) -> str:
         ("header", "$$${x} $", "$${x} $"),
         ("header", "${W}", "a${x}"),
         ("header", "${NONE:-b}", "b"),
+        ("header", "${NONE:-}", ""),
+        ("header", "${EMPTY:-b}", "b"),  # as in a shell
+        ("header", "${EMPTY:-}", ""),
+        ("header", "${EMPTY}", ""),
+        ("header", "x${EMPTY}y ${EMPTY:-b}", "xy b"),
+        ("header", "${SPACE:-b}", " "),
+        ("header", "${ZERO:-b}", "0"),
+        ("header", "${X:-b}", "a"),
+        ("endpoint", "http://${EMPTY:-h}:80", "http://h:80"),
+        ("name", "${EMPTY:-b}", "b"),
         ("endpoint", "http://h/$${job}", "http://h/${job}"),
         ("name", "$${session} ${V}", "${session} a${session}"),
     ],
 )
 def test_what_is_escaped_is_never_filled_in(place: str, written: str, expanded: str) -> None:
-    assert expand(PLACES[place] % written, V="a${session}", W="a${x}") == expanded
+    values = {"V": "a${session}", "W": "a${x}", "X": "a", "EMPTY": "", "SPACE": " ", "ZERO": "0"}
+    assert expand(PLACES[place] % written, **values) == expanded
 
 
 TEAM, KEY = "value-of-the-team", "value-of-the-key"

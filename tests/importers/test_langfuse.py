@@ -227,6 +227,31 @@ def test_a_tool_is_a_call_with_its_result(output: Any, id: Any, result: Any, err
     assert found.get("status", {}).get("message") == error
 
 
+FINE: dict[str, Any] = {"type": "tool", "content": "7", "tool_call_id": "c"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "output", "error"),
+    [
+        ({"level": "ERROR", "statusMessage": "card declined"}, FINE, "card declined"),
+        ({"level": "error", "status_message": "card declined"}, "7", "card declined"),
+        ({"level": "ERROR"}, {"a": 1}, "error"),
+        ({"level": "ERROR"}, None, "error"),
+        ({"level": "ERROR", "statusMessage": "declined"}, {**FINE, "status": "error"}, "declined"),
+        ({"level": "WARNING", "statusMessage": "slow"}, {**FINE, "status": "error"}, "7"),
+        ({"level": "WARNING", "statusMessage": "slow"}, FINE, None),
+        ({"level": "DEFAULT", "statusMessage": "fine"}, "7", None),
+        ({"statusMessage": "fine"}, {"a": 1}, None),
+    ],
+)
+def test_a_tool_failed_by_its_level_or_its_result(fields: dict[str, Any], output: Any, error: Any) -> None:
+    for value in (
+        seen("find", "TOOL", output=output, **fields),
+        trace(seen("find", "TOOL", output=output, **fields)),
+    ):
+        assert spans(value)["find"].get("status", {}).get("message") == error
+
+
 @pytest.mark.parametrize("key", ["model", "provided_model_name", "providedModelName"])
 def test_a_generation_is_a_models_answer(key: str) -> None:
     asked = json.dumps({"messages": [HI], "tools": [{"name": "find"}]})

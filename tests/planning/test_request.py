@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ PAIRS = frozenset({("a", "bot")})
 
 
 @pytest.mark.parametrize(
-    ("fields", "partial", "selects_failed"),
+    ("given", "partial", "selects_failed"),
     [
         ({}, False, False),
         ({"filters": Filters(agent="x")}, False, False),
@@ -61,10 +62,8 @@ PAIRS = frozenset({("a", "bot")})
         ({"epochs": 3, "fail_fast": True, "baseline": "b"}, False, False),
     ],
 )
-def test_whether_only_a_part_is_requested(
-    fields: dict[str, Any], partial: bool, selects_failed: bool
-) -> None:
-    request = Request(**fields)
+def test_whether_only_a_part_is_requested(given: dict[str, Any], partial: bool, selects_failed: bool) -> None:
+    request = Request(**given)
     assert (request.is_partial, request.selects_failed) == (partial, selects_failed)
 
 
@@ -78,7 +77,11 @@ FULL = Request(
     epochs=4,
     fail_fast=True,
     baseline="base",
+    keep_baseline=True,
     last_failed=False,
+    scenarios=({"id": "s"},),
+    agent={"target": "bot.py:agent"},
+    overrides={"judge": {"votes": 3}},
     recording=RecordingOptions(record=Path("/r.json"), replay=Path("/p.json")),
     cwd="/home",
 )
@@ -92,6 +95,7 @@ def test_a_request_as_json() -> None:
     assert (written["last_failed"], written["cwd"]) == (False, "/home")
     assert (written["profile"], written["epochs"], written["fail_fast"]) == ("ci", 4, True)
     assert (written["baseline"], written["flags"]) == ("base", {"seed": 3})
+    assert (written["keep_baseline"], bool(Request().to_json(Config())["keep_baseline"])) == (True, False)
     assert (written["filters"]["first"], written["judging"]["model"]) == (2, "openai/m")
     bare = Request().to_json(Config())
     assert (bare["config"], bare["record"], bare["replay"]) == (None, None, None)
@@ -124,6 +128,34 @@ def test_a_restored_request_asks_for_the_same() -> None:
     assert found.paths == ("/s/a.yaml", "/b.yaml")
     assert found.pairings is None
     assert found.last_failed is False
+
+
+NOT_RESTORED = {
+    "recording",  # replayed again, but not continued
+    "config",  # its absolute path
+    *("failed_in", "pairings", "changed_files"),  # the selection is that of the plan
+    *("resume", "visibility", "options_given", "command", "cwd"),  # those of the command that resumes
+}
+
+
+def test_every_field_of_a_request_is_restored_or_belongs_to_the_new_command() -> None:
+    found, bare = restored(FULL), restored(Request())
+    for each in fields(Request):
+        if each.name in NOT_RESTORED:
+            continue
+        written = getattr(FULL, each.name)
+        assert getattr(found, each.name) == written, each.name
+        if each.name != "last_failed":
+            assert getattr(bare, each.name) == getattr(Request(), each.name) != written, each.name
+
+
+@pytest.mark.parametrize("name", ["keep_baseline", "scenarios", "agent", "overrides", "profile"])
+def test_runs_of_older_releases_lack_some_fields(name: str) -> None:
+    run = begun(scenarios=[Scenario(id="a")], keys=[SampleKey(scenario="a", agent="x")])
+    written = FULL.to_json(Config(source="agenteval.yaml"))
+    del written[name]
+    found = restore_request(run.model_copy(update={"request": written}))
+    assert getattr(found, name) == getattr(Request(), name)
 
 
 def test_a_recording_is_replayed_again_but_not_continued() -> None:

@@ -26,7 +26,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     plain_environment(monkeypatch, tmp_path)
 
 
-def ask(url: str, waits: list[float], **poll: Any) -> AgentReply:
+def ask(url: str, waits: list[float], /, **poll: Any) -> AgentReply:
     """The answer of a job; ``waits`` gets each wait, which takes no time."""
 
     async def sleep(seconds: float) -> None:
@@ -104,3 +104,46 @@ def test_only_the_first_reply_need_not_contain_the_state() -> None:
     with LocalServer(started, started) as server, pytest.raises(AgentError) as caught:
         ask(server.address, [])
     assert "poll.status" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host", "port"),
+    [
+        ("http", "127.0.0.1", 1),
+        ("http", "127.0.0.1", -1),
+        ("http", "127.0.0.1", None),
+        ("https", "127.0.0.1", 0),
+        ("http", "localhost", 0),
+        ("http", "127.0.0.1.example.invalid", 0),
+        ("http", "user:word@127.0.0.1", 0),
+    ],
+)
+@pytest.mark.parametrize("by_header", [False, True])
+def test_a_job_on_another_server_is_not_asked(
+    scheme: str, host: str, port: int | None, *, by_header: bool
+) -> None:
+    """The agent's headers, which hold its key, would go there. ``port`` is relative to the agent's."""
+    started: list[Behaviour] = []
+    with LocalServer(lambda wire: started[0](wire), state("done")) as server:
+        job = f"{scheme}://{host}" + ("" if port is None else f":{server.port + port}") + "/jobs/7"
+        started.append(respond_json({"id": job}, headers={"Location": job}))
+        place: dict[str, Any] = {"job": None, "url": None} if by_header else {"url": "${job}"}
+        with pytest.raises(AgentError) as caught:
+            ask(server.address, [], **place)
+    assert len(server.requests) == 1
+    assert job in str(caught.value)
+    assert "poll.url" in str(caught.value)
+
+
+def test_a_job_on_the_agents_own_server_is_asked_by_its_full_address() -> None:
+    started: list[Behaviour] = []
+    with LocalServer(lambda wire: started[0](wire), state("done")) as server:
+        started.append(respond_json({"id": f"{server.address}/elsewhere/7"}))
+        assert ask(server.address, [], url="${job}").text == "done"
+    assert server.requests[1].path == "/elsewhere/7"
+
+
+def test_another_server_is_asked_if_the_author_names_it() -> None:
+    with LocalServer(respond_json({"id": "7"})) as server, LocalServer(state("done")) as other:
+        assert ask(server.address, [], url=f"{other.address}/jobs/${{job}}").text == "done"
+    assert [len(each.requests) for each in (server, other)] == [1, 1]

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from agenteval.core.event import Baseline
 from agenteval.reporters.words.rerun_commands import (
     _run_options,
     _without_selection,
     quote_word,
+    rerun_failures_command,
     score_options,
 )
 from tests.support.plans import begun
@@ -66,6 +68,29 @@ def test_the_options_that_decide_what_is_scored_are_kept(command: list[str], opt
 )
 def test_the_options_of_the_run_are_repeated(request_: dict[str, Any], options: list[str]) -> None:
     assert list(_run_options(begun().model_copy(update={"request": request_}))) == options
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "repeated"),
+    [
+        ("latest", "r7", "r7"),
+        ("previous", "r7", "r7"),
+        ("nightly", "r7", "nightly"),
+        ("r7", "r7", "r7"),
+        ("base.jsonl", "r7", "base.jsonl"),
+        ("latest", None, "latest"),
+        (None, "r7", None),
+        (None, None, None),
+    ],
+)
+def test_a_baseline_is_named_by_what_still_means_it(
+    name: str | None, found: str | None, repeated: str | None
+) -> None:
+    baseline = Baseline(run_id=found, outcomes={}) if found else None
+    run = begun().model_copy(update={"request": {"baseline": name}, "baseline": baseline})
+    words = ["--baseline", repeated] if repeated else []
+    assert list(_run_options(run)) == words
+    assert rerun_failures_command(run, "r").split() == ["agenteval", "run", "--failed-in", "r", *words]
 
 
 def test_a_word_is_quoted_for_a_shell() -> None:
