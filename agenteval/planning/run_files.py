@@ -44,32 +44,33 @@ def is_unchanged_file(path: Path, root: str, sources: Mapping[str, str]) -> bool
 
 
 def find_secrets_in_files(
-    secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario]
+    secrets: Sequence[str], config: Config, scenarios: Sequence[Scenario], *, cwd: str
 ) -> frozenset[str]:
     """Return the secrets that the author wrote into a scenario or another file used by the run, such as the
     agent's module. Such secrets are the same in every environment. The configuration is not searched, because
-    it contains only the names of secrets."""
+    it contains only the names of secrets. ``cwd`` is the working directory in which the scenarios were
+    loaded."""
     if not secrets:
         return frozenset()
     root = Path(config.root)
-    paths = {*_scenario_files(scenarios, root), *_files(config, scenarios, root)}
+    paths = {*_scenario_files(scenarios, cwd), *_files(config, scenarios, root)}
     files = [path.read_bytes() for path in paths if path.is_file()]
     return frozenset(each for each in secrets if any(os.fsencode(each) in data for data in files))
 
 
-def list_input_files(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
+def list_input_files(config: Config, scenarios: Iterable[Scenario], *, cwd: str) -> Iterator[Path]:
     """Yield the configuration, the scenarios, and all other known input files. Only Python modules that have
-    been imported are included."""
+    been imported are included. ``cwd`` is the working directory in which the scenarios were loaded."""
     root, scenarios = Path(config.root), tuple(scenarios)
     if config.source:
         yield root / Path(config.source).name
-    yield from _scenario_files(scenarios, root)
+    yield from _scenario_files(scenarios, cwd)
     yield from _files(config, scenarios, root)
 
 
-def _scenario_files(scenarios: Iterable[Scenario], root: Path) -> set[Path]:
+def _scenario_files(scenarios: Iterable[Scenario], cwd: str) -> set[Path]:
     places = {place for scenario in scenarios for place in (scenario.source, scenario.row) if place}
-    return {root / place.rpartition(":")[0] for place in places}
+    return {Path(cwd, place.rpartition(":")[0]) for place in places}
 
 
 def config_files(config: Config) -> Iterator[Path]:

@@ -226,7 +226,7 @@ def list_score_inputs(suite: RecordedSuite, sources: Iterable[Source]) -> Iterat
         yield Path("/dev/stdin")  # resolves to the file that the shell redirects from
     if request.scenarios:
         yield from scenario_loader.find_files_under(request.scenarios, Path.cwd())
-    yield from list_input_files(suite.config, ())
+    yield from list_input_files(suite.config, suite.expected_scenarios.scenarios, cwd=os.getcwd())
 
 
 def _spool(name: str, stack: ExitStack, warn_waiting: Callable[[str], None]) -> Source:

@@ -124,7 +124,7 @@ def execute(
             sink(event)
     pending = runtime.deadlines.pending
     secrets = resources.secrets
-    fixed = find_secrets_in_files(secrets, suite.settings.config, suite.scenarios)
+    fixed = find_secrets_in_files(secrets, suite.settings.config, suite.scenarios, cwd=suite.request.cwd)
     names = StableFingerprints(secret for secret in secrets if secret not in fixed)
     count = len(prepared.wired.samples)
     with (

@@ -593,6 +593,25 @@ def test_a_report_overwrites_no_input_of_a_run(project: Project) -> None:
     assert (project.root / "scenarios/a.yaml").read_text() == text
 
 
+@pytest.mark.parametrize("path", ["p/scenarios/a.yaml", "p/rows.csv", "p/agenteval.yaml"])
+def test_a_report_overwrites_no_input_of_a_run_from_another_folder(project: Project, path: str) -> None:
+    project.write("p/agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+    project.write("p/agent.py", "def agent(message: str) -> str:\n    return message\n")
+    project.write("p/rows.csv", "name\nAda\n")
+    text = "scenarios:\n- {id: 'a-${row.name}', rows: ../rows.csv, turns: [Hello], checks: none}\n"
+    project.write("p/scenarios/a.yaml", text)
+    before = (project.root / path).read_text()
+    command = ("run", "-c", "p/agenteval.yaml", "p/scenarios")
+    assert project.call(*command, "--report", f"json={path}").code == 2
+    assert project.call(*command).code == 0
+    log(project, conversation("a-Ada"))
+    inputs = ("log.jsonl", "--scenarios", "p/scenarios", "-c", "p/agenteval.yaml")
+    assert project.call("score", *inputs, "--report", f"json={path}").code == 2
+    (run,) = (project.root / "p/.agenteval/runs").iterdir()
+    assert project.call("report", str(run), "--report", f"json={path}").code == 2
+    assert (project.root / path).read_text() == before
+
+
 def test_two_reports_have_two_files(project: Project) -> None:
     log(project, FIRST)
     for first, second, code in (

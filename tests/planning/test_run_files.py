@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -121,11 +122,26 @@ def test_imported_modules_of_the_author(folder: Path, monkeypatch: pytest.Monkey
 def test_input_files_include_the_configuration_and_the_scenarios(folder: Path) -> None:
     config = configured(folder).model_copy(update={"source": "somewhere/agenteval.yaml"})
     written = scenario(folder, source="s.yaml:3", row="rows.csv:2")
-    found = list(list_input_files(config, [written]))
+    found = list(list_input_files(config, [written], cwd=str(folder)))
     assert {path.name for path in found} == {"agenteval.yaml", "s.yaml", "rows.csv", "agent.py"}
     assert found[0] == folder / "agenteval.yaml"
-    bare = [path.name for path in list_input_files(configured(folder), [scenario(folder)])]
-    assert bare == ["agent.py"]
+    bare = list_input_files(configured(folder), [scenario(folder)], cwd=str(folder))
+    assert [path.name for path in bare] == ["agent.py"]
+
+
+@pytest.mark.parametrize("below", [".", "..", "inner", "../other"])
+def test_scenarios_are_found_from_the_folder_in_which_they_were_loaded(folder: Path, below: str) -> None:
+    """Their places are relative to the working directory, not to the configuration's folder."""
+    cwd = Path(os.path.normpath(folder / below))
+    cwd.mkdir(exist_ok=True)
+    places = [os.path.relpath(folder / name, cwd) for name in ("s.yaml", "rows.csv")]
+    for source, row in (places, [str(folder / name) for name in ("s.yaml", "rows.csv")]):
+        written = scenario(folder, source=f"{source}:3", row=f"{row}:2")
+        found = list_input_files(configured(folder), [written], cwd=str(cwd))
+        assert {path.resolve().name for path in found if path.is_file()} == {"s.yaml", "rows.csv", "agent.py"}
+        (folder / "rows.csv").write_text("abc123")
+        secrets = find_secrets_in_files(["abc123"], configured(folder), [written], cwd=str(cwd))
+        assert secrets == {"abc123"}
 
 
 def test_whether_a_file_is_the_one_that_a_run_read(folder: Path) -> None:
@@ -145,9 +161,9 @@ def test_secrets_that_the_author_wrote_into_files(folder: Path) -> None:
     config = configured(folder).model_copy(update={"source": "agenteval.yaml"})
     written = scenario(folder, source="s.yaml:1")
     secrets = ("abc123", "def456", "ghi789", "none")
-    assert find_secrets_in_files(secrets, config, [written]) == {"abc123", "def456"}
-    assert find_secrets_in_files(secrets, config, []) == {"abc123"}
-    assert find_secrets_in_files((), config, [written]) == frozenset()
+    assert find_secrets_in_files(secrets, config, [written], cwd=str(folder)) == {"abc123", "def456"}
+    assert find_secrets_in_files(secrets, config, [], cwd=str(folder)) == {"abc123"}
+    assert find_secrets_in_files((), config, [written], cwd=str(folder)) == frozenset()
 
 
 # ── keys with variables ──────────────────────────────────────────────────────────────────────────

@@ -36,4 +36,6 @@ def _find_root(kept: DecidedRun) -> str:
 def list_run_inputs(kept: DecidedRun) -> Iterator[Path]:
     """Yield the journal and the input files of a run."""
     yield kept.folder / runs.JOURNAL_FILE
-    yield from list_input_files(kept.report.run.config, kept.report.run.scenarios)
+    run = kept.report.run
+    cwd = run.request.get("cwd", run.config.root)  # the journal of a score does not contain it
+    yield from list_input_files(run.config, run.scenarios, cwd=cwd)

@@ -37,7 +37,8 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
     with ExitStack() as ending:
         with redirect_stdout(sys.stderr), reopen(folder, request.flags) as resumable:
             targets = resolve_targets(resumable.config, reports)
-            inputs = list_input_files(resumable.config, resumable.scenarios)
+            cwd = resumable.started.request["cwd"]
+            inputs = list_input_files(resumable.config, resumable.scenarios, cwd=cwd)
             refuse_overwriting_inputs(targets, (folder / JOURNAL_FILE, *inputs))
             _announce_resume(resumable, observer)
             if resumable.prepared:

@@ -33,7 +33,8 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         # is planned: a change in them does not prevent a resume.
         started = plan_start(prepared, observer)
         targets = resolve_targets(config, reports)
-        refuse_overwriting_inputs(targets, list_input_files(config, prepared.wired.scenarios))
+        inputs = list_input_files(config, prepared.wired.scenarios, cwd=request.cwd)
+        refuse_overwriting_inputs(targets, inputs)
         if profile := prepared.plan.suite.profile:
             observer.show_line(f"profile {profile}")
     with finish_on_interrupt():
