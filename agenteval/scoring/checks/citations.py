@@ -77,7 +77,8 @@ def _leaf_values(value: Any) -> Iterator[str]:
             yield item
         elif isinstance(item, int | float) and not isinstance(item, bool):
             yield str(item)
-            yield f"{item:.2f}"  # as amounts are usually written
+            # As amounts are usually written. An integer may be too large for a float.
+            yield f"{item}.00" if isinstance(item, int) else f"{item:.2f}"
 
 
 def find_citation_mistakes(written: Any) -> Iterator[Mistake]:

@@ -55,6 +55,13 @@ def test_results_before_the_checked_turn_count() -> None:
         (RESULT, "seats", True),  # a key
         (RESULT, "5", False),
         ({"paid": 1}, "1.00", True),
+        ({"paid": -3}, "-3.00", True),
+        ({"paid": 2.5}, "2.50", True),
+        ({"id": 10**400, "paid": 3}, "3.00", True),  # too large for a float
+        ({"id": 10**400}, str(10**400), True),
+        ({"id": 10**400}, "7.00", False),
+        ({"id": 2**53 + 1}, "9007199254740993.00", True),
+        ({"paid": 1e400}, "3.00", False),
         ({"paid": True}, "1.00", False),
         ("plain text", "text", True),
         ('{"note": "caf\\u00e9 \\n bar"}', "café", True),  # an escape in JSON text
