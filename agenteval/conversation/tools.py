@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from agenteval.core.digits import parse_digits
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.json_schema import schema_violations
 from agenteval.core.json_text import as_text
@@ -165,8 +166,8 @@ def _look_up(reference: str, args: Mapping[str, Any]) -> Any:
     for part in path:
         if isinstance(value, Mapping) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-            value = value[int(part)]
+        elif isinstance(value, list) and (index := parse_digits(part)) is not None and index < len(value):
+            value = value[index]
         else:
             raise KeyError(".".join(path))
     return value

@@ -9,6 +9,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
 
+from agenteval.core.digits import parse_digits
 from agenteval.core.json_text import parse_object_literal, parse_or, to_json_or_repr
 from agenteval.core.trajectory import ToolCall, ToolResult
 
@@ -163,7 +164,8 @@ def _statuses(value: Any, depth: int = 3) -> Iterator[Any]:
 
 
 def _is_failure_of_server(status: Any) -> bool:
-    return _is_failure(status) and (int(status) >= 500 or int(status) == _REQUEST_TIMEOUT)
+    number = _status_number(status)
+    return _is_failure(number) and (number >= 500 or number == _REQUEST_TIMEOUT)
 
 
 _REQUEST_TIMEOUT = 408
@@ -323,12 +325,15 @@ def _is_refused(value: Mapping[str, Any]) -> bool:
     return _FAILURE_WORDS.search(words) is not None
 
 
+def _status_number(status: Any) -> int:
+    """Return a status as a number, or 0 if it is none."""
+    if isinstance(status, str):
+        return parse_digits(status) or 0
+    return status if isinstance(status, int) and not isinstance(status, bool) else 0
+
+
 def _is_failure(status: Any) -> bool:
-    if status is None:
-        return False
-    if isinstance(status, str) and status.isdigit():
-        status = int(status)
-    return isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
+    return 400 <= _status_number(status) <= 599
 
 
 def _error_message(value: Any) -> str:

@@ -22,6 +22,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from agenteval.core.digits import parse_digits
+
 
 class Place(NamedTuple):
     """A position in a file (file, line, column). Lines and columns are counted from 1; 0 means unknown."""
@@ -42,7 +44,8 @@ class Place(NamedTuple):
 def parse_place(where: str) -> Place:
     """Parse ``file:line`` into a ``Place``."""
     path, _, line = where.rpartition(":")
-    return Place(path, int(line)) if line.isdigit() else Place(where)
+    number = parse_digits(line)
+    return Place(where) if number is None else Place(path, number)
 
 
 class Problem(NamedTuple):

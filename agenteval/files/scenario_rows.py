@@ -15,6 +15,7 @@ from itertools import product
 from math import isfinite, prod
 from typing import Any, NamedTuple, TypeAlias, get_origin
 
+from agenteval.core.digits import parse_digits
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.json_text import to_json_or_repr
 from agenteval.core.plurals import join_first
@@ -332,7 +333,8 @@ def _look_up(row: LocatedValue, path: str) -> LocatedValue | None:
         return None
     value, mark = row.at(first)
     for part in rest:
-        key: str | int = int(part) if isinstance(value, list) and part.isdecimal() else part
+        index = parse_digits(part) if isinstance(value, list) else None
+        key: str | int = part if index is None else index
         below = dict(iter_items(value))
         if key not in below:
             return None

@@ -17,7 +17,7 @@ from typing import Any
 
 from agenteval.adapters.traffic.middleware import RecordingOptions
 from agenteval.core.config import Config
-from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
+from agenteval.core.errors import AuthorError, NothingSelectedError, Problem, parse_place
 from agenteval.core.event import RunStarted
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
@@ -374,7 +374,6 @@ def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Reco
 
 
 def _to_problem(unreadable: RecordedConversation) -> Problem:
-    path, _, line = unreadable.where.rpartition(":")
     stop = unreadable.trajectory.stop
     detail = stop.detail.removeprefix(f"{unreadable.where}: ") if stop else ""
-    return Problem(detail, "", Place(path, int(line) if line.isdigit() else 0))
+    return Problem(detail, "", parse_place(unreadable.where))

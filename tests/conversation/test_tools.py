@@ -160,6 +160,8 @@ def test_a_template_is_filled_in(template: Any, filled: Any) -> None:
         ("${args.list.1}", "list.1"),
         ("${args.n.x}", "n.x"),
         ("${args.list.id}", "list.id"),
+        ("${args.list.²}", "list.²"),
+        (f"${{args.list.{'1' * 5000}}}", f"list.{'1' * 5000}"),
     ],
 )
 def test_an_argument_that_the_call_does_not_have(template: str, missing: str) -> None:

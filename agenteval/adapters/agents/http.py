@@ -38,6 +38,7 @@ from agenteval.adapters.transport.http_faults import HttpFault, classify, descri
 from agenteval.adapters.transport.limits import Throttle
 from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
+from agenteval.core.digits import parse_digits
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Mistake, Place, Problem
 from agenteval.core.json_text import to_json
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, ReadReply, TurnTools
@@ -518,8 +519,8 @@ def _observed_messages(document: Mapping[str, Any], path: str) -> list[Message]:
     for name in path.split("."):
         if isinstance(value, Mapping) and name in value:
             value = value[name]
-        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
-            value = value[int(name)]
+        elif isinstance(value, list) and (index := parse_digits(name)) is not None and index < len(value):
+            value = value[index]
         else:
             what = f"has nothing at `observed_messages: {path}`; in place of '{name}', it has"
             raise UnreadableResponseError(what, _contents(value))

@@ -23,6 +23,7 @@ from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.simulation import ToolWorld
 from agenteval.core import selection
 from agenteval.core.config import Config
+from agenteval.core.digits import parse_digits
 from agenteval.core.errors import AgentevalError, AuthorError, Problem, innermost
 from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
@@ -77,11 +78,12 @@ def _require_one(chosen: Sequence[Scenario]) -> Scenario:
 
 
 def _parse_host(written: str) -> McpHost:
-    name, _, port = written.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
+    name, _, written_port = written.rpartition(":")
+    port = parse_digits(written_port)
+    if port is None or port > 65535:
         raise AuthorError(Problem(f"--http {written}: invalid port", "use --http 8000 or --http HOST:8000"))
     try:
-        return McpHost(host=name or "127.0.0.1", port=int(port))
+        return McpHost(host=name or "127.0.0.1", port=port)
     except (OSError, UnicodeError) as error:  # the latter if a host cannot be a name
         number = getattr(error, "errno", None)
         if number == errno.EADDRNOTAVAIL or not _has_ipv4_address(name):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema, create_model
 
+from agenteval.core.digits import parse_digits
 from agenteval.core.score import References, RuleKind
 from agenteval.files.prompts import Rubric
 from agenteval.scoring.judges.references import Claim
@@ -175,7 +176,8 @@ def _call_number(value: Any) -> Any:
         raise ValueError("a call must be given as its number")
     if isinstance(value, str):
         text = value.strip().removeprefix("call").strip(" #")
-        return int(text) if text.isdigit() else None if means_nothing(text) else value
+        number = parse_digits(text)
+        return number if number is not None else None if means_nothing(text) else value
     return value
 
 

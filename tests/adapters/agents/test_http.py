@@ -416,6 +416,7 @@ def test_a_turn_without_messages(value: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "words"),
     [
+        ("choices.²", ["observed_messages: choices.²", "'²'"]),
         ("trce", ["observed_messages: trce", "'trce'", "choices", "trace"]),
         ("trace.9", ["'9'", "list of length 2"]),
         ("choices.0.message.steps", ["'steps'", "role, content"]),

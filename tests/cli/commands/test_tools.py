@@ -79,6 +79,7 @@ def test_a_port_or_a_host_and_a_port(
         ("65536", ["--http 65536"]),
         ("8000:host", ["--http 8000:host"]),
         ("²", ["--http ²"]),
+        ("1" * 5000, ["--http 1"]),
         ("80", ["--http 80", "ermission denied", "another port"]),
         ("81", ["--http 81", "strange", "another port"]),
     ],
