@@ -56,7 +56,7 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
         each for each in _branches(folder, ref, environ) if _git(folder, "rev-parse", "--verify", each)
     ]
     if not candidates:
-        branch = ref or environ.get("GITHUB_BASE_REF") or "main"
+        branch = _named_branch(ref, environ) or "main"
         raise NoCommitError(
             f"the branch '{branch}' is not in this clone: run `git fetch origin {branch}` (with fetch-depth:"
             " 0"
@@ -73,11 +73,17 @@ def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
     raise NoCommitError(f"HEAD and {candidates[0]} have no common ancestor")
 
 
+def _named_branch(ref: str, environ: Mapping[str, str]) -> str:
+    """Return the branch that was requested or, failing that, the target branch of the pull request. Return
+    an empty string if there is neither."""
+    targets = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+    return ref or next(filter(None, map(environ.get, targets)), "")
+
+
 def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the candidate branches in order of preference. Remote branches are preferred, because a remote
     branch is newer than its local copy."""
-    branch = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
-    if branch:
+    if branch := _named_branch(ref, environ):
         yield from (f"origin/{branch}", branch)
         return
     main = _git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")

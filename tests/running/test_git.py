@@ -128,6 +128,11 @@ def test_the_main_branch_is_the_one_of_the_remote(answers: dict[str, str]) -> No
         ({HEAD: "here"}, "", GITHUB, ["'release'", "git fetch origin release"]),
         (branches(*ALL), "topic", GITHUB, ["'topic'", "git fetch origin topic", "merge-base:"]),
         (branches(*ALL), "", GITHUB, ["'release'"]),
+        ({HEAD: "here"}, "", GITLAB, ["'stable'", "git fetch origin stable", "GIT_DEPTH"]),
+        (branches(*ALL), "", GITLAB, ["'stable'"]),
+        (branches(*ALL), "", {**GITHUB, **GITLAB}, ["'release'"]),
+        (branches(*ALL), "topic", GITLAB, ["'topic'"]),
+        ({HEAD: "here"}, "", {"GITHUB_BASE_REF": "", **GITLAB}, ["'stable'"]),
     ],
 )
 def test_a_branch_that_is_not_there(
