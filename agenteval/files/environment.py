@@ -305,7 +305,14 @@ def _secrets(value: Any) -> Iterator[str]:
             )
         if place in _ADDRESSES:
             yield from (match[2] for match in _URL_QUERY.finditer(text))
-            yield from (match[0].partition(":")[2] for match in _URL_USER.finditer(text))
+            yield from (_url_secret(match[0]) for match in _URL_USER.finditer(text))
+
+
+def _url_secret(user: str) -> str:
+    """Return the secret in the part of an address before ``@``: the password or, if there is none, the user,
+    which then is a token."""
+    name, _, password = user.partition(":")
+    return password or name
 
 
 def _secret_place(loc: Sequence[str | int]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.files.environment import expand_variables, find_config_secrets
+from agenteval.files.environment import expand_variables, find_config_secrets, mask_config
 from agenteval.files.located_value import LocatedValue
 from agenteval.files.yaml_source import parse_yaml
 
@@ -96,7 +96,32 @@ def secrets_in(text: str) -> set[str]:
         ("agent: {headers: {X-Team: literal-team}}", set()),
         ("agent: {body: {api_key: literal-key-1}}", {"literal-key-1"}),
         ("agent: {endpoint: 'https://x.example?token=literal-key-1'}", {"literal-key-1"}),
+        ("agent: {endpoint: 'https://literal-key-1@x.example/y'}", {"literal-key-1"}),
+        ("agent: {endpoint: 'https://literal-key-1:@x.example/y'}", {"literal-key-1"}),
+        ("agent: {endpoint: 'https://a-user:literal-key-1@x.example/y'}", {"literal-key-1"}),
+        ("agent: {endpoint: 'https://x.example/y@z'}", set()),
+        ("agent: {endpoint: 'https://x.example/?q=//literal-text'}", set()),
+        ("models: {default: {base_url: 'https://literal-key-1@x.example'}}", {"literal-key-1"}),
+        ("agents: {a: {endpoint: 'https://${TEAM}@x.example'}}", {TEAM}),
+        ("agent: {policy: 'https://literal-key-1@x.example'}", set()),
     ],
 )
 def test_the_secrets_of_a_configuration(text: str, secrets: set[str]) -> None:
     assert secrets_in(text) == secrets
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://{}@x.example/y",
+        "https://{}:@x.example/y",
+        "https://a-user:{}@x.example",
+        "https://x.example?api_key={}",
+        "https://x.example/?a=1&access_token={}#b",
+    ],
+)
+@pytest.mark.parametrize("place", ["agent: {{endpoint: '{}'}}", "models: {{judge: {{base_url: '{}'}}}}"])
+def test_what_is_masked_in_an_address_is_a_secret_everywhere(address: str, place: str) -> None:
+    text = place.format(address.format("literal-key-1"))
+    assert secrets_in(text) == {"literal-key-1"}
+    assert "literal-key-1" not in str(mask_config(parse_yaml(text.encode(), "agenteval.yaml").value))
