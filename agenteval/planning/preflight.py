@@ -306,7 +306,8 @@ def detector_problems(config: Config) -> Iterable[Problem]:
 def model_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judge_setup.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Yield a problem, with a remedy, for each scenario that needs a model but for which no model is set."""
+    """Yield a problem, with a remedy, for each scenario that needs a model but for which no model is set.
+    ``scenarios`` may lack those of files that could not be read."""
     if config.models.model_for("user") is None:
         for scenario in scenarios:
             if not scenario.is_scripted:
@@ -366,4 +367,6 @@ def cost_limit_key(config: Config, role: str) -> str:
 
 
 def _scenarios_need(number: int) -> str:
+    if not number:  # no scenario file could be read, so it is not known how many there are
+        return "the scenarios need"
     return "1 scenario needs" if number == 1 else f"{number:,} scenarios need"

@@ -448,6 +448,14 @@ def test_how_many_metrics_are_named(judged: Sequence[str], named: int, more: boo
     assert ("more" in problem.what) is more
 
 
+@pytest.mark.parametrize(("number", "needs"), [(0, "the"), (1, "1"), (2, "2"), (1500, "1,500")])
+def test_how_many_scenarios_need_a_judge(number: int, needs: str) -> None:
+    """Of none it is not known, because no file could be read."""
+    made = [scenario(turns=SCRIPT)] * number
+    (problem,) = preflight.model_problems(made, configured(), chosen("stars"), no_judge=False)
+    assert problem.what.split()[0] == needs
+
+
 USER, JUDGE, DEDUP = "openai/u", "openai/j", "openai/d"
 ROLES = {"user": USER, "judge": JUDGE, "dedup": DEDUP}
 PRICE = {"input": 1, "output": 1}
