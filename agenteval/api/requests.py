@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 from agenteval.adapters.traffic.middleware import parse_recording_options
@@ -49,7 +50,10 @@ def split_sources(
     """Separate paths from scenarios that are given as mappings. Raise ``AuthorError`` for anything else."""
     paths: list[str] = []
     values: list[Mapping[str, Any]] = []
-    for source in [sources] if isinstance(sources, str | os.PathLike | Mapping) else sources:
+    listed: Iterable[Any] = [sources]
+    if isinstance(sources, Iterable) and not isinstance(sources, str | os.PathLike | Mapping):
+        listed = sources
+    for source in listed:
         if isinstance(source, Mapping):
             values.append(to_plain(source, Place(VALUES, len(values) + 1)))
         elif isinstance(source, str | os.PathLike):
@@ -126,10 +130,13 @@ def make_request(
         near = did_you_mean(name, RunOptions.__annotations__)
         raise TypeError(f"{function}() has no argument '{name}'" + (f": {near}" if near else ""))
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    for name, (types, kind) in _KINDS.items():
+        if name in given and not isinstance(given[name], types):
+            raise AuthorError(Problem(f"`{name}`: expected {kind}, got {given[name]!r}"))
     paths, values = split_sources(scenarios)
     chosen = choose_agent(given.get("agent"))
     ids, tags, categories, metrics = (
-        _texts(name, given.get(name, ())) for name in ("ids", "tags", "categories", "metrics")
+        list_texts(name, given.get(name, ())) for name in ("ids", "tags", "categories", "metrics")
     )
     for name in categories:
         if name not in set(Category):
@@ -137,8 +144,9 @@ def make_request(
     epochs, first, sample, concurrency = (
         _positive(name, given.get(name)) for name in ("epochs", "first", "sample", "concurrency")
     )
-    config, record, replay = (
-        os.fspath(given[name]) if name in given else None for name in ("config", "record", "replay")
+    config, record, replay, baseline, failed_in = (
+        os.fspath(given[name]) if name in given else None
+        for name in ("config", "record", "replay", "baseline", "failed_in")
     )
     filters = Filters(ids, tags, categories, chosen.name, given.get("keyword", ""), first, sample)
     judging = JudgeChoice(given.get("model"), given.get("no_judge", False), metrics)
@@ -153,11 +161,11 @@ def make_request(
         flags={key: value for key, value in flags.items() if value is not None},
         epochs=epochs,
         fail_fast=given.get("fail_fast", False),
-        baseline=given.get("baseline"),
+        baseline=baseline,
         keep_baseline=given.get("keep_baseline", False),
         recording=parse_recording_options(record, replay),
         last_failed=given.get("last_failed", False),
-        failed_in=given.get("failed_in"),
+        failed_in=failed_in,
         scenarios=values,
         agent=chosen.entry,
         overrides=plain_overrides(given.get("overrides")),
@@ -165,8 +173,20 @@ def make_request(
     )
 
 
-def _texts(argument: str, value: Any) -> tuple[str, ...]:
-    texts = (value,) if isinstance(value, str) else tuple(value)
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(("keyword", "model", "profile"), ((str,), "a text")),
+    **dict.fromkeys(("failed_in", "baseline"), ((str, os.PathLike), "a run")),
+    **dict.fromkeys(("config", "record", "replay"), ((str, os.PathLike), "a path")),
+    **dict.fromkeys(
+        ("last_failed", "no_judge", "fail_fast", "keep_baseline", "progress"), ((bool,), "True or False")
+    ),
+}
+"""The types of the arguments whose values the configuration does not check, and their description."""
+
+
+def list_texts(argument: str, value: Any) -> tuple[str, ...]:
+    """Return the texts of an argument that is a text or several. Raise ``AuthorError`` for anything else."""
+    texts = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     for text in texts:
         if not isinstance(text, str):
             raise AuthorError(Problem(f"`{argument}`: expected a text, got {text!r}"))
@@ -174,13 +194,16 @@ def _texts(argument: str, value: Any) -> tuple[str, ...]:
 
 
 def _positive(argument: str, number: Any) -> int | None:
-    if number is None or (isinstance(number, int) and number >= 1):
+    if number is None or (isinstance(number, int) and not isinstance(number, bool) and number >= 1):
         return number
     raise AuthorError(Problem(f"`{argument}` must be at least 1, got {number!r}"))
 
 
 def plain_overrides(overrides: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return configuration keys in the form in which a file contains them."""
+    """Return configuration keys in the form in which a file contains them. Raise ``AuthorError`` if they are
+    no mapping."""
+    if not isinstance(overrides, (Mapping, NoneType)):
+        raise AuthorError(Problem(f"`overrides`: expected a mapping, got {overrides!r}"))
     plain: dict[str, Any] = to_plain(overrides or {}, Place("overrides"))
     return plain
 

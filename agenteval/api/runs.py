@@ -16,7 +16,7 @@ from typing import Any, Unpack
 import anyio
 import anyio.to_thread
 
-from agenteval.api.requests import RunOptions, ScenarioSource, make_request, plain_overrides
+from agenteval.api.requests import RunOptions, ScenarioSource, list_texts, make_request, plain_overrides
 from agenteval.api.run_report import RunReport
 from agenteval.conversation.pipeline import RunControl
 from agenteval.planning.request import JudgeChoice, Request
@@ -67,7 +67,7 @@ def score(
     scenarios: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
     *,
     model: str | None = None,
-    metrics: Iterable[str] = (),
+    metrics: str | Iterable[str] = (),
     no_judge: bool = False,
     config: str | os.PathLike[str] | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -78,7 +78,7 @@ def score(
 
     Raise ``AuthorError`` for a mistake in a file or an argument."""
     logs, expected = _paths(files), _paths(scenarios or ())
-    judging = JudgeChoice(model, no_judge, tuple(metrics))
+    judging = JudgeChoice(model, no_judge, list_texts("metrics", metrics))
     request = ScoreRequest(
         files=logs,
         config=None if config is None else os.fspath(config),

@@ -125,6 +125,18 @@ def test_the_command_repeats_the_request() -> None:
         ({"first": -1}, ["first", "-1"]),
         ({"concurrency": "2"}, ["concurrency", "'2'"]),
         ({"tags": [1]}, ["tags", "1"]),
+        *(({name: True}, [name, "True"]) for name in ("epochs", "first", "sample", "concurrency")),
+        *(({name: 1.0}, [name, "1.0"]) for name in ("epochs", "first", "sample", "concurrency")),
+        *(({name: 5}, [name, "5"]) for name in ("ids", "tags", "categories", "metrics")),
+        *(({name: [b"x"]}, [name, "b'x'"]) for name in ("ids", "tags", "categories", "metrics")),
+        *(({name: True}, [name, "True"]) for name in ("ids", "tags", "categories", "metrics")),
+        *(({name: 5}, [name, "5"]) for name in ("keyword", "model", "profile", "failed_in", "baseline")),
+        *(({name: 5}, [name, "5"]) for name in ("config", "record", "replay", "overrides")),
+        *(
+            ({name: "no"}, [name, "'no'"])
+            for name in ("last_failed", "no_judge", "fail_fast", "keep_baseline", "progress")
+        ),
+        ({"overrides": [1]}, ["overrides", "[1]"]),
         ({"categories": ["capabilty"]}, ["capabilty", "capability"]),
     ],
 )
@@ -132,6 +144,22 @@ def test_values_that_no_option_takes_are_refused(options: Any, facts: list[str])
     with pytest.raises(AuthorError) as error:
         request_of(**options)
     assert all(fact in str(error.value) for fact in facts)
+
+
+@pytest.mark.parametrize("sources", [5, True, [5], object()])
+def test_scenarios_are_paths_and_mappings(sources: Any) -> None:
+    with pytest.raises(AuthorError, match="scenarios"):
+        request_of(sources)
+
+
+def test_what_may_be_iterated_may_be_given() -> None:
+    request = request_of((each for each in ["a.yaml"]), ids=(each for each in "ab"), tags={"t"}, metrics=())
+    assert (request.paths, request.filters.scenarios, request.filters.tags) == (
+        ("a.yaml",),
+        ("a", "b"),
+        ("t",),
+    )
+    assert request_of(failed_in=Path("runs/r"), baseline=Path("runs/b")).failed_in == "runs/r"
 
 
 def test_an_unknown_argument_is_a_type_error_with_a_suggestion() -> None:
