@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -182,9 +182,8 @@ class _Watch:
         interrupted_by = self._wait(process)
         history.exit_code, history.ended_at_s = process.returncode, time.time()
         is_excerpt = "-k" in more  # what did not pass elsewhere is still to be repaired
-        self._record(
-            set(self._run_ids()) - set(before), complete=interrupted_by is None, is_excerpt=is_excerpt
-        )
+        new_runs = [run_id for run_id in self._run_ids() if run_id not in before]
+        self._record(new_runs, complete=interrupted_by is None, is_excerpt=is_excerpt)
         return interrupted_by
 
     def _wait(self, process: subprocess.Popen[bytes]) -> object | None:
@@ -203,13 +202,14 @@ class _Watch:
                 return event
         return None
 
-    def _record(self, new_runs: Iterable[str], *, complete: bool, is_excerpt: bool) -> None:
-        """Print what the round cost, and remember its run."""
+    def _record(self, new_runs: Sequence[str], *, complete: bool, is_excerpt: bool) -> None:
+        """Print what the round cost, and remember its run. There are several new runs, in the order in which
+        they started, if an agent or another terminal started some, too. Their cost counts."""
         history = self._history
-        cost = RoundCost(0.0, is_complete=True)
-        for run_id in new_runs:
-            history.last_run = history.last_run if is_excerpt else run_id
-            cost = self._cost_of(run_id)
+        if new_runs and not is_excerpt:
+            history.last_run = new_runs[-1]
+        costs = [self._cost_of(run_id) for run_id in new_runs]
+        cost = RoundCost(sum(each.known for each in costs), all(each.is_complete for each in costs))
         history.cost += cost.known
         if complete and not is_excerpt and history.exit_code in (0, 1, 3):
             history.pending.clear()
