@@ -70,10 +70,12 @@ def comment(file: str) -> int:
 
 
 def shortened(text: str) -> str:
-    """Truncate the text at a line break if it exceeds the maximum length that a server accepts."""
+    """Truncate the text if it exceeds the maximum length that a server accepts: at a line break, or within a
+    line that alone is longer than half of it."""
     if len(text) <= LONGEST:
         return text
-    kept = text[:LONGEST].rpartition("\n")[0]
+    at_line = text.rfind("\n", LONGEST // 2, LONGEST)
+    kept = text[: at_line if at_line >= 0 else LONGEST]
     return f"{kept}\n\n… truncated; the job has the full report.\n"
 
 

@@ -49,6 +49,24 @@ def test_a_long_comment_is_cut_at_a_line(length: int, is_cut: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        (0, LONGEST),
+        (100, LONGEST),  # little would be left of the comment
+        (LONGEST // 2 - 1, LONGEST),
+        (LONGEST // 2, LONGEST // 2),
+        (LONGEST - 1, LONGEST - 1),
+        (LONGEST, LONGEST),
+    ],
+)
+def test_a_line_that_is_longer_than_a_comment_is_cut_itself(before: int, kept: int) -> None:
+    text = f"{MARKER}{'x' * before}"[:before] + "\n" + "y" * 2 * LONGEST
+    cut, _, end = shortened(text).rpartition("\n\n… ")
+    assert end
+    assert cut == text[:kept]
+
+
+@pytest.mark.parametrize(
     ("environ", "event", "number"),
     [
         (PULL, None, "12"),
