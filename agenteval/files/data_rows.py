@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
@@ -18,7 +19,8 @@ from agenteval.files.located_value import LocatedValue
 from agenteval.files.yaml_scalars import display_value
 from agenteval.files.yaml_source import Mark, decode, parse_yaml
 
-DELIMITERS = ",;\t"
+_DELIMITERS = ",;\t"
+_QUOTED_CELL = re.compile(r'(?:^|(?<=[,;\t]))"(?:[^"]|"")*(?:"|$)')
 EXCEL_SEPARATOR = "sep="
 """The beginning of a line that Excel writes above the header of a CSV file. It names the delimiter."""
 LARGEST_CELL = 1 << 26
@@ -72,6 +74,12 @@ def _columns(rows: Sequence[LocatedValue]) -> tuple[str, ...]:
 # ── CSV ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+def find_delimiter(header: str) -> str:
+    """Return the character that separates the names in the first line: the most frequent one outside of
+    quotes."""
+    return max(_DELIMITERS, key=_QUOTED_CELL.sub("", header.rstrip("\r\n")).count)
+
+
 def csv_problem(error: csv.Error, at: int, begins: int) -> str:
     """Describe the error in a CSV row that starts at line ``begins`` and was read up to line ``at``."""
     text = str(error)
@@ -85,12 +93,13 @@ def csv_problem(error: csv.Error, at: int, begins: int) -> str:
 def _from_csv(data: bytes, path: str) -> Table:
     text = decode(data, path)
     csv.field_size_limit(LARGEST_CELL)
-    first = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first.count)
-    lines = _read_rows(text, delimiter, path)
-    number, names, _ = next(lines, (1, [], ""))
+    first = next((line for line in StringIO(text) if line.strip()), "")
+    is_tsv = PurePath(path).suffix.lower() == ".tsv" and "\t" in first
+    lines = _read_rows(text, "\t" if is_tsv else find_delimiter(first), path)
+    written_lines = (row for row in lines if row[2].strip())
+    number, names, _ = next(written_lines, (1, [], ""))
     if first.startswith(EXCEL_SEPARATOR):
-        number, names, _ = next(lines, (1, [], ""))
+        number, names, _ = next(written_lines, (1, [], ""))
     columns = [unicodedata.normalize("NFC", name.strip("\ufeff \t")) for name in names]
     if duplicate := next((name for name in columns if name and columns.count(name) > 1), ""):
         raise AuthorError(Problem(f"two columns are named '{duplicate}'", "rename one", Place(path, number)))

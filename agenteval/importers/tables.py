@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agenteval.core.errors import did_you_mean
 from agenteval.core.plurals import plural
-from agenteval.files.data_rows import DELIMITERS, EXCEL_SEPARATOR, LARGEST_CELL, csv_problem
+from agenteval.files.data_rows import EXCEL_SEPARATOR, LARGEST_CELL, csv_problem, find_delimiter
 from agenteval.importers.dataset_rows import ANSWER_KEYS, QUESTION_KEYS
 from agenteval.importers.exchanges import HISTORY, MESSAGE_KEYS, find_list
 from agenteval.importers.sources import NumberedLine, Source, raw_lines_of
@@ -28,7 +28,7 @@ def is_table(source: Source) -> bool:
 def rows_of(source: Source) -> Iterator[LogEntry]:
     lines = _Lines(raw_lines_of(source))
     first = next((line for line in lines if line.strip()), "")
-    delimiter = max(DELIMITERS, key=first.count)
+    delimiter = find_delimiter(first)
     if first.startswith(EXCEL_SEPARATOR):
         first = next((line for line in lines if line.strip()), "")
     if lines.broken:

@@ -11,6 +11,7 @@ from agenteval.core.errors import AuthorError
 from agenteval.files.data_rows import (
     Table,
     csv_problem,
+    find_delimiter,
     parse_json_at,
     read_table,
     table_from_list,
@@ -99,6 +100,52 @@ def test_only_the_header_decides_what_separates_cells(delimiter: str, other: str
     found = read(f"a{delimiter}b\n{other * 7}x{delimiter}{other * 5}y\n")
     assert found.columns == ("a", "b")
     assert values(found) == [{"a": f"{other * 7}x", "b": f"{other * 5}y"}]
+
+
+@pytest.mark.parametrize(
+    ("header", "delimiter"),
+    [
+        ("a,b", ","),
+        ("a;b", ";"),
+        ("a\tb", "\t"),
+        ("a,b;c;d", ";"),
+        ("a,b;c", ","),
+        ("a", ","),
+        ("", ","),
+        ('"a;b;c",d', ","),
+        ('a,"b;c;d"', ","),
+        ('"a,b";"c,d,e"', ";"),
+        ('"say ""x;y;z"" to",b', ","),
+        ('"a,b,c\r\n', ","),
+        ('5" wide;6" high,deep;x', ";"),  # a quote within a name opens nothing
+        ('a;"b,c,d', ";"),
+    ],
+)
+def test_what_separates_the_names(header: str, delimiter: str) -> None:
+    assert find_delimiter(header) == delimiter
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "columns", "row", "at"),
+    [
+        ("d.tsv", "name, first\tage\nA, B\t3\n", ("name, first", "age"), ("A, B", "3"), 2),
+        ("d.TSV", "a,b,c\tx;y;z\n1\t2\n", ("a,b,c", "x;y;z"), ("1", "2"), 2),
+        ("d.tsv", "a,b\n1,2\n", ("a", "b"), ("1", "2"), 2),
+        ("d.csv", "\na;b\n1;2\n", ("a", "b"), ("1", "2"), 3),
+        ("d.csv", "\r\n\r\na;b\r\n1;2\r\n", ("a", "b"), ("1", "2"), 4),
+        ("d.csv", "  \na;b\n1;2\n", ("a", "b"), ("1", "2"), 3),
+        ("d.csv", " \na,b\n1,2\n", ("a", "b"), ("1", "2"), 3),
+        ("d.csv", "\nsep=;\n\na;b\n1;2\n", ("a", "b"), ("1", "2"), 5),
+        ("d.tsv", "\na,b,c\tx\n1\t2\n", ("a,b,c", "x"), ("1", "2"), 3),
+        ("d.csv", '"a;b;c",d\n1,2\n', ("a;b;c", "d"), ("1", "2"), 2),
+    ],
+)
+def test_the_names_stand_in_the_first_line_that_is_not_blank(
+    path: str, text: str, columns: tuple[str, ...], row: tuple[str, ...], at: int
+) -> None:
+    found = read(text, path)
+    assert (found.columns, lines(found), found.mark.line) == (columns, [at], at - 1)
+    assert values(found) == [dict(zip(columns, row, strict=True))]
 
 
 @pytest.mark.parametrize("path", ["d.tsv", "folder/D.CSV"])

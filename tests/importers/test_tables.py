@@ -56,6 +56,7 @@ ROW = {"question": "Hi", "answer": "Hello"}
         ("sep=;\na,b;question;answer\nx;Hi;Hello\n", [("3", {**ROW, "a,b": "x"})]),
         ("sep=;\nid;answer\nHi;Hello\n", [("2", None)]),
         ("sep=;\n", []),
+        ('"a;b;c",question,answer\nx,Hi,Hello\n', [("2", {**ROW, "a;b;c": "x"})]),
         ("question,answer\n", []),
         ("question,answer", []),
         ("question,answer\nHi,Hello\n", [("2", ROW)]),
