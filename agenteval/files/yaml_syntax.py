@@ -38,6 +38,8 @@ _ADVICE = (
     _Advice("unknown escape character", "a double-quoted string contains an unknown escape sequence",
             r"use \\ for a backslash, or use single quotes"),
     _Advice("escape code", "invalid escape sequence", r"use \\ for a backslash"),
+    _Advice("decimal number", "an escape sequence lacks some of its hexadecimal digits",
+            r"use \\ for a backslash, or use single quotes"),
     _Advice("did not find expected key", "a key is expected here",
             "align it with the keys above it, or put the string in quotes"),
     _Advice("expected '-' indicator", "a list item is expected here",

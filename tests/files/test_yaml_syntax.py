@@ -30,6 +30,10 @@ def refused(text: str) -> Problem:
         pytest.param("a: 'b\nc: d\n", 1, "quote", id="open quote"),
         pytest.param('a: "\\d"\n', 1, "escape", id="unknown escape"),
         pytest.param('a: "\\uD800"\n', 1, "escape", id="invalid escape"),
+        *(
+            pytest.param(f'a: "{text}"\n', 1, "escape", id=text)
+            for text in (r"\xZZ", r"\x4", r"\x", r"\uZZZZ", r"\u123", r"\U0001F", r"C:\users", r"C:\Udir")
+        ),
         pytest.param("a:\n    b: 1\n  c: 2\n", 3, "key", id="indentation"),
         pytest.param("a: 1\n\tb: 2\n", 2, "tab", id="tab in the indentation"),
         pytest.param("a: @b\n", 1, "'@'", id="a character that begins nothing"),
