@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.files.yaml_source import MAX_BYTES, MAX_DEPTH, Mark, SourceDocument
@@ -41,12 +41,9 @@ def parse_toml(data: bytes, path: str) -> SourceDocument | None:
         return None
     if _is_deep(section):
         raise AuthorError(_syntax_problem(RecursionError(), path))
-    places = _places(text)
-    line, column = places.get(SECTION, (1, 1))
-    lines = text.splitlines()
-    return SourceDocument(
-        _dates_to_text(section), _build_mark(section, SECTION, Mark(path, line, column), places, lines)
-    )
+    file = _File.of(text)
+    at = file.places.get(SECTION, (1, 1))
+    return SourceDocument(_dates_to_text(section), _build_mark(section, SECTION, Mark(path, *at), file))
 
 
 def _syntax_problem(error: Exception, path: str) -> Problem:
@@ -107,33 +104,61 @@ def _places(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
     return found
 
 
+class _File(NamedTuple):
+    """The text of a file, and where its tables and assignments stand."""
+
+    lines: Sequence[str]
+    places: Mapping[tuple[str | int, ...], tuple[int, int]]
+    starts: Collection[int]
+    """The lines on which tables and assignments begin."""
+
+    @classmethod
+    def of(cls, text: str) -> _File:
+        places = _places(text)
+        return cls(text.splitlines(), places, frozenset(line for line, _ in places.values()))
+
+
+class _InlineKeys:
+    """Finds the keys of the inline tables of one assignment, in the order in which they stand there."""
+
+    def __init__(self, file: _File, line: int, column: int) -> None:
+        self._file = file
+        self._first = self._line = line
+        self._start = file.lines[line - 1].find("=", column - 1) + 1  # behind the assignment's own key
+
+    def find(self, key: str) -> tuple[int, int] | None:
+        """Find a key behind the one that was found last, up to the next table or assignment."""
+        pattern = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*=(?!=)""")
+        for number in range(self._line, len(self._file.lines) + 1):
+            if number in self._file.starts and number != self._first:
+                break
+            start = self._start if number == self._line else 0
+            if found := pattern.search(self._file.lines[number - 1], start):
+                self._line, self._start = number, found.end()
+                return number, found.start() + 1
+        return None
+
+
 def _build_mark(
     value: Any,
     loc: tuple[str | int, ...],
     mark: Mark,
-    places: Mapping[Any, tuple[int, int]],
-    lines: list[str],
+    file: _File,
+    inline: _InlineKeys | None = None,
 ) -> Mark:
+    """Give each key and item its location. ``inline`` finds the keys of the assignment that contains the
+    value."""
+    inline = inline or _InlineKeys(file, mark.line, mark.column)
+
     def child(part: str | int, item: Any) -> Mark:
-        at = places.get((*loc, part))
-        if at is None and isinstance(part, str):
-            at = _find_inline_key(part, mark.line, lines)
-        at = at or (mark.line, mark.column)
-        return _build_mark(item, (*loc, part), Mark(mark.path, *at), places, lines)
+        if at := file.places.get((*loc, part)):
+            return _build_mark(item, (*loc, part), Mark(mark.path, *at), file)
+        at = inline.find(part) if isinstance(part, str) else None
+        found = Mark(mark.path, *(at or (mark.line, mark.column)))
+        return _build_mark(item, (*loc, part), found, file, inline)
 
     if isinstance(value, dict):
         mark.children = {key: child(key, item) for key, item in value.items()}
     elif isinstance(value, list):
         mark.children = [child(index, item) for index, item in enumerate(value)]
     return mark
-
-
-def _find_inline_key(key: str, first: int, lines: list[str]) -> tuple[int, int] | None:
-    """Find a key in an inline table, searching from line ``first`` to the next table."""
-    pattern = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*=(?!=)""")
-    for number in range(first, len(lines) + 1):
-        if number > first and _HEADER.match(lines[number - 1]):
-            break
-        if found := pattern.search(lines[number - 1]):
-            return number, found.start() + 1
-    return None

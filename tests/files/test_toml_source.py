@@ -126,6 +126,32 @@ def test_where_a_key_stands(loc: tuple[str | int, ...], place: tuple[int, int]) 
         ),
         pytest.param('[tool.agenteval]\nm = {"a b" = 1}\n', ("m", "a b"), (2, 6), id="quoted inline"),
         pytest.param(
+            "[tool.agenteval]\nm = {a = {n = 1}, b = {n = 2}}\n", ("m", "b", "n"), (2, 24), id="a name twice"
+        ),
+        pytest.param(
+            "[tool.agenteval]\nm = {a = {n = 1}, b = {n = 2}}\n", ("m", "a", "n"), (2, 11), id="the first"
+        ),
+        pytest.param("[tool.agenteval]\nm = {m = {m = 1}}\n", ("m", "m"), (2, 6), id="as its parent"),
+        pytest.param("[tool.agenteval]\nm = {m = {m = 1}}\n", ("m", "m", "m"), (2, 11), id="as both"),
+        pytest.param('[tool.agenteval]\n"m" = {m = 1}\n', ("m", "m"), (2, 8), id="as its quoted parent"),
+        pytest.param(
+            "[tool.agenteval]\nm = [\n  {n = 1},\n  {n = 2},\n]\n", ("m", 1, "n"), (4, 4), id="in each item"
+        ),
+        pytest.param(
+            "[tool.agenteval]\nm = [{n = 1}, {n = 2}]\n", ("m", 1, "n"), (2, 16), id="two in a line"
+        ),
+        pytest.param(
+            "[tool.agenteval]\na.b = {a = {b = 1}}\n", ("a", "b", "a", "b"), (2, 13), id="below a dot"
+        ),
+        pytest.param("[tool.agenteval]\nm = {a.b = 1}\n", ("m", "a", "b"), (2, 8), id="a dot inline"),
+        pytest.param(
+            "[tool.agenteval]\nm = {'n' = 1}\nn = 2\n", ("m", "n"), (2, 6), id="not the next line's"
+        ),
+        pytest.param(
+            '[tool.agenteval]\nm = {"\\u006e" = 1}\nn = 2\n', ("m", "n"), (2, 1), id="an odd spelling"
+        ),
+        pytest.param("tool.agenteval.m = {tool = 1}\n", ("m", "tool"), (1, 21), id="as its root"),
+        pytest.param(
             "[tool.agenteval]\nx-z = 1\ny = {x-z = 2, z = 3}\n", ("y", "z"), (3, 15), id="whole keys"
         ),
     ],
