@@ -35,6 +35,8 @@ def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tu
     problems: list[Problem] = []
     if isinstance(value, dict):
         problems += [unknown_key(key, [_LIST_KEY], mark.find((key,))) for key in value if key != _LIST_KEY]
+        if problems and document.value.get(_LIST_KEY) is None:  # the list may have the unknown key
+            raise AuthorError(*problems)
         value, mark = value.get(_LIST_KEY), mark.find((_LIST_KEY,))
     if value is None and document.value == {_LIST_KEY: None}:
         return ()

@@ -89,8 +89,22 @@ def test_what_is_refused(tmp_path: Path, text: str, problems: list[tuple[int, st
     assert all(part in what for (_, what), (_, part) in zip(found, problems, strict=True)), found
 
 
-def test_a_misspelt_key_is_named_first(tmp_path: Path) -> None:
-    assert "'acepted'" in refused(tmp_path, "acepted: []\n")[0][1]
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("acepted: []\n", [(1, "'acepted'")]),
+        (f"acepted:\n- {entry()}\n", [(1, "'acepted'")]),
+        ("acepted: []\nodd: 1\n", [(1, "'acepted'"), (2, "'odd'")]),
+        ("accepted:\nodd: 1\n", [(2, "'odd'")]),
+        ("odd: 1\naccepted: []\n", [(1, "'odd'")]),
+        ("odd: 1\naccepted: text\n", [(1, "'odd'"), (2, "'text'")]),
+        ("odd: 1\naccepted: [text]\n", [(1, "'odd'"), (2, "'text'")]),
+    ],
+)
+def test_a_misspelt_key_is_one_mistake(tmp_path: Path, text: str, problems: list[tuple[int, str]]) -> None:
+    found = refused(tmp_path, text)
+    assert [line for line, _ in found] == [line for line, _ in problems], found
+    assert all(part in what for (_, what), (_, part) in zip(found, problems, strict=True)), found
 
 
 def test_a_file_that_is_not_there_is_reported_where_it_is_named(tmp_path: Path) -> None:
