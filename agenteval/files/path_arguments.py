@@ -98,4 +98,4 @@ def absolute_path_argument(path: str, cwd: str) -> str:
     if not name:
         return os.path.abspath(Path(cwd, path))
     here = Path(cwd, file)
-    return f"{os.path.abspath(here) if here.exists() else file}{ID_SEPARATOR}{name}"
+    return f"{os.path.abspath(here) if os.path.exists(here) else file}{ID_SEPARATOR}{name}"

@@ -56,9 +56,9 @@ def _matching(root: Path, pattern: str) -> Iterator[Path]:
     fixed = len(Path(glob_base(pattern)).parts)
     base = Path(os.path.normpath(root.joinpath(*parts[:fixed])))
     if fixed == len(parts):
-        if base.is_dir():
+        if os.path.isdir(base):
             yield from _scenario_files_below(base)
-        elif base.exists():
+        elif os.path.exists(base):
             yield base
         return
     matches = _glob("/".join(parts[fixed:]))

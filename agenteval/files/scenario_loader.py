@@ -386,7 +386,7 @@ class _FileLoader:
         not exist, or with the locations of any mistakes in the file."""
         full_path = Path(self._base, path)
         if full_path not in self._tables:
-            if not path.strip() or not full_path.exists():
+            if not path.strip() or not os.path.exists(full_path):
                 what = f"the file '{path}' does not exist (paths are relative to this file)"
                 raise AuthorError(Problem(what, near_file(full_path), mark.place))
             shown_as = display_path(full_path, self._cwd)

@@ -279,3 +279,65 @@ def test_a_broken_configuration_is_refused_at_each_of_its_places(ready: Project,
         done.refuses(f"agenteval.yaml{place}" if place or name == "empty" else "agenteval", *facts)
     assert done.out == ""
     assert "secret" not in done.err
+
+
+# ── names that no file can have ──────────────────────────────────────────────────────────────────
+
+TOO_LONG = "x" * 300
+AGENT = "agent: {target: 'agent.py:agent'}\n"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        f"agent: {{target: '{TOO_LONG}.py:agent'}}\n",
+        f"agent: {{target: 'agent.py:agent', interpreter: {TOO_LONG}}}\n",
+        f"agent: {{target: 'agent.py:agent', intercept: {{a: '{TOO_LONG}.py:f'}}}}\n",
+        f"agent: {{target: {{object: '{TOO_LONG}.py:a'}}}}\n",
+        f"agent: {{command: ['./{TOO_LONG}']}}\n",
+        f"{AGENT}custom_metrics: ['{TOO_LONG}.py:A']\n",
+        f"{AGENT}custom_metrics: ['{TOO_LONG}.md']\n",
+        f"{AGENT}reporters: ['{TOO_LONG}.py:A']\n",
+        f"{AGENT}include: ['{TOO_LONG}']\n",
+        f"{AGENT}accepted: {TOO_LONG}.yaml\n",
+        f"{AGENT}models: {{default: local/{TOO_LONG}.gguf}}\n",
+        f"{AGENT}models: {{default: scripted/{TOO_LONG}.yaml}}\n",
+    ],
+)
+def test_a_configuration_may_name_a_file_that_cannot_be(project: Project, config: str) -> None:
+    project.config(config, target="")
+    project.agent("def agent(message: str) -> str:\n    return message\n")
+    project.scenarios("scenarios:\n- {id: a, turns: [Hello], checks: none}\n")
+    done = project.call("validate")
+    assert done.code in (2, 5), done.all
+    assert "xxx" in done.err
+
+
+@pytest.mark.parametrize(
+    "scenarios",
+    [
+        f"scenarios:\n- {{id: 'a-${{row.n}}', rows: {TOO_LONG}.csv, turns: [Hello], checks: none}}\n",
+        f"cases: {TOO_LONG}.csv\n",
+        f"scenarios:\n- {{id: a, turns: [Hello], expect: {{python: ['{TOO_LONG}.py:f']}}}}\n",
+        f"scenarios:\n- {{id: a, turns: [Hello], setup: '{TOO_LONG}.py:f', checks: none}}\n",
+        f"scenarios:\n- {{id: a, turns: [x], checks: none, tools: {{t: {{python: '{TOO_LONG}.py:f'}}}}}}\n",
+    ],
+)
+def test_a_scenario_may_name_a_file_that_cannot_be(project: Project, scenarios: str) -> None:
+    project.config("metrics: []\n")
+    project.agent("def agent(message: str) -> str:\n    return message\n")
+    project.scenarios(scenarios)
+    done = project.call("validate")
+    assert done.code == 2, done.all
+    assert "xxx" in done.err
+
+
+@pytest.mark.parametrize(
+    "option", ["--record={}", "--replay={}", "--report=json={}", "--report={}.py:A", "-c{}", "--resume={}"]
+)
+def test_an_option_may_name_a_file_that_cannot_be(project: Project, option: str) -> None:
+    project.config("metrics: []\n")
+    project.agent("def agent(message: str) -> str:\n    return message\n")
+    project.scenarios("scenarios:\n- {id: a, turns: [Hello], checks: none}\n")
+    done = project.run(option.format(TOO_LONG))
+    assert done.code == 2, done.all

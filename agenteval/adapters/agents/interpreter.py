@@ -132,7 +132,7 @@ def _find_interpreter(written: str, root: str, env: Mapping[str, str], place: Pl
     path = find_program(written, root, env)
     if path is None:
         folder = Path(root, written)
-        inside = next((each for each in _USUAL if (folder / each).is_file()), "")
+        inside = next((each for each in _USUAL if os.path.isfile(folder / each)), "")
         remedy = f"use {written.rstrip('/')}/{inside}" if inside else f"paths are relative to {root}"
         if not os.path.dirname(written) and not inside:
             remedy = "use its path, such as ../app/.venv/bin/python"

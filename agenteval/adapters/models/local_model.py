@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -66,7 +67,7 @@ class LocalModel:
 
 def _model_file(config: ModelConfig, root: Path) -> Path:
     path = root / config.name
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise AuthorError(Problem("no such model file", f"check `model: {config.model}`", Place(str(path))))
     if find_spec("xllamacpp") is None:
         what = f"the model {config.model} requires llama.cpp, which is not installed"

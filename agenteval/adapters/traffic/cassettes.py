@@ -7,6 +7,7 @@ neither request headers nor keys, and secrets are masked."""
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -162,7 +163,7 @@ class CassetteRecorder:
 
     def start(self, header: CassetteHeader) -> None:
         """Store the header. Raise ``AuthorError`` if the file already exists."""
-        if self.path.exists():
+        if os.path.exists(self.path):
             raise self._exists()
         self._header = header
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from functools import partialmethod
 from importlib import import_module
@@ -100,7 +101,7 @@ def _has_attribute(owner: Any, name: str) -> bool:
 def _load_module(location: str, base: str) -> ModuleType:
     is_file = location.endswith(".py") or "/" in location
     path = (Path(base) / location).resolve() if is_file else None
-    if path is not None and not path.is_file():
+    if path is not None and not os.path.isfile(path):
         raise TargetError(f": no such file: '{location}'", f"looked in {base}")
     try:
         with contain_exits():
