@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from agenteval.core.registry import Registry, load_target
+
+RenderFunction: TypeAlias = Callable[..., str] | str
+"""A function that returns a report, or the place from which it is imported (``module:function``)."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,9 @@ class Reporter:
     """A report format (the reporter interface). Its functions are specified as ``module:function`` and are
     imported when they are first needed."""
 
-    render: Callable[..., str] | str
+    render: RenderFunction
     """The pure function ``render(report, decision, options) -> str``."""
-    comparison: str = ""
+    comparison: RenderFunction = ""
     """The function with which ``diff`` renders the comparison of two runs; empty if the format does not
     support comparisons."""
     file: str = ""
@@ -33,14 +36,19 @@ class Reporter:
     shows: Literal["all", "failed", "few"] = "all"
     """The samples whose conversations the format shows: all samples, the failed samples, or only the first
     few failed samples. ``score`` discards all other conversations before the reports are rendered."""
-    step_summary: str = ""
+    step_summary: RenderFunction = ""
     """The ``render`` function whose output is appended to the GitHub Actions step summary; empty if the
     format has no step summary."""
 
     @property
     def function(self) -> Callable[..., str]:
-        found: Callable[..., str] = load_target(self.render) if isinstance(self.render, str) else self.render
-        return found
+        return load_function(self.render)
+
+
+def load_function(render: RenderFunction) -> Callable[..., str]:
+    """Import a function that is specified as ``module:function``."""
+    found: Callable[..., str] = load_target(render) if isinstance(render, str) else render
+    return found
 
 
 def _to_reporter(found: Any) -> Reporter:

@@ -1,8 +1,10 @@
-"""Load reporters that the author wrote, specified as ``FILE.py:Class`` or ``package.module:Class``."""
+"""Load reporters that are not built in: those that the author wrote, specified as ``FILE.py:Class`` or
+``package.module:Class``, and those of other packages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +14,7 @@ from agenteval.conversation.user_code import import_target
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.safe_text import neutralize_workflow_commands
-from agenteval.reporters import REPORTERS, Reporter
+from agenteval.reporters import REPORTERS, RenderFunction, Reporter, load_function
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.report_sections import make_report_sections
 from agenteval.reporters.words.facts import Facts
@@ -23,7 +25,7 @@ _FUNCTION = "define it as `def NAME(sections, options)`"
 
 
 class RenderError(AuthorError):
-    """Raised when an author's reporter raises an exception or does not return text."""
+    """Raised when a reporter that is not built in raises an exception or does not return text."""
 
 
 def is_custom_reporter(name: str) -> bool:
@@ -33,10 +35,24 @@ def is_custom_reporter(name: str) -> bool:
 
 def find_reporter(name: str, base: str, place: Place | None = None) -> Reporter:
     """Return the reporter with this name, or the author's reporter that the name specifies. File paths are
-    relative to the folder ``base``. Raise ``AuthorError`` if there is no such reporter."""
+    relative to the folder ``base``. Raise ``AuthorError`` if there is no such reporter. The functions of a
+    reporter that is not built in raise ``RenderError`` for any failure."""
     if is_custom_reporter(name):
         return load_custom_reporter(name, base, place)
-    return REPORTERS.get(name)
+    found = REPORTERS.get(name)
+    return found if name in REPORTERS.built_in else _with_errors_contained(name, found)
+
+
+def _with_errors_contained(name: str, reporter: Reporter) -> Reporter:
+    def contained(function: RenderFunction) -> RenderFunction:
+        return partial(_call, name, function) if function else ""
+
+    return replace(
+        reporter,
+        render=contained(reporter.render),
+        comparison=contained(reporter.comparison),
+        step_summary=contained(reporter.step_summary),
+    )
 
 
 def load_custom_reporter(target: str, base: str, place: Place | None = None) -> Reporter:
@@ -74,15 +90,20 @@ def _render(
     target: str, render: Callable[..., Any], report: Report, decision: Decision, options: ReportOptions
 ) -> str:
     """Call the author's reporter and return its text, in which no line is a workflow command, because the
-    text may quote an agent. Raise ``RenderError`` if the reporter raises an exception or does not return
-    text."""
+    text may quote an agent."""
     sections = make_report_sections(Facts(report, decision), options.root)
+    return neutralize_workflow_commands(_call(target, render, sections, options))
+
+
+def _call(name: str, function: RenderFunction, *arguments: Any) -> str:
+    """Call a function of the reporter ``name`` and return its text. Raise ``RenderError`` if the function
+    cannot be imported, raises an exception or does not return text."""
     try:
         with contain_exits():
-            text = render(sections, options)
+            text: Any = load_function(function)(*arguments)
     except Exception as error:
-        raise RenderError(Problem(f"no report by '{target}': it raised {describe_error(error)}")) from error
+        raise RenderError(Problem(f"no report by '{name}': it raised {describe_error(error)}")) from error
     if not isinstance(text, str):
-        what = f"no report by '{target}': it returned a value of the type {type(text).__name__}"
+        what = f"no report by '{name}': it returned a value of the type {type(text).__name__}"
         raise RenderError(Problem(what, "return the report as a string"))
-    return neutralize_workflow_commands(text)
+    return text

@@ -54,6 +54,26 @@ def test_a_reporter_may_have_the_name_of_one_that_agenteval_lacks(
     assert (installed.root / "again.html").read_text(encoding="utf-8") == page
 
 
+@pytest.mark.parametrize(("answer", "code"), [("'3 May'", 3), ("'soon'", 1)])
+@pytest.mark.parametrize(
+    "body", ["raise ValueError('no template')", "raise OSError('no template')", "return None", "quit()"]
+)
+def test_one_that_fails_is_a_message_and_changes_no_verdict(
+    installed: Project, body: str, answer: str, code: int
+) -> None:
+    installed.write("pages.py", f"def page(report, decision, options):\n    {body}\n\n\nPAGE = page\n")
+    installed.agent(AGENT.format(answer))
+    installed.config("reporters: [terminal, html=site.html, json=out.json]")
+    done = installed.call("run")
+    assert done.code == code, done.all
+    assert done.err.count("'html'") == 1
+    assert "Traceback" not in done.err
+    assert done.out.rstrip().splitlines()[-1].startswith("PASSED" if code == 3 else "FAILED")
+    assert (installed.root / "out.json").is_file()
+    assert not (installed.root / "site.html").exists()
+    assert installed.call("report", "latest", "--report", "html=again.html").code == code
+
+
 def test_without_the_package_it_is_refused(project: Project) -> None:
     project.agent(AGENT.format("'3 May'"))
     project.scenarios(SCENARIO)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import tests.support.report_samples as samples
 from agenteval.core.errors import AuthorError, Place
-from agenteval.reporters import REPORTERS
+from agenteval.reporters import REPORTERS, Reporter, load_function
 from agenteval.reporters.custom_reporters import RenderError, find_reporter, load_custom_reporter
 from agenteval.reporters.options import ReportOptions
 
@@ -110,3 +115,70 @@ def test_what_fails_while_rendering_is_one_error(base: str, name: str, fact: str
     with pytest.raises(RenderError, match=fact) as caught:
         reporter.function(*samples.mixed("bot"), ReportOptions())
     assert f"{FILE}:{name}" in str(caught.value)
+
+
+# ── reporters of other packages ──────────────────────────────────────────────────────────────────
+
+PLACES: dict[str, Any] = {
+    "raising": lambda *_: {}["gone"],
+    "os": lambda *_: Path("/gone/away").read_bytes(),
+    "quitting": lambda *_: sys.exit(0),
+    "empty": lambda *_: None,
+    "bytes": lambda *_: b"text",
+    "gone": "no_such_module_of_theirs:render",
+    "nameless": "json:no_such_function",
+    "fine": lambda *_: "text",
+}
+
+
+@pytest.fixture
+def packaged(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What other packages register, by name."""
+    found: dict[str, Any] = {}
+
+    def entries(group: str) -> list[Any]:
+        assert group == "agenteval.reporters"
+        return [
+            SimpleNamespace(name=name, value=f"theirs:{name}", load=partial(found.get, name))
+            for name in found
+        ]
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entries)
+    return found
+
+
+@pytest.mark.parametrize("field", ["render", "comparison", "step_summary"])
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("raising", ["KeyError"]),
+        ("os", ["FileNotFoundError"]),
+        ("quitting", ["SystemExit"]),
+        ("empty", ["NoneType", "string"]),
+        ("bytes", ["bytes", "string"]),
+        ("gone", ["no_such_module_of_theirs"]),
+        ("nameless", ["no_such_function"]),
+    ],
+)
+def test_what_fails_in_another_package_is_one_error(
+    packaged: dict[str, Any], field: str, name: str, facts: list[str]
+) -> None:
+    packaged["page"] = Reporter(**{"render": PLACES["fine"], "file": "page.html", field: PLACES[name]})
+    found = find_reporter("page", "/nowhere")
+    with pytest.raises(RenderError) as caught:
+        load_function(getattr(found, field))(*samples.mixed("bot"), ReportOptions())
+    (problem,) = caught.value.problems
+    assert all(fact in str(problem) for fact in ("'page'", *facts))
+    assert found.file == "page.html"
+
+
+def test_a_reporter_of_another_package_renders(packaged: dict[str, Any]) -> None:
+    packaged["page"] = lambda report, decision, options: f"{decision.verdict} {options.width}"
+    found = find_reporter("page", "/nowhere")
+    assert found.function(*samples.mixed("bot"), ReportOptions(width=40)) == "failed 40"
+    assert (found.comparison, found.step_summary) == ("", "")
+
+
+def test_a_package_cannot_replace_a_built_in_reporter(packaged: dict[str, Any]) -> None:
+    packaged["json"] = PLACES["raising"]
+    assert find_reporter("json", "/nowhere") is REPORTERS.built_in["json"]

@@ -3,7 +3,7 @@ regression."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -18,9 +18,9 @@ from agenteval.cli.commands.report import list_run_inputs
 from agenteval.cli.safe_output import print_err
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
-from agenteval.core.registry import load_target
 from agenteval.files import runs
-from agenteval.reporters import REPORTERS
+from agenteval.reporters import REPORTERS, load_function
+from agenteval.reporters.custom_reporters import RenderError
 from agenteval.running.stored_runs import DecidedRun, load_decided_run, runs_root
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
@@ -67,10 +67,13 @@ def _is_terminal(target: ReportTarget) -> bool:
 
 def _write(target: ReportTarget, compared: RunComparison, *, verbose: bool) -> bool:
     choice, path, reporter = target
-    render: Callable[..., str] = load_target(reporter.comparison)
+    render = load_function(reporter.comparison)
     options = make_report_options(choice, folder=Path(), detail="verbose" if verbose else "usual")
     try:
         write_report_text(choice.name, render(compared, options), path)
+    except RenderError as error:
+        print_err(f"agenteval: {error}")
+        return False
     except OSError as error:
         print_err(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
         return False

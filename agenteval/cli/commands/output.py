@@ -21,9 +21,8 @@ from agenteval.cli.safe_output import Form, append_to_file, clean_output, print_
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.registry import load_target
 from agenteval.core.safe_text import for_encoding
-from agenteval.reporters import REPORTERS, Reporter
+from agenteval.reporters import REPORTERS, Reporter, load_function
 from agenteval.reporters.custom_reporters import RenderError, find_reporter, is_custom_reporter
 from agenteval.reporters.options import Detail, ReportOptions
 from agenteval.verdict.report import Report
@@ -186,7 +185,7 @@ def _write(
     with redirect_stdout(sys.stderr):  # what an author's reporter prints is no result
         text = reporter.function(report, decision, options)
     if reporter.step_summary:
-        _append_step_summary(load_target(reporter.step_summary)(report, decision, options))
+        _append_step_summary(load_function(reporter.step_summary)(report, decision, options))
     in_folder = folder / reporter.file if reporter.file and choice.path is None else None
     write_report_text(choice.name, text, path or in_folder, reporter.form)
 
