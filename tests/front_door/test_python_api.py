@@ -316,7 +316,7 @@ def test_score_scores_a_log(in_project: Project) -> None:
         ' {"role": "assistant", "content": "Go away"}]}\n',
     )
     assert agenteval.score(log).verdict == "reported"
-    with pytest.raises(AuthorError, match="helpfulnes"):
+    with pytest.raises(AuthorError, match="'helpfulnes'"):
         agenteval.score(log, metrics="helpfulnes")
     expected = in_project.write(
         "expected.yaml", "id: greet\nturns: [Hi]\nexpect: {output: {contains: Hello}}\n"
