@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 from agenteval.adapters.traffic.middleware import parse_recording_options
 from agenteval.api.given_objects import register, to_plain
-from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
 from agenteval.core.scenario import Category
 from agenteval.core.selection import Filters
 from agenteval.files.scenario_loader import VALUES
@@ -118,7 +118,7 @@ class RunOptions(TypedDict, total=False):
 
 
 def make_request(
-    scenarios: ScenarioSource | Iterable[ScenarioSource], function: str, options: RunOptions
+    scenarios: ScenarioSource | Iterable[ScenarioSource] | None, function: str, options: RunOptions
 ) -> Request:
     """Build the request for a run. ``function`` is the name of the called function in messages. Raise
     ``TypeError`` for an unknown argument, and ``AuthorError`` if a value is invalid."""
@@ -126,7 +126,11 @@ def make_request(
         near = did_you_mean(name, RunOptions.__annotations__)
         raise TypeError(f"{function}() has no argument '{name}'" + (f": {near}" if near else ""))
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    paths, values = split_sources(scenarios)
+    paths, values = split_sources(() if scenarios is None else scenarios)
+    if scenarios is not None and not (paths or values):
+        raise NothingSelectedError(
+            Problem("the list of scenarios is empty", "leave it out to run all of them")
+        )
     chosen = choose_agent(given.get("agent"))
     ids, tags, categories, metrics = (
         _texts(name, given.get(name, ())) for name in ("ids", "tags", "categories", "metrics")
@@ -181,6 +185,9 @@ def _positive(argument: str, number: Any) -> int | None:
 
 def plain_overrides(overrides: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return configuration keys in the form in which a file contains them."""
+    if not isinstance(overrides, Mapping | None):
+        what = f"`overrides`: expected a mapping, got {overrides!r}"
+        raise AuthorError(Problem(what, 'for example {"judge": {"votes": 3}}'))
     plain: dict[str, Any] = to_plain(overrides or {}, Place("overrides"))
     return plain
 
