@@ -210,6 +210,7 @@ def test_a_gate_over_the_run_is_an_item_of_its_own_and_never_lost(suite: Project
     assert part.code == suite.run("-s", "case").code == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_a_crashed_worker_loses_nothing(suite: Project) -> None:
     suite.scenarios("id: other\nturns: [Ho, crash]\nexpect: {output: {contains: Hello}}\n", B)
     done = pytest_in(suite, "--agenteval", "-n", "2", "scenarios")
@@ -450,6 +451,7 @@ def test_the_arguments_of_scenarios_are_those_of_run(suite: Project, call: str, 
     assert "Traceback" not in done.out
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for a process alone")
 def test_what_ctrl_c_interrupted_can_be_continued(suite: Project) -> None:
     suite.agent(
         "import os, signal\n\n\n"
