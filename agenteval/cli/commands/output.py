@@ -199,8 +199,7 @@ def write_report_text(name: str, text: str, path: Path | None, form: Form | None
     if path is None:
         print_out(text, form, colors=_wants_color())
         return
-    cleaned = clean_output(text, form)
-    write_file(path, cleaned if cleaned.endswith("\n") or not cleaned else f"{cleaned}\n")
+    write_file(path, clean_output(text, form))
     print_err(f"{name} report: {_display_path(path)}")
 
 
