@@ -49,7 +49,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def agenteval_agent() -> Any:
     """Return the agent for the tests that ``agenteval.scenarios`` makes. Override it to provide one."""
-    return None
+    from agenteval.api.pytest_runs import NO_AGENT
+
+    return NO_AGENT
 
 
 @pytest.fixture

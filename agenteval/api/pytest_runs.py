@@ -23,10 +23,10 @@ from agenteval.api.shared_run import play_shared
 from agenteval.cli.run_status import RunStatus
 from agenteval.cli.safe_output import clean_output
 from agenteval.core.decision import GateRow
-from agenteval.core.errors import AuthorError
+from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
 from agenteval.core.plan import Pairing
-from agenteval.core.plurals import plural
+from agenteval.core.plurals import join_first, plural
 from agenteval.core.protocols import Emit
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import Verdict
@@ -48,6 +48,11 @@ FINISHED_RUNS = pytest.StashKey[list[str]]()
 STATUS_S = 10.0
 """The interval, in seconds, at which a long run prints a status line."""
 _POLL_S = 0.2
+_NAMED = 5
+NO_AGENT: Any = object()
+"""Stands for an agent that no fixture provides."""
+FIXTURE_AGENT = {"target": "agenteval.api.given_objects:agent_of_a_fixture"}
+"""The agent with which scenarios are loaded if the configuration has none. A fixture has to provide one."""
 _WIDTH = 100
 
 
@@ -121,6 +126,9 @@ class ItemOutcome(NamedTuple):
     text: str
     """The reasons, if the scenario did not pass, or if its failure is tolerated by a gate."""
     duration_s: float
+    is_neutral: bool = False
+    """True if the scenario was not decided, and the configuration lets the run pass nevertheless
+    (``on_undecided: neutral``)."""
     never_ran: bool = False
     """True if nothing was played, because the run stopped after its first failure."""
 
@@ -135,19 +143,30 @@ class RunOutcomes:
     def outcome(self, pairing: Pairing, epoch: int | None = None, *, is_last: bool = True) -> ItemOutcome:
         """Return the outcome of a scenario with an agent, or of one of its epochs. Rules over all epochs
         belong to the last epoch (``is_last``)."""
-        found = [
-            each for each in self._failures.get(pairing, ()) if self._is_of(each, epoch, is_last=is_last)
-        ]
+        pairing = self._played_pairing(pairing)
+        failures = self._failures.get(pairing, ())
+        found = [each for each in failures if self._is_of(each, epoch, is_last=is_last)]
         counted = [each for each in found if not each.tolerated]
         verdict = Verdict.worst([Verdict.PASSED, *(each.verdict for each in counted)])
         if counted and epoch is None:  # a failed conversation need not decide a rate
             verdict = scenario_decision(self.run.decision, counted[0].scenario_report).verdict
+        is_neutral = verdict is Verdict.INCONCLUSIVE and self.run.decision.exit_code == 0
         return ItemOutcome(
             verdict,
             self._text(tuple(counted or found)),
             self._duration_s(pairing, epoch),
+            is_neutral=is_neutral,
             never_ran=bool(counted) and self._stopped_early and all(map(_never_ran, counted)),
         )
+
+    def _played_pairing(self, pairing: Pairing) -> Pairing:
+        """Return the pair as the run has it. An agent that a fixture provides may have another name. Raise
+        ``InconclusiveScenarioError`` if the scenario was not part of the run."""
+        played = [(each.scenario.id, each.agent) for each in self.run.report.scenarios]
+        of_scenario = [each for each in played if each[0] == pairing[0]]
+        if pairing not in played and len(of_scenario) != 1:
+            raise InconclusiveScenarioError(f"the run {self.run.report.run.run_id} did not play {pairing[0]}")
+        return pairing if pairing in played else of_scenario[0]
 
     @property
     def gates(self) -> tuple[GateRow, ...]:
@@ -160,6 +179,13 @@ class RunOutcomes:
             line = f"{row.name}: {row.value} (bound: {row.bound}) is {row.verdict} at {row.where}"
             yield f"{line} — {row.resolution}" if row.resolution else line
         yield from self.run.decision.author_errors
+
+    @property
+    def open_lines(self) -> Iterator[str]:
+        """The scenarios that are the reason why the run did not pass."""
+        names = list(dict.fromkeys(f"{each.scenario}" for each in self._facts.failures if not each.tolerated))
+        if self.run.decision.exit_code and names:
+            yield f"  did not pass: {join_first(names, _NAMED)}"
 
     @cached_property
     def _failures(self) -> dict[Pairing, list[ReportedFailure]]:
@@ -204,7 +230,10 @@ def _never_ran(failure: ReportedFailure) -> bool:
 class PytestRun:
     """One run for all items of the scenario files, or of one ``agenteval.scenarios`` in a test file."""
 
-    def __init__(self, config: pytest.Config, loaded: LoadedItems, key: str = "") -> None:
+    def __init__(
+        self, config: pytest.Config, loaded: LoadedItems, key: str = "", *, has_own_agent: bool = False
+    ) -> None:
+        self._has_own_agent = has_own_agent  # which takes precedence over the fixture
         self._config = config
         self._loaded = loaded
         self._id = run_id_of(config, key)
@@ -212,13 +241,15 @@ class PytestRun:
         self._error: AuthorError | None = None
         self.status = _Status()
 
-    def outcomes(self, selected: Collection[Pairing], agent: Any = None) -> RunOutcomes:
+    def outcomes(self, selected: Collection[Pairing], agent: Any = NO_AGENT) -> RunOutcomes:
         """Return the outcomes of the run, which is played at the first call.
 
         ``selected`` contains the pairs of scenario and agent of all items that pytest has selected. Raise
         ``RunNotStartedError`` if there is a mistake in a file."""
         if self._error:
             raise RunNotStartedError(f"the run could not start: {self._error.problems[0]}")
+        if agent is None:
+            raise RunNotStartedError("the fixture `agenteval_agent` returned None; return the agent")
         if self._outcomes is None:
             try:
                 self._outcomes = RunOutcomes(self._play(selected, agent))
@@ -229,8 +260,12 @@ class PytestRun:
         return self._outcomes
 
     def _play(self, selected: Collection[Pairing], agent: Any) -> DecidedRun:
-        request = replace(self._loaded.suite.request, fail_fast=self._config.getoption("maxfail", 0) == 1)
-        if agent is not None:
+        request = self._loaded.suite.request
+        request = replace(request, fail_fast=request.fail_fast or self._config.getoption("maxfail", 0) == 1)
+        if agent is NO_AGENT and request.agent == FIXTURE_AGENT:
+            what = "no agent: the configuration has none, and no fixture `agenteval_agent` returns one"
+            raise AuthorError(Problem(what, "set `agent`, or pass `agent=` to agenteval.scenarios"))
+        if agent is not NO_AGENT and not self._has_own_agent:
             from agenteval.api.requests import choose_agent
 
             chosen = choose_agent(agent)
@@ -255,6 +290,7 @@ class PytestRun:
         except KeyboardInterrupt:
             running.stop()
             running.played.exception()
+            self._show(f"agenteval: interrupted; continue with agenteval run --resume {self._id}")
             raise
 
     def _show(self, line: str) -> None:
@@ -320,6 +356,8 @@ def check(found: ItemOutcome) -> ItemOutcome:
     the test if its scenario never ran because the run stopped after a failure."""
     if found.never_ran:
         pytest.skip("not run, because the run stopped after its first failure")
+    if found.is_neutral:
+        pytest.skip(f"not decided, which `on_undecided: neutral` allows: {found.text.partition(chr(10))[0]}")
     if found.verdict is Verdict.INCONCLUSIVE:
         raise InconclusiveScenarioError(found.text)
     return found
@@ -337,6 +375,7 @@ def summary_lines(folders: Collection[str]) -> Iterator[str]:
         run, decision = outcomes.run.report.run, outcomes.run.decision
         yield f"{decision.verdict_label}: run {run.run_id} (exit code {decision.exit_code} of agenteval)"
         yield from (f"  {line}" for line in outcomes.gate_lines)
+        yield from outcomes.open_lines
         if run.request.get("last_failed"):  # pytest selected pairs of scenarios and agents
             yield "  only a part of the scenarios was selected, so no item checks the gates over the run"
         yield f"  show a conversation: agenteval show {run.run_id} ID"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,13 @@ from agenteval.api.pytest_runs import (
     load_items,
 )
 from agenteval.api.requests import make_request
-from agenteval.core.errors import AuthorError
+from agenteval.core.errors import AuthorError, parse_place
 from agenteval.core.plan import Pairing
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import Verdict
 from agenteval.core.selection import scenario_file
 from agenteval.files.config_file import find_config
+from agenteval.files.scenario_files import CONFIG_NAMES
 from agenteval.planning.request import Request
 
 
@@ -36,6 +39,12 @@ class ScenarioPlugin:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        self.playable = 0
+        """The number of items that were collected, without those that are skipped."""
+        self.other_configs: list[str] = []
+        """The configurations of other projects below the collected folders."""
+        self._is_whole = True
+        self._included: Sequence[Path] | None = None
         if config.args_source is pytest.Config.ArgsSource.TESTPATHS:
             config.args += [str(path) for path in self._included_files() if not self._is_below_args(path)]
 
@@ -49,18 +58,28 @@ class ScenarioPlugin:
             name: option(f"agenteval_{name}") for name in ("profile", "agent", "model", "no_judge")
         }
         options["config"] = found
-        return make_request((), "pytest", options)
+        return make_request(None, "pytest", options)
 
     @cached_property
     def loaded(self) -> LoadedItems | AuthorError:
+        """The scenarios of the collected files, or the mistakes in them."""
+        within = [path for path in self._included_files() if self._is_below_args(path)]
+        self._is_whole = len(within) == len(self._included_files())
+        paths = () if self._is_whole else tuple(map(str, within))
         try:
-            found = load_items(self.request)
+            found = load_items(replace(self.request, paths=paths))
         except AuthorError as error:
             return error
-        # pytest may refuse unknown markers in ``-m``, even if no item with them is collected.
+        self._register_tags(found)
+        return found
+
+    def _register_tags(self, found: LoadedItems) -> None:
+        """Register the tags of all scenarios as markers. pytest may refuse unknown markers in ``-m``, even if
+        no item with them is collected."""
+        with suppress(AuthorError):  # in a file that was not named
+            found = found if self._is_whole else load_items(self.request)
         for tag in sorted({tag for each in found.suite.scenarios for tag in tags_of(each)}):
             self.config.addinivalue_line("markers", f"{tag}: a tag of agenteval scenarios")
-        return found
 
     @cached_property
     def run(self) -> PytestRun:
@@ -72,7 +91,12 @@ class ScenarioPlugin:
         """The real paths of the scenario files that the configuration includes."""
         return frozenset(os.path.realpath(path) for path in self._included_files())
 
-    def _included_files(self) -> list[Path]:
+    def _included_files(self) -> Sequence[Path]:
+        if self._included is None:
+            self._included = self._find_included_files()
+        return self._included
+
+    def _find_included_files(self) -> list[Path]:
         from agenteval.files.scenario_files import find_scenario_files
         from agenteval.planning.suite import load_config
         from agenteval.running.registries import REGISTRIES
@@ -95,7 +119,14 @@ class ScenarioPlugin:
         """Collect the scenario files that the configuration includes."""
         if file_path.suffix in (".yaml", ".yml") and os.path.realpath(file_path) in self.files:
             return ScenarioFile.of(self, parent, file_path)
+        if file_path.name in CONFIG_NAMES and not self._is_own_config(file_path):
+            self.other_configs.append(str(file_path))
         return None
+
+    def _is_own_config(self, path: Path) -> bool:
+        own = self.request.config
+        is_chosen = self.config.getoption("agenteval_config") is not None
+        return is_chosen or (own is not None and os.path.realpath(own) == os.path.realpath(path))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(
@@ -105,11 +136,57 @@ class ScenarioPlugin:
         result = yield
         chosen = {sample.key for item in items if isinstance(item, ScenarioItem) for sample in item.samples}
         loaded = self.loaded
-        if chosen and isinstance(loaded, LoadedItems) and chosen == {each.key for each in loaded.samples}:
+        if (
+            chosen
+            and self._is_whole
+            and isinstance(loaded, LoadedItems)
+            and chosen == {each.key for each in loaded.samples}
+        ):
             source = loaded.suite.settings.config.source
             path = loaded.root / (Path(source).name if source else "agenteval.yaml")
             items.append(GatesItem.of(self, GatesFile.from_parent(session, path=path)))
         return result
+
+    # ── what was not run ─────────────────────────────────────────────────────────────────────────
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """End with an error if ``--agenteval`` asked for scenarios and there was none to run."""
+        output = getattr(self.config, "workeroutput", None)
+        if output is not None:
+            output["agenteval_collected"] = (self.playable, self.other_configs)
+        elif (
+            session.exitstatus == pytest.ExitCode.OK
+            and self.config.getoption("agenteval")
+            and self._unmet_lines()
+        ):
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over what a worker of pytest-xdist has collected."""
+        collected = (getattr(node, "workeroutput", None) or {}).get("agenteval_collected")
+        if collected:
+            self.playable = max(self.playable, collected[0])
+            self.other_configs = [*collected[1]]
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say which scenarios were not collected."""
+        for line in self._unmet_lines():
+            terminalreporter.write_line(line, red=True)
+
+    def _unmet_lines(self) -> list[str]:
+        if self.config.getoption("collectonly") or self.config.getoption("usepdb", default=False):
+            return []
+        lines = [
+            f"agenteval: the scenarios of {path} were not run; run pytest there, or use --agenteval-config"
+            for path in dict.fromkeys(self.other_configs)
+        ]
+        if not self.playable:
+            lines.append(
+                "agenteval: no scenario was run: there is none below the given paths, or all are skipped"
+            )
+        return lines
 
     def outcomes(self, session: pytest.Session) -> RunOutcomes:
         """Return the outcomes of the run with all selected items. The first call plays it."""
@@ -131,7 +208,8 @@ class ScenarioFile(pytest.File):
         """Yield the items of this file. Raise ``CollectError`` with the mistakes in the scenario files."""
         loaded = self.plugin.loaded
         if isinstance(loaded, AuthorError):
-            raise self.CollectError(str(loaded))
+            self._raise_mistakes(loaded)
+            return
         by_epoch = self.config.getoption("agenteval_epochs")
         for pairing, samples in loaded.pairings.items():
             if not self._contains(samples[0].scenario):
@@ -139,13 +217,25 @@ class ScenarioFile(pytest.File):
             for group in [[each] for each in samples] if by_epoch else [samples]:
                 epoch = group[0].key.epoch if by_epoch else None
                 item = ScenarioItem.from_parent(self, name=item_name(pairing, loaded, epoch))
+                self.plugin.playable += 1
                 item.fill(self.plugin, group, epoch, is_last=group[-1] is samples[-1])
                 yield item
         for scenario in loaded.skipped:
             if self._contains(scenario):
                 skipped = SkippedItem.from_parent(self, name=scenario.id.replace("[", "(").replace("]", ")"))
                 skipped.add_marker(pytest.mark.skip(reason=scenario.skip))
+                skipped.line = parse_place(scenario.where()).line
                 yield skipped
+
+    def _raise_mistakes(self, error: AuthorError) -> None:
+        """Raise ``CollectError`` with the mistakes in this file, or with all if no scenario file has any."""
+        here = self.config.invocation_params.dir
+        files = [os.path.realpath(here / each.place.path) if each.place else "" for each in error.problems]
+        own = [each for each, file in zip(error.problems, files, strict=True) if file == str(self.path)]
+        if own:
+            raise self.CollectError(str(AuthorError(*own)))
+        if not self.plugin.files.intersection(files):
+            raise self.CollectError(str(error))
 
     def _contains(self, scenario: Scenario) -> bool:
         written_in = self.config.invocation_params.dir / scenario_file(scenario)
@@ -155,11 +245,13 @@ class ScenarioFile(pytest.File):
 class SkippedItem(pytest.Item):
     """A scenario that is not run because of its ``skip``."""
 
+    line = 1
+
     def runtest(self) -> None:
         """Do nothing: the marker skips the item."""
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, 0, self.name
+        return self.path, self.line - 1, self.name
 
 
 class ScenarioItem(pytest.Item):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from types import NoneType
 from typing import Any, NamedTuple, TypeAlias, TypedDict
 
 from agenteval.adapters.traffic.middleware import parse_recording_options
 from agenteval.api.given_objects import register, to_plain
-from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
 from agenteval.core.scenario import Category
 from agenteval.core.selection import Filters
 from agenteval.files.scenario_loader import VALUES
@@ -122,7 +121,7 @@ class RunOptions(TypedDict, total=False):
 
 
 def make_request(
-    scenarios: ScenarioSource | Iterable[ScenarioSource], function: str, options: RunOptions
+    scenarios: ScenarioSource | Iterable[ScenarioSource] | None, function: str, options: RunOptions
 ) -> Request:
     """Build the request for a run. ``function`` is the name of the called function in messages. Raise
     ``TypeError`` for an unknown argument, and ``AuthorError`` if a value is invalid."""
@@ -133,7 +132,11 @@ def make_request(
     for name, (types, kind) in _KINDS.items():
         if name in given and not isinstance(given[name], types):
             raise AuthorError(Problem(f"`{name}`: expected {kind}, got {given[name]!r}"))
-    paths, values = split_sources(scenarios)
+    paths, values = split_sources(() if scenarios is None else scenarios)
+    if scenarios is not None and not (paths or values):
+        raise NothingSelectedError(
+            Problem("the list of scenarios is empty", "leave it out to run all of them")
+        )
     chosen = choose_agent(given.get("agent"))
     ids, tags, categories, metrics = (
         list_texts(name, given.get(name, ())) for name in ("ids", "tags", "categories", "metrics")
@@ -202,8 +205,9 @@ def _positive(argument: str, number: Any) -> int | None:
 def plain_overrides(overrides: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return configuration keys in the form in which a file contains them. Raise ``AuthorError`` if they are
     no mapping."""
-    if not isinstance(overrides, (Mapping, NoneType)):
-        raise AuthorError(Problem(f"`overrides`: expected a mapping, got {overrides!r}"))
+    if not isinstance(overrides, Mapping | None):
+        what = f"`overrides`: expected a mapping, got {overrides!r}"
+        raise AuthorError(Problem(what, 'for example {"judge": {"votes": 3}}'))
     plain: dict[str, Any] = to_plain(overrides or {}, Place("overrides"))
     return plain
 

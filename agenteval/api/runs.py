@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
+from contextvars import ContextVar
 from typing import Any, Unpack
 
 import anyio
 import anyio.to_thread
 
+from agenteval.agentside.targets.loading import forget_changed_modules
 from agenteval.api.requests import RunOptions, ScenarioSource, list_texts, make_request, plain_overrides
 from agenteval.api.run_report import RunReport
 from agenteval.conversation.pipeline import RunControl
@@ -36,13 +38,13 @@ change each other."""
 
 
 async def run(
-    scenarios: ScenarioSource | Iterable[ScenarioSource] = (), **options: Unpack[RunOptions]
+    scenarios: ScenarioSource | Iterable[ScenarioSource] | None = None, **options: Unpack[RunOptions]
 ) -> RunReport:
     """Run scenarios against an agent, as ``agenteval run`` does, and return the report. Nothing is printed,
     and no exit code is set: see ``RunReport.verdict`` and ``RunReport.raise_for_verdict``.
 
-    ``scenarios`` are files, folders, ``FILE::ID`` or mappings with the keys of a scenario; if it is empty,
-    the scenarios of the configuration are run. ``options`` are described at ``RunOptions``.
+    ``scenarios`` are files, folders, ``FILE::ID`` or mappings with the keys of a scenario; if it is left
+    out, the scenarios of the configuration are run. ``options`` are described at ``RunOptions``.
 
     If the task is cancelled, the run stops, and ``agenteval run --resume`` can continue it. Runs in one
     process are played one after another.
@@ -54,7 +56,7 @@ async def run(
 
 
 def run_sync(
-    scenarios: ScenarioSource | Iterable[ScenarioSource] = (), **options: Unpack[RunOptions]
+    scenarios: ScenarioSource | Iterable[ScenarioSource] | None = None, **options: Unpack[RunOptions]
 ) -> RunReport:
     """Run scenarios like ``run``, from code that is not asynchronous. It works in a notebook, too: if an
     event loop is running, that loop waits."""
@@ -123,10 +125,16 @@ def _observer(*, shows: bool) -> Observer:
     return TerminalObserver()
 
 
+_IS_PLAYING: ContextVar[bool] = ContextVar("_IS_PLAYING", default=False)
+"""True in the code of an agent that is being run, which inherits the context of the run."""
+
+
 class RunningThread:
     """A thread that plays a run, and the way to stop it."""
 
     def __init__(self, player: _Player) -> None:
+        if _IS_PLAYING.get():
+            raise RuntimeError("an agent that is being run cannot start another run in the same process")
         self._player = player
         self._control = RunControl()
         self.played: Future[DecidedRun] = Future()
@@ -134,8 +142,10 @@ class RunningThread:
         self._thread.start()
 
     def _work(self) -> None:
+        _IS_PLAYING.set(True)
         try:
             with _ONE_RUN, reduce_garbage_collection():
+                forget_changed_modules()
                 self.played.set_result(self._player(self._control))
         except BaseException as error:
             self.played.set_exception(error)

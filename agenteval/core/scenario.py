@@ -664,6 +664,12 @@ class CaseSpec(Value):
         return tuple(name for name, value in written.items() if value == ())
 
 
+def _reason(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    raise ValueError("expected the reason as a string; remove `skip` to run the scenario")
+
+
 class ScenarioFields(Value):
     """The keys that scenarios and test cases share."""
 
@@ -703,7 +709,7 @@ class ScenarioFields(Value):
     """Maximum number of turns by the simulated user."""
     thresholds: Thresholds = {}
     """Lowest acceptable scores by metric; null removes a threshold of the configuration."""
-    skip: Text = ""
+    skip: Annotated[Text, BeforeValidator(_reason)] = ""
     """Reason for not running the scenario; reports mention it."""
     setup: Text = ""
     """Function (file.py:name) called with the sample before each conversation."""

@@ -2,7 +2,7 @@
 their value in plain, URL-encoded, base64-encoded and JSON-escaped form, even if there are invisible
 characters between their letters. Secrets that an author marked (``agent: {secrets}``) are matched in the same
 way as ``not_contains`` matches text, so that a number inside a longer number is kept. In events, each marked
-secret is replaced with a placeholder of its own.
+secret is replaced with a placeholder of its own. Other personal data (PII) is not recognized.
 
 ``redact_events`` redacts the events from which reports are made. ``redact_text`` and its variants are the
 last step of every writer."""

@@ -76,7 +76,7 @@ _SCENARIO_KEYS = frozenset((*known_keys(Scenario), *ROW_KEYS))
 _TEXT_KEYS = frozenset((
     *("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "belief"),
     *("criteria", "contains", "any_of", "not_contains", "matches", "cites"),
-    *("turns", "user", "error", "description", "skip", "note", *_CASE_KEYS),
+    *("turns", "user", "error", "description", "note", *_CASE_KEYS),
 ))  # fmt: skip
 _OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json"))
 _LINED_BELOW = frozenset(

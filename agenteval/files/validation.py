@@ -1,5 +1,5 @@
-"""Validates the values that an author wrote against the pydantic models. Every mistake is reported with its
-location and in terms that the author knows."""
+"""Validates the values that an author wrote against the pydantic models (schema validation). Unknown keys
+are refused. Every mistake is reported with its location and in terms that the author knows."""
 
 from __future__ import annotations
 

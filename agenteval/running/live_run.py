@@ -109,9 +109,10 @@ class Resumable:
 
 @contextmanager
 def reopen(folder: Path, flags: Mapping[str, Any]) -> Iterator[Resumable]:
-    """Open an interrupted run to resume it, lock its folder, and work in the folder in which it was started. ``flags`` contains the
-    configuration keys that may differ from those of the run. Raise ``AuthorError`` before anything is called
-    if the resumed run would measure something different."""
+    """Open an interrupted run to resume it, lock its folder, and work in the folder in which it was started.
+
+    ``flags`` contains the configuration keys that may differ from those of the run. Raise ``AuthorError``
+    before anything is called if the resumed run would measure something different."""
     here = os.getcwd()
     try:
         with lock_run(folder):

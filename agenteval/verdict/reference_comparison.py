@@ -1,6 +1,6 @@
 """Compare the agents of one run (A/B comparison): report which agent succeeds more often, costs less or is
 faster, or that this cannot be determined. Pure. The comparison has no effect on the verdict, because the run
-is gated by the samples of each agent."""
+is gated by the samples of each agent. No judge compares two answers with each other (pairwise comparison)."""
 
 from __future__ import annotations
 

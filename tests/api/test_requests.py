@@ -13,7 +13,7 @@ from agenteval.core.selection import Filters
 from agenteval.planning.request import JudgeChoice
 
 
-def request_of(scenarios: Any = (), **options: Any) -> Any:
+def request_of(scenarios: Any = None, **options: Any) -> Any:
     given: RunOptions = options  # type: ignore[assignment]
     return make_request(scenarios, "run", given)
 

@@ -105,6 +105,12 @@ def test_a_skipped_scenario_is_not_run_and_named(hooked: Project) -> None:
     assert [each["id"] for each in hooked.results()["scenarios"]] == ["one"]
 
 
+@pytest.mark.parametrize("value", ["false", "true", "1", "[]"])
+def test_skip_is_a_reason(hooked: Project, value: str) -> None:
+    hooked.scenarios(scenario(f"skip: {value}\n"))
+    hooked.run().refuses("scenarios/suite.yaml:4", "skip")
+
+
 def test_a_run_of_skipped_scenarios_alone_is_no_pass(hooked: Project) -> None:
     hooked.scenarios(scenario("skip: later\n"))
     done = hooked.run()

@@ -210,6 +210,7 @@ def test_a_gate_over_the_run_is_an_item_of_its_own_and_never_lost(suite: Project
     assert part.code == suite.run("-s", "case").code == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_a_crashed_worker_loses_nothing(suite: Project) -> None:
     suite.scenarios("id: other\nturns: [Ho, crash]\nexpect: {output: {contains: Hello}}\n", B)
     done = pytest_in(suite, "--agenteval", "-n", "2", "scenarios")
@@ -289,3 +290,176 @@ def test_the_inert_plugin_imports_nothing_of_the_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == {"agenteval", "agenteval.api", "agenteval.api.pytest_plugin"}
+
+
+GOOD_OR_BAD = """
+import agenteval
+import pytest
+
+
+def good(messages):
+    return "Hello"
+
+
+def bad(messages):
+    return "Go away"
+
+
+@pytest.fixture(params=[good, bad], ids=["good", "bad"], scope="session")
+def agenteval_agent(request):
+    return request.param
+
+
+test_bot = agenteval.scenarios("scenarios/b.yaml")
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "xdist"])
+def test_each_parameter_of_an_agent_has_a_run_of_its_own(suite: Project, workers: list[str]) -> None:
+    suite.write("tests/test_bot.py", GOOD_OR_BAD)
+    done = pytest_in(suite, "tests/test_bot.py", *workers)
+    file = "tests/test_bot.py::test_bot"
+    assert done.items == {
+        f"{file}[good-other]": "passed",
+        f"{file}[good-gates]": "passed",
+        f"{file}[bad-other]": "failed",
+        f"{file}[bad-gates]": "passed",
+    }
+    assert len(list((suite.root / ".agenteval/runs").iterdir())) == 2
+
+
+FIXTURE = "import pytest\n\n\n@pytest.fixture(scope='session')\ndef agenteval_agent():\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("fixture", "agent", "end"),
+    [
+        ("return lambda messages: 'Hello'", "", "passed"),
+        ("return lambda messages: 'Go away'", ", agent='agent.py:agent'", "passed"),
+        ("return lambda messages: 'Hello'", ", agent=lambda messages: 'Go away'", "failed"),
+        ("pass", "", "error"),
+    ],
+    ids=["fixture", "target before fixture", "object before fixture", "forgotten return"],
+)
+def test_which_agent_is_run(suite: Project, fixture: str, agent: str, end: str) -> None:
+    suite.write("conftest.py", FIXTURE.format(fixture))
+    suite.write(
+        "tests/test_bot.py",
+        f"import agenteval\n\ntest_bot = agenteval.scenarios('scenarios/b.yaml'{agent})\n",
+    )
+    done = pytest_in(suite, "tests/test_bot.py", "-k", "other")
+    assert done.items == {"tests/test_bot.py::test_bot[other]": end}
+
+
+def test_a_fixture_is_enough_where_the_configuration_has_no_agent(suite: Project) -> None:
+    suite.write("agenteval.yaml", "metrics: []\n")
+    file = suite.write(
+        "tests/test_bot.py", "import agenteval\n\ntest_bot = agenteval.scenarios('scenarios/b.yaml')\n"
+    )
+    without = pytest_in(suite, str(file))
+    assert set(without.items.values()) == {"error"}
+    assert "agenteval_agent" in without.out
+    suite.write("conftest.py", FIXTURE.format("return lambda messages: 'Hello'"))
+    assert set(pytest_in(suite, str(file)).items.values()) == {"passed"}
+
+
+def test_a_test_file_belongs_to_the_project_above_it_wherever_pytest_is_run(project: Project) -> None:
+    for name, answer in (("good", "Hello"), ("bad", "Go away")):
+        part = Project(project.root / name)
+        part.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+        part.agent(f"def agent(messages):\n    return {answer!r}\n")
+        part.scenarios("id: greet\nturns: [Hi]\nexpect: {output: {contains: Hello}}\n")
+        part.write(
+            f"tests/test_{name}.py", "import agenteval\n\ntest_bot = agenteval.scenarios('scenarios')\n"
+        )
+    inside = Project(project.root / "good")
+    done = pytest_in(inside, "../bad/tests")
+    assert [end for name, end in done.items.items() if "greet" in name] == ["failed"]
+    both = pytest_in(project, "good", "bad", "--agenteval")
+    assert both.code != 0
+    assert Counter(both.items.values())["failed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["--agenteval", "tests"], 5, "no scenario was run"),
+        (["-o", "agenteval=true", "tests"], 0, "no scenario was run"),
+        (["--agenteval", "-k", "test_one"], 0, ""),
+        (["tests"], 0, ""),
+    ],
+    ids=["flag", "ini", "deselected", "not asked"],
+)
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one process", "xdist"])
+def test_scenarios_that_were_asked_for_and_are_not_there(
+    suite: Project, arguments: list[str], code: int, word: str, workers: list[str]
+) -> None:
+    done = pytest_in(suite, *arguments, *workers)
+    assert done.code == code, done.out
+    assert ("no scenario was run" in done.out) == bool(word)
+    assert done.plays.total() == 0
+
+
+def test_the_scenarios_of_another_project_are_named(suite: Project) -> None:
+    Project(suite.root / "other").config()
+    done = pytest_in(suite, "--agenteval", "-k", "greet", "scenarios", "other")
+    assert done.code == 5
+    assert "other/agenteval.yaml" in done.out
+
+
+def test_skipped_scenarios_alone_are_no_pass(suite: Project) -> None:
+    suite.scenarios("id: other\nskip: no server\nturns: [Ho]\nchecks: none\n", B)
+    (suite.root / A).unlink()
+    assert pytest_in(suite, "--agenteval", "scenarios").code == 5
+    assert suite.run().code == 5
+
+
+def test_a_mistake_in_another_file_does_not_stop_the_named_one(suite: Project) -> None:
+    suite.scenarios("id: other\nturms: [Ho]\n", B)
+    assert pytest_in(suite, "--agenteval", f"{A}::greet").items == {f"{A}::greet": "passed"}
+    done = pytest_in(suite, "--agenteval")
+    assert f"ERROR {B}" in done.out
+    assert f"ERROR {A}" not in done.out
+
+
+def test_undecided_scenarios_that_the_configuration_lets_pass_are_skipped(suite: Project) -> None:
+    suite.config("on_undecided: neutral\n")
+    suite.scenarios("id: other\nturns: [down]\nexpect: {output: {contains: Hello}}\n", B)
+    done = pytest_in(suite, "--agenteval", "-k", "other")
+    assert done.code == suite.run("-s", "other").code == 0
+    assert done.items == {f"{B}::other": "skipped"}
+
+
+@pytest.mark.parametrize(
+    ("call", "items"),
+    [
+        ("agenteval.scenarios(['scenarios/b.yaml'])", ["other", "gates"]),
+        ("agenteval.scenarios({'id': 'x', 'turns': ['Hi'], 'checks': 'none'})", ["x", "gates"]),
+        ("agenteval.scenarios([{'id': 'x', 'turns': ['Hi'], 'checks': 'none'}])", ["x", "gates"]),
+        ("agenteval.scenarios('scenarios/*.yaml', tags=['smoke'])", ["greet", "gates"]),
+        ("agenteval.scenarios(tags='smoke')", ["greet", "gates"]),
+        ("agenteval.scenarios([])", []),
+        ("agenteval.scenarios(tag='smoke')", []),
+        ("agenteval.scenarios('nowhere.yaml')", []),
+    ],
+)
+def test_the_arguments_of_scenarios_are_those_of_run(suite: Project, call: str, items: list[str]) -> None:
+    suite.write("tests/test_bot.py", f"import agenteval\n\ntest_bot = {call}\n")
+    done = pytest_in(suite, "tests/test_bot.py")
+    assert done.items.keys() == {f"tests/test_bot.py::test_bot[{name}]" for name in items} or not items
+    assert done.code == (0 if items else 2), done.out
+    assert "Traceback" not in done.out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for a process alone")
+def test_what_ctrl_c_interrupted_can_be_continued(suite: Project) -> None:
+    suite.agent(
+        "import os, signal\n\n\n"
+        "def agent(messages):\n    os.kill(os.getpid(), signal.SIGINT)\n    import time\n    time.sleep(60)\n"
+    )
+    done = pytest_in(suite, "--agenteval", "-k", "greet")
+    (run,) = (suite.root / ".agenteval/runs").iterdir()
+    assert done.code == 2
+    assert f"--resume {run.name}" in done.out
+    suite.agent(AGENT)
+    assert suite.call("run", "--resume", run.name).code in (0, 2)  # the agent's code has changed

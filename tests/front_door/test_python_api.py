@@ -359,3 +359,49 @@ def test_paths_are_accepted_as_paths(in_project: Project) -> None:
         "scenarios/*.yaml",
     ):
         assert agenteval.run_sync(path, agent=bot, overrides=CODE_ONLY).verdict == "passed"
+
+
+def test_an_empty_list_of_scenarios_is_not_all_of_them(in_project: Project) -> None:
+    in_project.scenarios("id: greet\nturns: [Hi]\nexpect: {output: {contains: Hello}}\n")
+    with pytest.raises(NothingSelectedError):
+        agenteval.run_sync([], agent=bot, overrides=CODE_ONLY)
+    assert agenteval.run_sync(agent=bot, overrides=CODE_ONLY).verdict == "passed"
+
+
+@pytest.mark.parametrize("changed", ["agent", "helper"])
+def test_changed_code_is_loaded_again(in_project: Project, changed: str) -> None:
+    agent, helper = f"{changed}_agent", f"{changed}_helper"
+    in_project.write(f"{helper}.py", "ANSWER = 'Hello'\n")
+    in_project.write(
+        f"{agent}.py", f"from {helper} import ANSWER\n\n\ndef agent(messages):\n    return ANSWER\n"
+    )
+    code = {"agent": "def agent(messages):\n    return 'Go away'\n", "helper": "ANSWER = 'Go away'\n"}
+    assert play(GREET, agent=f"{agent}.py:agent").verdict == "passed"
+    assert play(GREET, agent=f"{agent}.py:agent").verdict == "passed"
+    in_project.write(f"{changed}_{changed}.py", code[changed])
+    assert play(GREET, agent=f"{agent}.py:agent").verdict == "failed"
+
+
+def test_an_agent_cannot_start_a_run() -> None:
+    def nested(messages: Any) -> str:
+        return play(GREET).verdict
+
+    report = play(GREET, agent=nested)
+    assert report.verdict == "failed"
+    assert "another run" in report.scenario("greet").samples[0].reason
+
+
+def test_no_command_is_shown_that_cannot_repeat_a_run(in_project: Project) -> None:
+    report = play(REFUSE)
+    shown = report.render() + in_project.call("show", report.id, "refuse").out
+    assert "agenteval run " not in shown
+    assert "run_sync" in shown
+
+
+def test_a_scenario_of_a_report_has_a_short_repr() -> None:
+    assert len(repr(play().failed)) < 100
+
+
+def test_overrides_that_are_no_mapping_are_refused() -> None:
+    with pytest.raises(AuthorError, match="overrides"):
+        play(overrides="metrics=[]")

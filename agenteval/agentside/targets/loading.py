@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .faults import contain_exits, describe_error
 from .module_files import module_of_file
-from .same_names import SameNameError, claim_module
+from .same_names import SameNameError, claim_module, forget_claims, is_installed_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,7 +98,49 @@ def _has_attribute(owner: Any, name: str) -> bool:
         raise TargetError(f": reading '{name}' failed: {describe_error(error)}") from error
 
 
+_LOADED: dict[str, tuple[str, tuple[int, int]]] = {}
+"""The files of the modules that were first imported for a target, with their state at that time, keyed by the
+name of the module."""
+
+
+def forget_changed_modules() -> None:
+    """Forget all modules that were imported for targets if any of their files has changed, so that the next
+    run in this process loads the current code. Modules that the process itself had imported are kept."""
+    if all(_state_of(file) == state for file, state in _LOADED.values()):
+        return
+    for name in _LOADED:
+        sys.modules.pop(name, None)
+    _LOADED.clear()
+    module_of_file.cache_clear()
+    forget_claims()
+
+
+def _state_of(file: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _note_new_modules(before: set[str]) -> None:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name not in before and isinstance(file, str) and not is_installed_file(file):
+            state = _state_of(file)
+            if state:
+                _LOADED[name] = (file, state)
+
+
 def _load_module(location: str, base: str) -> ModuleType:
+    before = set(sys.modules)
+    try:
+        return _import_module(location, base)
+    finally:
+        _note_new_modules(before)
+
+
+def _import_module(location: str, base: str) -> ModuleType:
     is_file = location.endswith(".py") or "/" in location
     path = (Path(base) / location).resolve() if is_file else None
     if path is not None and not os.path.isfile(path):

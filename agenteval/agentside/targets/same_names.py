@@ -69,7 +69,7 @@ def _check_claims(claims: dict[tuple[str, str], str]) -> None:
     earlier = [each for each in _CLAIMS.items() if each[0][0] not in sys.modules]
     for (name, wanted), claim in [*claims.items(), *earlier]:
         resolved = _resolve_module_file(name)
-        if resolved and not _is_installed(resolved) and not _is_same(resolved, wanted):
+        if resolved and not is_installed_file(resolved) and not _is_same(resolved, wanted):
             raise SameNameError(claim, wanted, resolved)
     _CLAIMS.update(claims)
 
@@ -92,7 +92,14 @@ def _is_same(one: str, other: str) -> bool:
     return one == other or Path(one).resolve() == Path(other).resolve()
 
 
-def _is_installed(file: str) -> bool:
+def forget_claims() -> None:
+    """Forget what the files that were loaded import. They are about to be loaded again."""
+    _CLAIMS.clear()
+    claim_module.cache_clear()
+
+
+def is_installed_file(file: str) -> bool:
+    """Return whether a file belongs to Python, an installed library or agenteval itself."""
     return is_internal_file(file) or bool({"site-packages", "dist-packages"} & set(Path(file).parts))
 
 
@@ -124,7 +131,7 @@ def _collect_claims(files: Iterable[Path], folders: Sequence[str]) -> Iterator[t
     seen = set()
     while waiting:
         file = waiting.pop()
-        if file in seen or file.suffix != ".py" or _is_installed(str(file)):
+        if file in seen or file.suffix != ".py" or is_installed_file(str(file)):
             continue
         seen.add(file)
         for each in _imports_of(file):

@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import math
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Mapping
 
@@ -81,6 +82,10 @@ def record_call(context: Context, name: str, args: dict[str, Any], batch: int, r
         value = run()
     except BaseException as error:
         passthrough.finish_with_error(error)
+        if isinstance(error, Exception):
+            # Otherwise the turn may end before the error is recorded, and the result is not known.
+            with suppress(Exception, CancelledError):
+                recorded.result()
         raise
     passthrough.finish_with(value)
     recorded.result()
@@ -98,6 +103,9 @@ async def record_call_async(
         value = await run()
     except BaseException as error:
         passthrough.finish_with_error(error)
+        if isinstance(error, Exception):
+            with suppress(Exception):
+                await asyncio.wrap_future(recorded)
         raise
     passthrough.finish_with(value)
     await asyncio.wrap_future(recorded)

@@ -499,6 +499,10 @@ class ScenarioShape(Shape):
     statistics: RepeatsShape
     samples: list[SampleShape]
 
+    def __repr__(self) -> str:
+        """Return a short text, because a scenario contains whole conversations."""
+        return f"<{self.id} with {self.agent}: {self.verdict}>"
+
 
 class AskedShape(Shape):
     """A question to a judge and the judge's answer."""

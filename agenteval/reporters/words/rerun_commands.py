@@ -17,6 +17,8 @@ from agenteval.reporters.words.places import split_place
 
 def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) -> str:
     """Return the shell command that runs the scenario again with the same options as the original run."""
+    if is_from_python(run):
+        return f"agenteval.run_sync(…, ids=[{scenario.scenario.id!r}])"
     words = ["agenteval", "run"]
     path = split_place(scenario.scenario.where())[0]
     words += [path] if path else []
@@ -29,11 +31,20 @@ def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) ->
 def rerun_failures_command(run: RunStarted, name: str) -> str:
     """Return the command that reruns everything that did not pass in the run called ``name``, with the
     options of that run. The command remains valid after later runs."""
+    if is_from_python(run):
+        return f"agenteval.run_sync(…, failed_in={name!r})"
     agent = (run.request.get("filters") or {}).get("agent")
     paths = [_relative(run.request.get("cwd"), path) or path for path in run.request.get("paths") or ()]
     chosen = ["--agent", agent] if agent else []
     words = ["agenteval", "run", *paths, *chosen, "--failed-in", name]
     return command_of([*words, *_run_options(run)])
+
+
+def is_from_python(run: RunStarted) -> bool:
+    """Check whether the scenarios or the agent of a run were given as Python objects, so that no command
+    repeats the run."""
+    target = (run.request.get("agent") or {}).get("target")
+    return bool(run.request.get("scenarios")) or "given_objects:" in str(target)
 
 
 def _run_options(run: RunStarted) -> Iterator[str]:

@@ -14,6 +14,7 @@ from agenteval.scoring.goals import GOAL
 from agenteval.verdict.report import Report
 
 UNCALIBRATED = "uncalibrated: never compared with human judgment"
+"""The remark on every judge, because the agreement with human labels (Cohen's kappa) is not measured."""
 SCRIPTED = "scripted: no language model was called"
 NO_SCORE = "!2: two scores missing because the judge failed or could not decide"
 NEITHER_WAY = "not counted (a goal ruled out, withdrawn or not clear)"

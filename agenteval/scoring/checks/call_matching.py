@@ -1,5 +1,5 @@
-"""Compares actual tool calls with the expected and the forbidden tool calls (tool call matching), and decides
-the check. The rules are described in ``call_assignment``.
+"""Compares actual tool calls with the expected and the forbidden tool calls (tool call matching, trajectory
+match), and decides the check. The rules are described in ``call_assignment``.
 
 Parts of a call may be unknown: the arguments if they could not be read, the agent if it is not named, and the
 result. The check is decided if the result does not depend on the unknown parts; otherwise it is undecided

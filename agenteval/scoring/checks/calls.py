@@ -1,5 +1,5 @@
-"""``expect.tool_calls``: checks which tools the agent called, with which arguments. The comparison itself is
-in ``agenteval.scoring.checks.call_matching``."""
+"""``expect.tool_calls``: checks which tools the agent called, with which arguments (trajectory
+evaluation). The comparison itself is in ``agenteval.scoring.checks.call_matching``."""
 
 from __future__ import annotations
 

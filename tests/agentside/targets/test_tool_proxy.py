@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
+import threading
 import uuid
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from agenteval.agentside.targets.tool_proxy import (
     NOT_JSON,
     PassthroughCall,
     ToolProxy,
+    record_call,
+    record_call_async,
     to_json_argument,
     to_json_arguments,
 )
@@ -519,3 +522,45 @@ def test_a_call_that_nobody_waits_for_does_not_begin() -> None:
     begun.begin(Scenario(), "a", {}, 1)
     begun.finish_with(1)
     assert begun.go_ahead.result() is None
+
+
+class _SlowRecord:
+    """A context whose record of a call is complete some time after the call."""
+
+    def __init__(self) -> None:
+        self.recorded = False
+
+    def request_passthrough(self, name: str, args: Any, batch: int, own: PassthroughCall) -> Future[Any]:
+        done: Future[Any] = Future()
+
+        def record() -> None:
+            own.go_ahead.set_result(None)
+            own.done.result()
+            threading.Event().wait(0.05)
+            self.recorded = True
+            done.set_result(None)
+
+        threading.Thread(target=record).start()
+        return done
+
+
+def _fails() -> None:
+    raise ValueError("no such order")
+
+
+async def _fails_async() -> None:
+    _fails()
+
+
+def test_the_error_of_a_tool_is_recorded_before_the_agent_goes_on() -> None:
+    context: Any = _SlowRecord()
+    with pytest.raises(ValueError, match="no such order"):
+        record_call(context, "fails", {}, 1, _fails)
+    assert context.recorded
+
+
+def test_the_error_of_an_async_tool_is_recorded_before_the_agent_goes_on() -> None:
+    context: Any = _SlowRecord()
+    with pytest.raises(ValueError, match="no such order"):
+        asyncio.run(record_call_async(context, "fails", {}, 1, _fails_async))
+    assert context.recorded
