@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -347,7 +348,7 @@ def register_tags(found: LoadedItems, config: pytest.Config) -> None:
     """Register the tags of all scenarios as markers, except those that are markers of pytest or of a plugin.
     A tag named ``skip`` or ``xfail`` must not change how a scenario is run."""
     own = config.stash.setdefault(_OWN_MARKERS, set())
-    in_file = {_name_of(line) for line in _lines_of(config.inicfg.get("markers"))}
+    in_file = {_name_of(line) for line in _markers_in_file(config)}
     foreign = {_name_of(line) for line in config.getini("markers")} - in_file - own
     for tag in sorted({tag for each in found.suite.scenarios for tag in _tags_of(each)} - foreign - own):
         own.add(tag)
@@ -370,6 +371,10 @@ def _name_of(line: str) -> str:
     return line.partition(":")[0].partition("(")[0].strip()
 
 
-def _lines_of(value: Any) -> list[str]:
+def _markers_in_file(config: pytest.Config) -> list[str]:
+    """Return the markers that the project itself registers, if pytest tells them apart."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the attribute is deprecated, and there is no other way
+        value: Any = getattr(config, "inicfg", {}).get("markers")
     value = getattr(value, "value", value)
     return value.splitlines() if isinstance(value, str) else list(value or ())
