@@ -38,6 +38,8 @@ class ScenarioParameter(NamedTuple):
     group: TestGroup
     pairing: Pairing | None
     """The scenario and the agent; None for the gates over the run."""
+    name: str
+    """The name in the id of the test."""
 
 
 class TestGroup:
@@ -51,12 +53,12 @@ class TestGroup:
         self._loaded = loaded
         self._key = key
         self._has_own_agent = options.get("agent") is not None
-        self._runs: dict[tuple[tuple[str, int], ...], PytestRun] = {}
+        self._runs: dict[str, PytestRun] = {}
 
-    def run(self, others: tuple[tuple[str, int], ...]) -> PytestRun:
-        """Return the run for the other parameters, which are given by their names and positions."""
+    def run(self, others: str) -> PytestRun:
+        """Return the run for the other parameters, which are given by their part of the id of a test."""
         if others not in self._runs:
-            key = f"{self._key}{others or ''}"
+            key = f"{self._key}[{others}]" if others else self._key
             self._runs[others] = PytestRun(self._config, self._loaded, key, has_own_agent=self._has_own_agent)
         return self._runs[others]
 
@@ -87,7 +89,7 @@ def scenarios(
 
 def parametrize(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
     """Make a parameter of each scenario. Raise ``Collector.CollectError`` for mistakes in the files."""
-    from agenteval.api.pytest_scenarios import tags_of
+    from agenteval.api.pytest_scenarios import markers_of, register_tags
 
     sources, options = mark.args
     config = metafunc.config
@@ -96,19 +98,17 @@ def parametrize(metafunc: pytest.Metafunc, mark: pytest.Mark) -> None:
     except (AuthorError, TypeError) as error:
         raise pytest.Collector.CollectError(str(error)) from None
     group = TestGroup(config, loaded, metafunc.definition.nodeid, options)
+    register_tags(loaded, config)
     parameters = []
     for pairing, samples in loaded.pairings.items():
-        tags = tags_of(samples[0].scenario)
-        for tag in tags:
-            config.addinivalue_line("markers", f"{tag}: a tag of agenteval scenarios")
-        marks = [getattr(pytest.mark, tag) for tag in tags]
-        parameters.append(
-            pytest.param(ScenarioParameter(group, pairing), id=item_name(pairing, loaded), marks=marks)
-        )
+        marks = [getattr(pytest.mark, tag) for tag in markers_of(samples[0].scenario, config)]
+        name = item_name(pairing, loaded)
+        parameters.append(pytest.param(ScenarioParameter(group, pairing, name), id=name, marks=marks))
     for scenario in loaded.skipped:
         skip = pytest.mark.skip(reason=scenario.skip)
-        parameters.append(pytest.param(ScenarioParameter(group, None), id=scenario.id, marks=skip))
-    parameters.append(pytest.param(ScenarioParameter(group, None), id=GATES))
+        skipped = ScenarioParameter(group, None, scenario.id)
+        parameters.append(pytest.param(skipped, id=scenario.id, marks=skip))
+    parameters.append(pytest.param(ScenarioParameter(group, None, GATES), id=GATES))
     metafunc.parametrize(_PARAMETER, parameters, indirect=True)
 
 
@@ -158,9 +158,12 @@ def prepare_check(request: pytest.FixtureRequest, agent: Any) -> Callable[[], No
     return fail_if_failed
 
 
-def _other_parameters(item: Any) -> tuple[tuple[str, int], ...]:
-    """Return the parameters of a test besides its scenario. Any of them may change what the agent does."""
-    return tuple(sorted((name, at) for name, at in item.callspec.indices.items() if name != _PARAMETER))
+def _other_parameters(item: Any) -> str:
+    """Return the id of a test without the name of its scenario: the parameters that the test has besides. Any
+    of them may change what the agent does."""
+    name = item.callspec.params[_PARAMETER].name
+    parts = f"-{item.callspec.id}-".split(f"-{name}-", 1)
+    return "|".join(part.strip("-") for part in parts if part.strip("-"))
 
 
 def _fail_for_gates(outcomes: RunOutcomes) -> None:

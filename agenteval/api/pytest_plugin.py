@@ -5,6 +5,7 @@ else is imported when the plugin is active."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -101,8 +102,6 @@ def pytest_report_teststatus(
 
 def _finished_runs(config: pytest.Config) -> list[str]:
     """Return the folders of the runs that were played, without importing anything if there are none."""
-    import sys
-
     runs = sys.modules.get("agenteval.api.pytest_runs")
     own: list[str] = config.stash.get(runs.FINISHED_RUNS, []) if runs else []
     return list(dict.fromkeys([*own, *config.stash.get(_RUNS, [])]))
@@ -115,8 +114,8 @@ def pytest_testnodedown(node: Any) -> None:
     node.config.stash.setdefault(_RUNS, []).extend(runs)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, object, object]:
     """Fail the session if a run did not pass although no item says so, for example because of a gate over a
     part of the scenarios."""
     runs = _finished_runs(session.config)
@@ -127,6 +126,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
         if exit_code_of(runs):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    result = yield
+    if plugin := sys.modules.get("agenteval.api.pytest_runs"):
+        guard = session.config.stash.get(plugin.EXIT_GUARD, None)
+        if guard is not None:
+            guard.set_exit_code(int(session.exitstatus))
+    return result
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

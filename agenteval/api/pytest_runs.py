@@ -22,6 +22,7 @@ from agenteval.api.runs import RunningThread
 from agenteval.api.shared_run import play_shared
 from agenteval.cli.run_status import RunStatus
 from agenteval.cli.safe_output import clean_output
+from agenteval.conversation.exits import ExitGuard
 from agenteval.core.decision import GateRow
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
@@ -45,6 +46,8 @@ from agenteval.running.stored_runs import DecidedRun, load_decided_run
 
 FINISHED_RUNS = pytest.StashKey[list[str]]()
 """The folders of the runs that were played for this session."""
+EXIT_GUARD = pytest.StashKey[ExitGuard]()
+"""Keeps the exit code of the session, even if the agent's code ends the process."""
 STATUS_S = 10.0
 """The interval, in seconds, at which a long run prints a status line."""
 _POLL_S = 0.2
@@ -273,6 +276,10 @@ class PytestRun:
             request = replace(request, agent=chosen.entry, filters=filters)
         if set(selected) != set(self._loaded.pairings):
             request = replace(request, pairings=frozenset(selected))
+        if not is_worker(self._config) and EXIT_GUARD not in self._config.stash:
+            # An agent's code may also end the process later (``atexit``).
+            self._config.stash[EXIT_GUARD] = ExitGuard()
+            self._config.stash[EXIT_GUARD].guard()
         folder = self._loaded.root / ".agenteval" / "runs" / self._id
         running = RunningThread(lambda control: play_shared(request, folder, self.status, control))
         self._show(f"agenteval: {plural(len(selected), 'scenario')}, run {self._id}")

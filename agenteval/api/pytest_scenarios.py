@@ -78,8 +78,7 @@ class ScenarioPlugin:
         no item with them is collected."""
         with suppress(AuthorError):  # in a file that was not named
             found = found if self._is_whole else load_items(self.request)
-        for tag in sorted({tag for each in found.suite.scenarios for tag in tags_of(each)}):
-            self.config.addinivalue_line("markers", f"{tag}: a tag of agenteval scenarios")
+        register_tags(found, self.config)
 
     @cached_property
     def run(self) -> PytestRun:
@@ -270,7 +269,7 @@ class ScenarioItem(pytest.Item):
         self.plugin, self.samples, self._epoch, self._is_last = plugin, samples, epoch, is_last
         scenario = samples[0].scenario
         self.add_marker("agenteval")
-        for tag in tags_of(scenario):
+        for tag in markers_of(scenario, self.config):
             self.add_marker(tag)
         names = (scenario.id, scenario.name, samples[0].key.agent, *scenario.tags)
         self.extra_keyword_matches.update(names)
@@ -340,7 +339,37 @@ def check_gates(outcomes: RunOutcomes, verdict: Verdict, error: type[Exception])
         raise error("\n".join(outcomes.gate_lines))
 
 
-def tags_of(scenario: Scenario) -> tuple[str, ...]:
-    """Return the markers of a scenario: its tags and its category. pytest has no markers that begin with an
-    underscore."""
+_OWN_MARKERS = pytest.StashKey[set[str]]()
+"""The tags that were registered as markers."""
+
+
+def register_tags(found: LoadedItems, config: pytest.Config) -> None:
+    """Register the tags of all scenarios as markers, except those that are markers of pytest or of a plugin.
+    A tag named ``skip`` or ``xfail`` must not change how a scenario is run."""
+    own = config.stash.setdefault(_OWN_MARKERS, set())
+    in_file = {_name_of(line) for line in _lines_of(config.inicfg.get("markers"))}
+    foreign = {_name_of(line) for line in config.getini("markers")} - in_file - own
+    for tag in sorted({tag for each in found.suite.scenarios for tag in _tags_of(each)} - foreign - own):
+        own.add(tag)
+        config.addinivalue_line("markers", f"{tag}: a tag of agenteval scenarios")
+
+
+def markers_of(scenario: Scenario, config: pytest.Config) -> tuple[str, ...]:
+    """Return the tags of a scenario that are markers. All of its tags are keywords (``-k``)."""
+    own = config.stash.get(_OWN_MARKERS, set())
+    return tuple(tag for tag in _tags_of(scenario) if tag in own)
+
+
+def _tags_of(scenario: Scenario) -> tuple[str, ...]:
+    """Return the tags and the category. pytest has no markers that begin with an underscore."""
     return tuple(tag for tag in (*scenario.tags, scenario.category.value) if not tag.startswith("_"))
+
+
+def _name_of(line: str) -> str:
+    """Return the name of a marker that is registered as ``name(arguments): description``."""
+    return line.partition(":")[0].partition("(")[0].strip()
+
+
+def _lines_of(value: Any) -> list[str]:
+    value = getattr(value, "value", value)
+    return value.splitlines() if isinstance(value, str) else list(value or ())

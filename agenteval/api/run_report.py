@@ -146,6 +146,10 @@ class RunReport:
         """Return the content of ``results.json`` as a dictionary."""
         return self.results.model_dump(mode="json", exclude_unset=True)
 
+    def __bool__(self) -> bool:
+        """Raise ``TypeError``, because ``assert report`` would otherwise hold for a failed run, too."""
+        raise TypeError("a report is neither true nor false; use `verdict`, or call `raise_for_verdict()`")
+
     def __repr__(self) -> str:
         counts = f"{len(self.scenarios)} scenarios, {len(self.failed)} failed"
         undecided = f", {len(self.undecided)} undecided" if self.undecided else ""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, Unpack
 
@@ -20,6 +20,7 @@ import anyio.to_thread
 from agenteval.agentside.targets.loading import forget_changed_modules
 from agenteval.api.requests import RunOptions, ScenarioSource, list_texts, make_request, plain_overrides
 from agenteval.api.run_report import RunReport
+from agenteval.conversation.exits import ExitGuard
 from agenteval.conversation.pipeline import RunControl
 from agenteval.planning.request import JudgeChoice, Request
 from agenteval.planning.run_preparation import prepare
@@ -129,6 +130,17 @@ _IS_PLAYING: ContextVar[bool] = ContextVar("_IS_PLAYING", default=False)
 """True in the code of an agent that is being run, which inherits the context of the run."""
 
 
+@contextmanager
+def _guarded_exits() -> Iterator[None]:
+    """End the process with an error if an agent ends it (``os._exit(0)``), because nothing is decided yet."""
+    guard = ExitGuard()
+    guard.guard()
+    try:
+        yield
+    finally:
+        guard.release()
+
+
 class RunningThread:
     """A thread that plays a run, and the way to stop it."""
 
@@ -144,7 +156,7 @@ class RunningThread:
     def _work(self) -> None:
         _IS_PLAYING.set(True)
         try:
-            with _ONE_RUN, reduce_garbage_collection():
+            with _ONE_RUN, reduce_garbage_collection(), _guarded_exits():
                 forget_changed_modules()
                 self.played.set_result(self._player(self._control))
         except BaseException as error:

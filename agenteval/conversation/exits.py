@@ -23,12 +23,20 @@ class ExitGuard:
 
     def __init__(self) -> None:
         self._code: int | None = None
+        self._before: dict[str, Any] = {}
         self._process = os.getpid()
 
     def guard(self) -> None:
+        self._before = {name: getattr(os, name) for name in ("_exit", "execv", "execve")}
         os._exit = self._guarded_exit
         for name in ("execv", "execve"):  # all other variants call one of these
             setattr(os, name, partial(self._guarded_exec, name, getattr(os, name)))
+
+    def release(self) -> None:
+        """Undo ``guard``."""
+        os._exit = self._before["_exit"]
+        for name in ("execv", "execve"):
+            setattr(os, name, self._before[name])
 
     def set_exit_code(self, code: int) -> int:
         self._code = code

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from agenteval.agentside.targets.faults import CancelledUserCodeError, QuitError
 from agenteval.agentside.targets.loading import TargetError, load_object
@@ -80,11 +80,22 @@ def _time_limit(seconds: float) -> Iterator[None]:
             signal.signal(signal.SIGALRM, before)
 
 
+_nothing: TextIO | None = None
+"""An empty file. It stays open, because the code that has read from it may keep it."""
+
+
+def _open_nothing() -> TextIO:
+    global _nothing
+    if _nothing is None or _nothing.closed:
+        _nothing = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    return _nothing
+
+
 @contextlib.contextmanager
 def _empty_stdin() -> Iterator[None]:
     """Provide an empty standard input, even at a terminal, to a script that reads input during its import."""
     before = sys.stdin
-    nothing = sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - the code may keep it
+    nothing = sys.stdin = _open_nothing()
     try:
         yield
     finally:

@@ -463,3 +463,65 @@ def test_what_ctrl_c_interrupted_can_be_continued(suite: Project) -> None:
     assert f"--resume {run.name}" in done.out
     suite.agent(AGENT)
     assert suite.call("run", "--resume", run.name).code in (0, 2)  # the agent's code has changed
+
+
+@pytest.mark.parametrize("tag", ["skip", "skipif", "xfail", "usefixtures", "filterwarnings", "parametrize"])
+def test_a_tag_never_changes_how_a_scenario_is_run(suite: Project, tag: str) -> None:
+    suite.write("pytest.ini", "[pytest]\nxfail_strict = true\n")
+    suite.scenarios(
+        "scenarios:\n"
+        f"  - {{id: good, tags: [{tag}], turns: [Hi], expect: {{output: {{contains: Hello}}}}}}\n"
+        f"  - {{id: bad, tags: [{tag}], turns: [Hi], expect: {{output: {{contains: sorry}}}}}}\n",
+        A,
+    )
+    suite.write(
+        "tests/test_bot.py", "import agenteval\n\ntest_bot = agenteval.scenarios('scenarios/a.yaml')\n"
+    )
+    items = pytest_in(suite, "--agenteval", "-k", f"{tag} and (good or bad)").items
+    assert items == {f"{A}::good": "passed", f"{A}::bad": "failed"}
+    ends = pytest_in(suite, "tests/test_bot.py").items
+    assert ends["tests/test_bot.py::test_bot[good]"] == "passed"
+    assert ends["tests/test_bot.py::test_bot[bad]"] == "failed"
+
+
+def test_a_marker_of_the_project_is_one_of_its_scenarios(suite: Project) -> None:
+    suite.write("pytest.ini", "[pytest]\nmarkers =\n    smoke: quick ones\n")
+    assert pytest_in(suite, "--agenteval", "-m", "smoke").items == {f"{A}::greet": "passed"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\n\n\ndef agent(messages):\n    os._exit(0)\n",
+        "import atexit, os\natexit.register(os._exit, 0)\n\n\ndef agent(messages):\n    return 'Go away'\n",
+    ],
+    ids=["at once", "at exit"],
+)
+@pytest.mark.parametrize("door", [["--agenteval"], ["tests/test_bot.py"]], ids=["files", "function"])
+def test_an_agent_that_ends_the_process_is_no_pass(suite: Project, code: str, door: list[str]) -> None:
+    suite.agent(code)
+    suite.write("tests/test_bot.py", "import agenteval\n\ntest_bot = agenteval.scenarios('scenarios')\n")
+    assert pytest_in(suite, *door).code != 0
+
+
+STACKED = """
+import agenteval
+import pytest
+
+test_bot = pytest.mark.parametrize("n", ["a", "b"])(agenteval.scenarios("scenarios"))
+"""
+
+
+def test_parameters_of_a_mark_have_a_run_each(suite: Project) -> None:
+    suite.scenarios(SUITE.replace("sorry", "Hello"), A)
+    suite.write("tests/test_bot.py", f"{STACKED}\n\n@pytest.fixture(autouse=True)\ndef around(n): pass\n")
+    done = pytest_in(suite, "tests/test_bot.py")
+    assert len(list((suite.root / ".agenteval/runs").iterdir())) == 2
+    assert set(done.items.values()) == {"passed"}
+    assert len(done.items) == 10
+    assert done.code == 0
+
+
+def test_warnings_may_be_errors(suite: Project) -> None:
+    suite.scenarios(SUITE.replace("sorry", "Hello"), A)
+    assert pytest_in(suite, "--agenteval", "-W", "error").code == 0

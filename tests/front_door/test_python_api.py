@@ -405,3 +405,30 @@ def test_a_scenario_of_a_report_has_a_short_repr() -> None:
 def test_overrides_that_are_no_mapping_are_refused() -> None:
     with pytest.raises(AuthorError, match="overrides"):
         play(overrides="metrics=[]")
+
+
+def test_code_of_the_same_length_is_loaded_again_within_a_second(in_project: Project) -> None:
+    for answer in ("Hello", "Never", "Hello", "Never"):
+        in_project.write("quick_agent.py", f"def agent(messages):\n    return {answer!r}\n")
+        verdict = play(GREET, agent="quick_agent.py:agent").verdict
+        assert verdict == ("passed" if answer == "Hello" else "failed")
+
+
+def test_a_report_is_neither_true_nor_false() -> None:
+    with pytest.raises(TypeError, match="raise_for_verdict"):
+        assert play()
+
+
+def test_an_agent_that_ends_the_process_is_no_pass(in_project: Project) -> None:
+    code = (
+        "import agenteval, os\n"
+        "print(agenteval.run_sync([{'id': 'a', 'turns': ['Hi'], 'checks': 'none'}],"
+        " agent=lambda messages: os._exit(0), overrides={'metrics': []}).verdict)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=in_project.root, env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 3
+    before = os._exit
+    play(GREET)
+    assert os._exit is before

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from contextlib import suppress
 from functools import partialmethod
 from importlib import import_module
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -108,8 +110,12 @@ def forget_changed_modules() -> None:
     run in this process loads the current code. Modules that the process itself had imported are kept."""
     if all(_state_of(file) == state for file, state in _LOADED.values()):
         return
-    for name in _LOADED:
+    for name, (file, state) in _LOADED.items():
         sys.modules.pop(name, None)
+        if _state_of(file) != state:
+            # Compiled code is only told from an older version of the same length by the second of the change.
+            with suppress(OSError, NotImplementedError):
+                os.unlink(cache_from_source(file))
     _LOADED.clear()
     module_of_file.cache_clear()
     forget_claims()

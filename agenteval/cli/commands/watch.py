@@ -180,7 +180,9 @@ class _Watch:
             [sys.executable, "-m", "agenteval", *self._arguments, *more], stdin=subprocess.DEVNULL
         )
         interrupted_by = self._wait(process)
-        history.exit_code, history.ended_at_s = process.returncode, time.time()
+        history.ended_at_s = time.time()
+        if interrupted_by is None:
+            history.exit_code = process.returncode
         is_excerpt = "-k" in more  # what did not pass elsewhere is still to be repaired
         new_runs = [run_id for run_id in self._run_ids() if run_id not in before]
         self._record(new_runs, complete=interrupted_by is None, is_excerpt=is_excerpt)
