@@ -12,6 +12,7 @@ import pytest
 from agenteval.adapters.traffic.middleware import RecordingOptions
 from agenteval.api import pytest_runs
 from agenteval.api.pytest_runs import (
+    FIXTURE_AGENT,
     InconclusiveScenarioError,
     ItemOutcome,
     LoadedItems,
@@ -76,14 +77,14 @@ def test_an_item_ends_as_its_conversations(played: Any, whole: Verdict, each: li
     assert RunOutcomes(run).outcome(A).verdict is whole
     assert [found.verdict for found in of_epochs(run, len(played))] == each
     assert RunOutcomes(run).outcome(B).verdict is PASSED
-    with pytest.raises(InconclusiveScenarioError):  # what was not played is no pass
+    with pytest.raises(InconclusiveScenarioError, match="gone"):  # nothing is known of what was not played
         RunOutcomes(run).outcome(("gone", "bot"))
 
 
 def test_of_several_agents_each_has_its_own_outcome() -> None:
     run = decided({"a": [FAIL]}, agents=("one", "two"))
-    assert [RunOutcomes(run).outcome(("a", name)).verdict for name in ("one", "two")] == [FAILED] * 2
-    with pytest.raises(InconclusiveScenarioError):
+    assert [RunOutcomes(run).outcome(("a", name)).verdict for name in ("one", "two")] == [FAILED, FAILED]
+    with pytest.raises(InconclusiveScenarioError, match="a"):
         RunOutcomes(run).outcome(("a", "bot"))
     text = RunOutcomes(run).outcome(("a", "two")).text
     assert "two" in text
@@ -180,8 +181,31 @@ def test_what_is_done_with_an_outcome() -> None:
         assert check(outcome) is outcome
     with pytest.raises(InconclusiveScenarioError, match="why it is open"):
         check(ItemOutcome(OPEN, "why it is open", 1.0))
-    with pytest.raises(pytest.skip.Exception):
-        check(ItemOutcome(OPEN, "why it is open", 1.0, never_ran=True))
+    for why in ({"never_ran": True}, {"is_neutral": True}):
+        with pytest.raises(pytest.skip.Exception):
+            check(ItemOutcome(OPEN, "why it is open", 1.0, **why))
+
+
+@pytest.mark.parametrize(
+    ("played", "setting", "is_neutral"),
+    [
+        (UNSURE, "neutral", True),
+        (LOST, "neutral", True),
+        (UNSURE, "fail", False),
+        (PASS, "neutral", False),
+        (FAIL, "neutral", False),
+    ],
+)
+def test_what_is_not_decided_may_be_neutral(played: Any, setting: str, *, is_neutral: bool) -> None:
+    run = decided({"a": [played]}, on_undecided=setting)
+    assert RunOutcomes(run).outcome(A).is_neutral is is_neutral
+
+
+def test_the_agent_of_a_fixture_may_have_another_name() -> None:
+    run = decided({"a": [FAIL], "b": [PASS]}, agents=("theirs",))
+    assert RunOutcomes(run).outcome(A).verdict is FAILED
+    assert RunOutcomes(run).outcome(A).duration_s > 0
+    assert RunOutcomes(run).outcome(B).verdict is PASSED
 
 
 # ── gates ────────────────────────────────────────────────────────────────────────────────────────
@@ -331,6 +355,21 @@ def test_an_agent_of_a_fixture_takes_the_place_of_the_configured_ones(asked: lis
     PytestRun(config("a" * 32), loaded(A)).outcomes([A], "support")
     assert [request.agent for request in asked] == [{"target": "bot.py:agent"}, None]
     assert [request.filters.agent for request in asked] == [None, "support"]
+    PytestRun(config("a" * 32), loaded(A), has_own_agent=True).outcomes([A], "bot.py:agent")
+    assert asked[-1].agent is None
+
+
+def test_a_fixture_that_returns_no_agent_starts_no_run(asked: list[Request]) -> None:
+    with pytest.raises(RunNotStartedError, match="agenteval_agent"):
+        PytestRun(config("a" * 32), loaded(A)).outcomes([A], None)
+    found = loaded(A)
+    request = replace(found.suite.request, agent=FIXTURE_AGENT)
+    run = PytestRun(config("a" * 32), found._replace(suite=replace(found.suite, request=request)))
+    with pytest.raises(RunNotStartedError, match="agenteval_agent"):
+        run.outcomes([A])
+    assert asked == []
+    run = PytestRun(config("a" * 32), found._replace(suite=replace(found.suite, request=request)))
+    assert run.outcomes([A], "bot.py:agent").outcome(A).verdict is FAILED
 
 
 @pytest.mark.parametrize(("most", "stops"), [(0, False), (1, True), (2, False)])
@@ -381,6 +420,15 @@ def test_a_summary_of_each_run(stored: dict[str, DecidedRun]) -> None:
     assert lines[2].startswith("failed")
     assert "exit code 1" in lines[2]
     assert "cost" in lines[3]
+
+
+def test_scenarios_that_did_not_pass_are_named() -> None:
+    for count, named in ((1, 1), (5, 5), (7, 5)):
+        (line,) = RunOutcomes(
+            decided({f"s{n}": [FAIL, FAIL] for n in range(count)} | {"b": [PASS]})
+        ).open_lines
+        assert [f"s{n}" in line for n in range(count)] == [True] * named + [False] * (count - named)
+    assert list(RunOutcomes(decided({"b": [PASS]})).open_lines) == []
 
 
 def test_of_a_part_of_the_scenarios_no_item_checks_the_gates(stored: dict[str, DecidedRun]) -> None:
