@@ -22,9 +22,11 @@ def read_keys(put: Callable[[str], None]) -> Iterator[None]:
 
 
 def _read(put: Callable[[str], None]) -> None:
-    read = partial(sys.stdin.read, 1)
+    read: Callable[[], str] = partial(sys.stdin.read, 1)
     if sys.platform == "win32" and sys.stdin.isatty():
-        from msvcrt import getwch as read
+        from msvcrt import getwch
+
+        read = getwch
     with suppress(OSError, ValueError):  # stdin was closed
         while key := read():
             put("\n" if key == "\r" else key)
