@@ -23,7 +23,7 @@ from agenteval.adapters.transport.bodies import (
 TEXT = b"The order 4711 was shipped. " * 20
 
 
-GZIP_HEADER, ZLIB_HEADER = gzip.compress(b"")[:10], zlib.compress(b"")[:2]
+GZIP_HEADER, ZLIB_HEADER = gzip.compress(b"", mtime=0)[:10], zlib.compress(b"")[:2]
 NO_BLOCK = b"\x07"
 """A type of block that does not exist."""
 
