@@ -119,14 +119,16 @@ class ScenarioPlugin:
         """Collect the scenario files that the configuration includes."""
         if file_path.suffix in (".yaml", ".yml") and os.path.realpath(file_path) in self.files:
             return ScenarioFile.of(self, parent, file_path)
-        if file_path.name in CONFIG_NAMES and not self._is_own_config(file_path):
+        if file_path.name in CONFIG_NAMES and not self._is_covered(file_path):
             self.other_configs.append(str(file_path))
         return None
 
-    def _is_own_config(self, path: Path) -> bool:
+    def _is_covered(self, path: Path) -> bool:
+        """Check whether a configuration is the one that is used, or belongs to a project within its folder,
+        which ``agenteval run`` leaves out as well."""
         own = self.request.config
         is_chosen = self.config.getoption("agenteval_config") is not None
-        return is_chosen or (own is not None and os.path.realpath(own) == os.path.realpath(path))
+        return is_chosen or (own is not None and path.resolve().is_relative_to(Path(own).resolve().parent))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(

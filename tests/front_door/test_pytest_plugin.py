@@ -401,10 +401,13 @@ def test_scenarios_that_were_asked_for_and_are_not_there(
 
 
 def test_the_scenarios_of_another_project_are_named(suite: Project) -> None:
-    Project(suite.root / "other").config()
-    done = pytest_in(suite, "--agenteval", "-k", "greet", "scenarios", "other")
+    Project(suite.root / "within").config()
+    assert pytest_in(suite, "--agenteval", "-k", "greet", ".").code == 0
+    beside = Project(suite.root.parent / "beside")
+    beside.config()
+    done = pytest_in(suite, "--agenteval", "-k", "greet", ".", "../beside", "--rootdir", ".")
     assert done.code == 5
-    assert "other/agenteval.yaml" in done.out
+    assert "beside/agenteval.yaml" in done.out
 
 
 def test_skipped_scenarios_alone_are_no_pass(suite: Project) -> None:
