@@ -34,7 +34,7 @@ _MOST_SEEN = 3_000
 _PACKAGE = f"{os.sep}agenteval{os.sep}"
 
 MOST = {
-    "threshold": (215, 475),
+    "threshold": (219, 475),
     "reply": (220, 415),
     "broken judge": (65, 130),
 }
