@@ -229,11 +229,7 @@ def _reviews(reviews: ReviewCounts) -> shape.UserReviewsShape:
 def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[shape.ScenarioShape]:
     failures = failures_by_sample(report)
     texts = issues_text(report, decision)
-    groups: Groups = {}
-    for issue in (text.issue for text in texts):
-        for occurrence in issue.occurrences:
-            places = groups.setdefault(get_sample_key(occurrence), {})
-            places.update(dict.fromkeys(occurrence.findings, issue.id))
+    groups = finding_groups(report)
     issues = {
         place: [issue_shape(text, failures) for text in issue_texts]
         for place, issue_texts in by_scenario(texts).items()
@@ -248,6 +244,16 @@ def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[sha
         )
         for each in report.scenarios
     ]
+
+
+def finding_groups(report: Report) -> Groups:
+    """Return the issue of each finding."""
+    groups: Groups = {}
+    for issue in report.issues:
+        for occurrence in issue.occurrences:
+            places = groups.setdefault(get_sample_key(occurrence), {})
+            places.update(dict.fromkeys(occurrence.findings, issue.id))
+    return groups
 
 
 def _scenario(
@@ -268,7 +274,8 @@ def _scenario(
         issues=issues,
         statistics=_repeats(repeats),
         samples=[
-            _sample(scenario, key, sample, decision, groups.get(key, {})) for key, sample in planned(scenario)
+            sample_shape(scenario, key, sample, decision, groups.get(key, {}))
+            for key, sample in planned(scenario)
         ],
     )
 
@@ -284,13 +291,15 @@ def _violations(scenario: ScenarioReport, decision: Decision) -> list[shape.Viol
     return of_samples + list(map(shape.ViolationShape.from_value, scenario_violations(scenario, decision)))
 
 
-def _sample(
+def sample_shape(
     scenario: ScenarioReport,
     key: SampleKey,
     sample: SampleReport | None,
     decision: Decision,
     issues: Mapping[int, str],
 ) -> shape.SampleShape:
+    """Return the entry of a planned sample, which is ``None`` if it never ran. ``issues`` are those of its
+    findings (see ``finding_groups``)."""
     decided = decision.samples.get(key, NEVER_RAN)
     why = sample_violations(sample, decided, scenario.scenario.source)
     shown = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
