@@ -61,7 +61,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """Render the results as JSON. NaN and infinite numbers become null, and the output is valid UTF-8."""
-    return readable(_dump(results(report, decision)))
+    return readable(to_json(results(report, decision), 2))
 
 
 def readable(text: str) -> str:
@@ -77,13 +77,14 @@ def _may_hold_unseen(piece: str) -> bool:
     return ("\x7f" in piece) if piece.isascii() else _UNSEEN.search(piece) is not None
 
 
-def _dump(value: shape.Shape) -> str:
+def to_json(value: shape.Shape, indent: int | None = None) -> str:
+    """Return the object as JSON. NaN and infinite numbers become null."""
     try:
-        return value.model_dump_json(indent=2, exclude_unset=True, fallback=repr)
+        return value.model_dump_json(indent=indent, exclude_unset=True, fallback=repr)
     except (PydanticSerializationError, UnicodeError):
         # Half of a surrogate pair, or a key that is not a string. Only these rare cases take the slow path.
         plain = _portable(value.model_dump(exclude_unset=True))
-        return json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False, default=repr)
+        return json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False, default=repr)
 
 
 def _portable(value: Any, depth: int = 0) -> Any:
@@ -120,7 +121,7 @@ def conversation_json(
         scenario=scenario.model_copy(update={"samples": samples}),
         asked=None if judge_answers is None else list(map(_asked_shape, judge_answers)),
     )
-    return readable(_dump(conversation))
+    return readable(to_json(conversation, 2))
 
 
 def _asked_shape(asked: ModelAsked) -> shape.AskedShape:
