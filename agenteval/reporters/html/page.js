@@ -4,6 +4,7 @@
 (() => {
   const ROWS = 200; // rows that are added to the list at a time
   const LINES = 12; // lines of a value that are shown before it is unfolded
+  const LINE = 90; // characters of a value that is shown on one line
   const KEPT = 6; // unpacked blocks that stay in memory
   const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?" };
   const KEYS = [
@@ -239,7 +240,7 @@
       SIGNS[each.result]);
   }
 
-  const duration = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+  const duration = (ms) => (ms < 1 ? "<1 ms" : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
   // ── searching in all conversations ───────────────────────────────────────────────────────────
 
@@ -456,13 +457,19 @@
   }
 
   function pretty(content) {
-    if (typeof content !== "string") return content === undefined ? "not known" : JSON.stringify(content, null, 2);
-    if (/^\s*[[{]/.test(content)) {
+    if (content === undefined) return "not known";
+    let plain = content;
+    if (typeof content === "string") {
+      if (!/^\s*[[{]/.test(content)) return content;
       try {
-        return JSON.stringify(JSON.parse(content), null, 2);
-      } catch { /* it is text that begins with a bracket */ }
+        plain = JSON.parse(content);
+      } catch {
+        return content; // text that begins with a bracket
+      }
     }
-    return content;
+    const text = JSON.stringify(plain, null, 2);
+    const line = text.replace(/\n\s*/g, " ");
+    return line.length <= LINE && !/\\n/.test(line) ? line : text;
   }
 
   // The quoted parts of a text, as marks. White space may differ between a quotation and its source.
@@ -499,7 +506,10 @@
       bad.map((check) => element("div", {}, verdict(check.passed === false ? "failed" : "inconclusive", check.name),
         ` ${check.detail} `, opinions(check.votes))),
       findings.map(drawFinding),
-      Object.entries(place.scores).map(([metric, score]) => drawScore(metric, score, low.has(metric))),
+      // A label that is a finding is not listed again.
+      Object.entries(place.scores).filter(([metric, score]) => (
+        score.value !== null || !findings.some((finding) => finding.metric === metric && finding.detector === "judge")
+      )).map(([metric, score]) => drawScore(metric, score, low.has(metric))),
       place.score_failures.map((failure) => element("div", {}, verdict("inconclusive", failure.metric),
         ` no score: ${failure.message}`)),
       review ? element("div", {}, element("b", {}, "The simulated user: "), `${review.label}. ${review.reason}`) : null,
