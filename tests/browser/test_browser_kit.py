@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import Page, PageError, browser_path
+from tests.support.browser import Page, PageError, axe_source, browser_path
 from tests.support.devtools import Browser, BrowserError, CallRefusedError
 from tests.support.local_servers import LocalServer, respond_json
 
@@ -307,14 +307,46 @@ def test_without_scripts_the_page_is_as_its_file_has_it(page: Page, tmp_path: Pa
     assert page.text("body") == "1"
 
 
-# ── a browser that does not do what it should ────────────────────────────────────────────────────
+# ── no browser, and one that does not do what it should ────────────────────────────────────────────────────
+
+
+def test_where_there_is_no_browser_tests_are_skipped_unless_one_is_required(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("AGENTEVAL_BROWSER", raising=False)
+    monkeypatch.delenv("AGENTEVAL_REQUIRE_BROWSER", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for absent in (browser_path, axe_source):
+        with pytest.raises(pytest.skip.Exception, match="make browser"):
+            absent()
+    monkeypatch.setenv("AGENTEVAL_REQUIRE_BROWSER", "1")
+    for absent in (browser_path, axe_source):
+        with pytest.raises(pytest.fail.Exception, match="make browser"):
+            absent()
+
+
+def test_a_browser_is_found_by_its_name_or_named_by_a_variable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program(tmp_path, "exit").rename(tmp_path / "mine")
+    program(tmp_path, "exit")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("AGENTEVAL_BROWSER", raising=False)
+    assert browser_path() == tmp_path / "chromium"
+    monkeypatch.setenv("AGENTEVAL_BROWSER", str(tmp_path / "mine"))
+    assert browser_path() == tmp_path / "mine"
+    monkeypatch.setenv("AGENTEVAL_BROWSER", str(tmp_path / "missing"))
+    with pytest.raises(BrowserError, match=r"AGENTEVAL_BROWSER is .*missing"):
+        browser_path()
 
 
 def test_a_page_that_hangs_fails_the_test_and_ends_the_browser(tmp_path: Path) -> None:
-    browser = Browser(browser_path(), answer_s=5)
+    browser = Browser(browser_path())
     page = Page(browser)
     page.open(written(tmp_path, ""))
-    with pytest.raises(BrowserError, match=r"Runtime.evaluate: the browser gave no answer within 5 s"):
+    browser.answer_s = 1
+    with pytest.raises(BrowserError, match=r"Runtime.evaluate: the browser gave no answer within 1 s"):
         page.evaluate("(() => { for (;;); })()")
     assert browser.closed
     with pytest.raises(BrowserError, match="was closed"):
@@ -335,18 +367,24 @@ def test_a_page_that_crashes_fails_the_test_and_no_other(browsers: Any, tmp_path
     other.close()
 
 
-@pytest.mark.parametrize(("line", "state"), [("exit 7", "ended with 7"), ("exec sleep 600", "still runs")])
-def test_a_program_that_is_no_browser_is_named_with_what_it_printed(
-    tmp_path: Path, line: str, state: str
-) -> None:
-    program = tmp_path / "chromium"
-    program.write_text(f"#!/bin/sh\necho cannot open display >&2\n{line}\n", encoding="utf-8")
-    program.chmod(0o755)
+def test_a_program_that_ends_is_named_with_what_it_printed(tmp_path: Path) -> None:
     with pytest.raises(BrowserError) as fault:
-        Browser(program, answer_s=1)
+        Browser(program(tmp_path, "echo cannot open display >&2; exit 7"))
     assert "Browser.getVersion" in str(fault.value)
-    assert state in str(fault.value)
+    assert "ended with 7" in str(fault.value)
     assert "cannot open display" in str(fault.value)
+
+
+def test_a_program_that_does_not_answer_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(BrowserError, match="gave no answer within 1 s\nits process still runs"):
+        Browser(program(tmp_path, "exec sleep 600"), answer_s=1)
+
+
+def program(folder: Path, line: str) -> Path:
+    path = folder / "chromium"
+    path.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
 
 
 def test_a_call_that_the_browser_refuses_leaves_it_running(page: Page) -> None:

@@ -19,12 +19,10 @@ import contextlib
 import importlib.util
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -40,9 +38,7 @@ from tests.support.devtools import (
 
 REQUIRED_VARIABLE = "AGENTEVAL_REQUIRE_BROWSER"
 """Where it is 1, the lack of a browser or of axe-core is a failure and no skip: in CI."""
-AXE_ABSENT = (
-    "needs axe-core: pip install --no-deps axe-playwright-python==0.1.8 (CONTRIBUTING.md, Tests in a browser)"
-)
+AXE_ABSENT = "needs axe-core: make browser installs it (CONTRIBUTING.md, Tests in a browser)"
 FRAMES = 1800
 """How many frames a condition may take: thirty seconds of a page at full speed, more of a slow one."""
 _FRAMES_A_CALL = 200
@@ -154,8 +150,10 @@ _LAYOUT = ("InlineTextBox", "LineBreak")
 """Roles of a text's lines, which depend on its width."""
 
 
-def required() -> bool:
-    return os.environ.get(REQUIRED_VARIABLE) == "1"
+def _leave_out(reason: str) -> NoReturn:
+    if os.environ.get(REQUIRED_VARIABLE) == "1":
+        pytest.fail(f"{REQUIRED_VARIABLE}=1: {reason}")
+    pytest.skip(reason)
 
 
 def browser_path() -> Path:
@@ -164,7 +162,7 @@ def browser_path() -> Path:
         pytest.skip(NO_PIPES)
     path = find_browser()
     if path is None:
-        pytest.fail(f"{REQUIRED_VARIABLE}=1: {ABSENT}") if required() else pytest.skip(ABSENT)
+        _leave_out(ABSENT)
     return path
 
 
@@ -172,7 +170,7 @@ def axe_source() -> str:
     """axe-core, of the wheel that carries it; what else is in there needs playwright, and is not imported."""
     found = importlib.util.find_spec("axe_playwright_python")
     if found is None or not found.submodule_search_locations:
-        pytest.fail(f"{REQUIRED_VARIABLE}=1: {AXE_ABSENT}") if required() else pytest.skip(AXE_ABSENT)
+        _leave_out(AXE_ABSENT)
     return Path(found.submodule_search_locations[0], "axe.min.js").read_text(encoding="utf-8")
 
 
@@ -186,13 +184,13 @@ class Page:
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
-        self._folder = Path(tempfile.mkdtemp(prefix="agenteval-page-"))
         self._context = browser.call("Target.createBrowserContext")["browserContextId"]
         self._target = browser.call(
             "Target.createTarget", {"url": "about:blank", "browserContextId": self._context}
         )["targetId"]
         attached = browser.call("Target.attachToTarget", {"targetId": self._target, "flatten": True})
         self._session = attached["sessionId"]
+        self._folder = browser.folder / "downloads"
         self.url = "about:blank"
         self.console_errors: list[str] = []
         self.requests: list[str] = []
@@ -384,7 +382,6 @@ class Page:
             self._browser.listen(self._session, None)
             self._browser.listen(None, None)
             self._browser.call("Target.disposeBrowserContext", {"browserContextId": self._context})
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextlib.contextmanager
     def _frames(self) -> Iterator[None]:

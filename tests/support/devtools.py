@@ -26,7 +26,7 @@ NAMES = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser"
 """Commands, in the order in which they are looked for. Where there are two, Ubuntu lets only Chrome have its
 sandbox."""
 ABSENT = (
-    f"needs Chromium or Chrome: apt-get install chromium, or put the path of one in {PATH_VARIABLE} "
+    f"needs Chromium or Chrome: make browser installs one, or put the path of yours in {PATH_VARIABLE} "
     "(CONTRIBUTING.md, Tests in a browser)"
 )
 NO_PIPES = "needs pipes with numbers of our choice, which Windows does not pass on"
@@ -68,6 +68,8 @@ for number, each in zip((3, 4), pair):
 os.execv(sys.argv[3], sys.argv[3:])
 """
 
+_ENDED = "the browser ended"
+
 Event = dict[str, Any]
 
 
@@ -92,11 +94,12 @@ def find_browser() -> Path | None:
 class Browser:
     """A browser of its own profile, which ends with this process, whatever that dies of: its pipe breaks.
 
-    ``closed``: it was closed, or ended; no call can be made any more."""
+    ``closed``: it was closed, or ended; no call can be made any more. ``folder``: what is deleted with it.
+    ``answer_s``: how many seconds an answer may take."""
 
     def __init__(self, path: Path, *, flags: tuple[str, ...] = FLAGS, answer_s: float = ANSWER_S) -> None:
-        self._answer_s = answer_s
-        self._folder = Path(tempfile.mkdtemp(prefix="agenteval-browser-"))
+        self.answer_s = answer_s
+        self.folder = Path(tempfile.mkdtemp(prefix="agenteval-browser-"))
         self._sent = 0
         self._buffer = bytearray()
         self._answers: dict[int, dict[str, Any]] = {}
@@ -106,9 +109,9 @@ class Browser:
         self._in, theirs_out = os.pipe()
         os.set_blocking(self._out, False)
         sandbox = ("--no-sandbox",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
-        profile = f"--user-data-dir={self._folder / 'profile'}"
+        profile = f"--user-data-dir={self.folder / 'profile'}"
         launch = [sys.executable, "-I", "-S", "-c", _LAUNCH, str(theirs_in), str(theirs_out)]
-        with open(self._folder / "stderr", "wb") as stderr:
+        with open(self.folder / "stderr", "wb") as stderr:
             self._process = subprocess.Popen(
                 [*launch, str(path), profile, *sandbox, *flags],
                 pass_fds=(theirs_in, theirs_out),
@@ -128,7 +131,7 @@ class Browser:
     def call(self, method: str, params: dict[str, Any] | None = None, session: str | None = None) -> Any:
         """What the browser answers. Events that come before the answer go to their listeners."""
         number = self.send(method, params, session)
-        end = time.monotonic() + self._answer_s
+        end = time.monotonic() + self.answer_s
         while number not in self._answers:
             self._read(method, end)
         answer = self._answers.pop(number)
@@ -149,7 +152,7 @@ class Browser:
 
     def wait_until(self, is_so: Callable[[], bool], what: str) -> None:
         """Hear events until it is so. ``what`` is named where it never is."""
-        end = time.monotonic() + self._answer_s
+        end = time.monotonic() + self.answer_s
         while not is_so():
             self._read(what, end)
 
@@ -170,11 +173,11 @@ class Browser:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _write(self, data: bytes, what: str) -> None:
         """A pipe holds little. What the browser writes meanwhile is read; else each waits for the other."""
-        end = time.monotonic() + self._answer_s
+        end = time.monotonic() + self.answer_s
         rest = memoryview(data)
         with selectors.DefaultSelector() as selector:
             selector.register(self._out, selectors.EVENT_WRITE)
@@ -182,7 +185,7 @@ class Browser:
             while rest:
                 ready = selector.select(max(0.0, end - time.monotonic()))
                 if not ready:
-                    self._give_up(f"{what}: the browser took nothing within {self._answer_s:g} s")
+                    self._give_up(f"{what}: the browser took nothing within {self.answer_s:g} s")
                 for key, _ in ready:
                     if key.fd == self._in:
                         self._take(what)
@@ -192,19 +195,19 @@ class Browser:
                     except BlockingIOError:
                         continue
                     except BrokenPipeError:
-                        self._give_up(f"{what}: the browser ended")
+                        self._give_up(f"{what}: {_ENDED}")
 
     def _read(self, what: str, end: float) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(self._in, selectors.EVENT_READ)
             if not selector.select(max(0.0, end - time.monotonic())):
-                self._give_up(f"{what}: the browser gave no answer within {self._answer_s:g} s")
+                self._give_up(f"{what}: the browser gave no answer within {self.answer_s:g} s")
         self._take(what)
 
     def _take(self, what: str) -> None:
         data = os.read(self._in, 1 << 20)
         if not data:
-            self._give_up(f"{what}: the browser ended")
+            self._give_up(f"{what}: {_ENDED}")
         *whole, begun = data.split(b"\0")
         if not whole:
             self._buffer += begun
@@ -219,11 +222,11 @@ class Browser:
                 listener(message)
 
     def _give_up(self, message: str) -> None:
-        """One that hangs is of no use to the next test either."""
+        """One that hangs is of no use to the next test either. One that ended has a code once it is gone."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.5)
+            self._process.wait(10 if message.endswith(_ENDED) else 0)
         code = self._process.poll()
         state = "still runs" if code is None else f"ended with {code}"
-        stderr = (self._folder / "stderr").read_text(encoding="utf-8", errors="replace").strip()
+        stderr = (self.folder / "stderr").read_text(encoding="utf-8", errors="replace").strip()
         self.close()
         raise BrowserError(f"{message}\nits process {state}; its stderr:\n{stderr[-3000:] or '(empty)'}")
