@@ -21,7 +21,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, assert_never
+from typing import Any, NamedTuple, Self, TypeAlias, assert_never
 
 from pydantic import ValidationError
 
@@ -141,24 +141,48 @@ def _pieces(text: str) -> list[str]:
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
-    """Return the requests to judges for the given samples, in the order of the answers. Return ``None`` if
-    the run stored no requests because it predates this file format or had no judge."""
-    wanted = frozenset(keys)
+RequestTexts: TypeAlias = Mapping[str, str | list[str]]
+"""The strings that requests share, keyed by hash. A string composed of other strings is a list of their
+hashes."""
+
+
+class StoredRequests(NamedTuple):
+    """The requests to judges as they are stored, with every string stored once."""
+
+    texts: RequestTexts
+    by_sample: Mapping[SampleKey, list[dict[str, Any]]]
+    """The requests of each sample, in the order of the answers. ``asked`` contains the hashes of the system
+    prompt (``system``) and of the parts of the prompt (``prompt``). The other fields are those of
+    ``ModelAsked``, except for fields that have their default."""
+
+
+def read_stored_requests(folder: Path) -> StoredRequests | None:
+    """Return all requests to judges of a run. Return ``None`` if the run stored no requests because it
+    predates this file format or had no judge."""
     try:
         packed = (folder / JUDGE_REQUESTS_FILE).read_bytes()
     except OSError:
         return None
     texts: dict[str, str | list[str]] = {}
-    found: list[dict[str, Any]] = []
+    found: dict[SampleKey, list[dict[str, Any]]] = {}
     for line in _lines(packed):
         if "text" in line:
             texts[str(line["text"])] = line["is"] if "is" in line else line.get("of", [])
-        elif "anew" in line:
-            found = [each for each in found if each["key"] != line["anew"]]
-        elif "asked" in line and _parse_key(line) in wanted:
-            found.append(line)
-    return tuple(_restore_request(line, texts) for line in found)
+        elif "anew" in line and (key := _parse_key(line["anew"])):
+            found.pop(key, None)
+        elif "asked" in line and (key := _parse_key(line.get("key"))):
+            found.setdefault(key, []).append(line)
+    return StoredRequests(texts, found)
+
+
+def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:
+    """Return the requests to judges for the given samples, in the order of the answers. Return ``None`` if
+    the run stored no requests."""
+    stored = read_stored_requests(folder)
+    if stored is None:
+        return None
+    wanted = (line for key in dict.fromkeys(keys) for line in stored.by_sample.get(key, ()))
+    return tuple(_restore_request(line, stored.texts) for line in wanted)
 
 
 def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
@@ -189,14 +213,14 @@ def _members(packed: bytes) -> Iterator[bytes]:
             at = packed.find(_MAGIC, at + 1)
 
 
-def _parse_key(line: Mapping[str, Any]) -> SampleKey | None:
+def _parse_key(value: object) -> SampleKey | None:
     try:
-        return SampleKey.model_validate(line["key"])
-    except (KeyError, ValidationError):
+        return SampleKey.model_validate(value)
+    except ValidationError:
         return None
 
 
-def _restore_request(line: Mapping[str, Any], texts: Mapping[str, str | list[str]]) -> ModelAsked:
+def _restore_request(line: Mapping[str, Any], texts: RequestTexts) -> ModelAsked:
     fields = {name: value for name, value in line.items() if name != "asked"}
     record, rest = (_restore_text(name, texts) for name in line["asked"]["prompt"])
     system = _restore_text(line["asked"]["system"], texts)
@@ -205,6 +229,6 @@ def _restore_request(line: Mapping[str, Any], texts: Mapping[str, str | list[str
     )
 
 
-def _restore_text(name: str, texts: Mapping[str, str | list[str]]) -> str:
+def _restore_text(name: str, texts: RequestTexts) -> str:
     text = texts.get(name, "")
     return text if isinstance(text, str) else "".join(_restore_text(piece, texts) for piece in text)

@@ -520,6 +520,17 @@ def redact_xml(text: str) -> str:
     return text if redact_text(text) == text else _IN_XML.sub(lambda found: redact_text(found[0]), text)
 
 
+_IN_HTML = re.compile(r"(<(?:script|style)\b[^>]*>.*?</(?:script|style)>)|(?<=>)[^<]+", re.DOTALL)
+
+
+def redact_html(text: str) -> str:
+    """Redact an HTML page. Markup, scripts and styles are kept, because a page allows its script by its
+    hash."""
+    if redact_text(text) == text:
+        return text
+    return _IN_HTML.sub(lambda found: found[1] or redact_text(found[0]), text)
+
+
 def redact_url(url: str) -> str:
     """Return ``url`` for display in messages, without its credentials or query string, because both may
     contain secrets."""

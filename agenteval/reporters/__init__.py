@@ -31,7 +31,7 @@ class Reporter:
     support comparisons."""
     file: str = ""
     """The default file name in the run's folder; empty if the report is printed to the screen."""
-    form: Literal["text", "json", "xml"] = "text"
+    form: Literal["text", "json", "xml", "html"] = "text"
     """The syntax of the output, which is needed to keep the output well formed when a secret is masked."""
     shows: Literal["all", "failed", "few"] = "all"
     """The samples whose conversations the format shows: all samples, the failed samples, or only the first
@@ -87,6 +87,12 @@ REPORTERS: Registry[Reporter] = Registry(
             comparison="agenteval.reporters.markdown.comparison:render",
             file="report.md",
             shows="failed",
+        ),
+        "html": Reporter(
+            "agenteval.reporters.html.document:render",
+            comparison="agenteval.reporters.html.comparison:render",
+            file="report.html",
+            form="html",
         ),
         "comment": Reporter(
             "agenteval.reporters.markdown.pull_request:render", file="comment.md", shows="failed"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from agenteval.files.judge_request_log import StoredRequests
 
 Detail: TypeAlias = Literal["quiet", "usual", "verbose"]
 """The level of detail on the screen. ``quiet`` shows only the failures and the verdict, ``usual`` also shows
@@ -28,3 +31,5 @@ class ReportOptions:
     """The folder that displayed paths are relative to. For GitHub, this is the root of the repository."""
     run: str = ""
     """The name of the run used in suggested commands; empty for the latest run."""
+    judge_requests: Callable[[], StoredRequests | None] | None = None
+    """A function that reads the requests to judges that the run stored, for a format that shows them."""

@@ -25,11 +25,10 @@ from agenteval.reporters.terminal.conversation_page import (
     ConversationPage,
     JudgeExchange,
     render_page,
-    sample_name,
 )
 from agenteval.reporters.terminal.screen import render_parts
 from agenteval.reporters.words.failure import collect_failures, planned, scenario_decision
-from agenteval.reporters.words.rerun_commands import show_command_of
+from agenteval.reporters.words.rerun_commands import sample_name, show_command_of
 from agenteval.running.stored_runs import DecidedRun, load_decided_run
 
 

@@ -22,8 +22,8 @@ _VOID = frozenset({"meta", "br", "hr", "input", "link", "wbr"})
 
 
 def element(name: str, *content: Content, **attributes: str | int | float | bool | None) -> Markup:
-    """Return an element. Texts in ``content`` and the values of ``attributes`` are cleaned and escaped. In the
-    name of an attribute, a trailing ``_`` is removed (``class_``) and ``_`` stands for ``-``
+    """Return an element. Texts in ``content`` and the values of ``attributes`` are cleaned and escaped. In
+    the name of an attribute, a trailing ``_`` is removed (``class_``) and ``_`` stands for ``-``
     (``aria_label``). An attribute is omitted if it is None or False, and has no value if it is True.
 
     Inline styles and event handlers are refused (``ValueError``): the content security policy of the page

@@ -61,7 +61,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """Render the results as JSON. NaN and infinite numbers become null, and the output is valid UTF-8."""
-    return readable(_dump(results(report, decision)))
+    return readable(to_json(results(report, decision), 2))
 
 
 def readable(text: str) -> str:
@@ -77,13 +77,14 @@ def _may_hold_unseen(piece: str) -> bool:
     return ("\x7f" in piece) if piece.isascii() else _UNSEEN.search(piece) is not None
 
 
-def _dump(value: shape.Shape) -> str:
+def to_json(value: shape.Shape, indent: int | None = None) -> str:
+    """Return the object as JSON. NaN and infinite numbers become null."""
     try:
-        return value.model_dump_json(indent=2, exclude_unset=True, fallback=repr)
+        return value.model_dump_json(indent=indent, exclude_unset=True, fallback=repr)
     except (PydanticSerializationError, UnicodeError):
         # Half of a surrogate pair, or a key that is not a string. Only these rare cases take the slow path.
         plain = _portable(value.model_dump(exclude_unset=True))
-        return json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False, default=repr)
+        return json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False, default=repr)
 
 
 def _portable(value: Any, depth: int = 0) -> Any:
@@ -120,7 +121,7 @@ def conversation_json(
         scenario=scenario.model_copy(update={"samples": samples}),
         asked=None if judge_answers is None else list(map(_asked_shape, judge_answers)),
     )
-    return readable(_dump(conversation))
+    return readable(to_json(conversation, 2))
 
 
 def _asked_shape(asked: ModelAsked) -> shape.AskedShape:
@@ -229,11 +230,7 @@ def _reviews(reviews: ReviewCounts) -> shape.UserReviewsShape:
 def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[shape.ScenarioShape]:
     failures = failures_by_sample(report)
     texts = issues_text(report, decision)
-    groups: Groups = {}
-    for issue in (text.issue for text in texts):
-        for occurrence in issue.occurrences:
-            places = groups.setdefault(get_sample_key(occurrence), {})
-            places.update(dict.fromkeys(occurrence.findings, issue.id))
+    groups = finding_groups(report)
     issues = {
         place: [issue_shape(text, failures) for text in issue_texts]
         for place, issue_texts in by_scenario(texts).items()
@@ -248,6 +245,16 @@ def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[sha
         )
         for each in report.scenarios
     ]
+
+
+def finding_groups(report: Report) -> Groups:
+    """Return the issue of each finding."""
+    groups: Groups = {}
+    for issue in report.issues:
+        for occurrence in issue.occurrences:
+            places = groups.setdefault(get_sample_key(occurrence), {})
+            places.update(dict.fromkeys(occurrence.findings, issue.id))
+    return groups
 
 
 def _scenario(
@@ -268,7 +275,8 @@ def _scenario(
         issues=issues,
         statistics=_repeats(repeats),
         samples=[
-            _sample(scenario, key, sample, decision, groups.get(key, {})) for key, sample in planned(scenario)
+            sample_shape(scenario, key, sample, decision, groups.get(key, {}))
+            for key, sample in planned(scenario)
         ],
     )
 
@@ -284,13 +292,15 @@ def _violations(scenario: ScenarioReport, decision: Decision) -> list[shape.Viol
     return of_samples + list(map(shape.ViolationShape.from_value, scenario_violations(scenario, decision)))
 
 
-def _sample(
+def sample_shape(
     scenario: ScenarioReport,
     key: SampleKey,
     sample: SampleReport | None,
     decision: Decision,
     issues: Mapping[int, str],
 ) -> shape.SampleShape:
+    """Return the entry of a planned sample, which is ``None`` if it never ran. ``issues`` are those of its
+    findings (see ``finding_groups``)."""
     decided = decision.samples.get(key, NEVER_RAN)
     why = sample_violations(sample, decided, scenario.scenario.source)
     shown = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())

@@ -11,6 +11,7 @@ from agenteval.reporters.sections.section import Cell, LocationCell, Section
 from agenteval.reporters.words.facts import Facts
 
 NO_FIGURE = "–"
+COLUMNS = ("", "rule", "value", "bound", "based on", "where")
 
 
 def gates(facts: Facts) -> Iterator[Section]:
@@ -24,15 +25,16 @@ def gates(facts: Facts) -> Iterator[Section]:
         notes.append(f"Judged or measured, but not gated: {names}")
     yield Section(
         "What gated this run",
-        columns=("", "rule", "value", "bound", "based on", "where"),
-        rows=tuple(map(_cells, rows)),
+        columns=COLUMNS,
+        rows=tuple(map(gate_cells, rows)),
         notes=tuple(notes),
         noun="gate",
         can_be_short=True,
     )
 
 
-def _cells(row: GateRow) -> tuple[Cell, ...]:
+def gate_cells(row: GateRow) -> tuple[Cell, ...]:
+    """Return the verdict, the rule, the value, the bound, the basis and the location of a gate."""
     rule = " · ".join(filter(None, (row.name, row.scenario, row.agent)))
     # The basis includes what would decide the gate, so it is not cut here.
     return (

@@ -29,6 +29,7 @@ from agenteval.reporters.words.failure import (
 from agenteval.reporters.words.json_tree import MOST_LINES, message_text, tree_lines
 from agenteval.reporters.words.judge import classify_missing_score, describe_missing_score
 from agenteval.reporters.words.places import shown_place, shown_places, split_place
+from agenteval.reporters.words.rerun_commands import sample_name
 from agenteval.reporters.words.score_cells import (
     ScoreColumn,
     brief_score,
@@ -115,12 +116,6 @@ def render_page(page: ConversationPage, options: ReportOptions) -> Iterator[Rend
 
 
 # ── head and foot ────────────────────────────────────────────────────────────────────────────────
-
-
-def sample_name(key: SampleKey) -> str:
-    """Return the name that ``show`` accepts for a sample, such as ``refund@2``. Epochs are counted from 1."""
-    variant = f"[{one_line(key.variant, 60)}]" if key.variant else ""
-    return f"{one_line(key.scenario, 120)}{variant}@{key.epoch + 1}"
 
 
 def _head(page: ConversationPage) -> Text:

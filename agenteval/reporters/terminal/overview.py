@@ -37,14 +37,12 @@ from agenteval.reporters.terminal.cells import (
 )
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import NONE_PASSED, SAMPLE_GATES, SOME_FAILED
-from agenteval.reporters.words.judge import is_scripted_model
 from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.run_line import judges_text, run_parts
 from agenteval.reporters.words.selection import by_file
-from agenteval.reporters.words.spending import brief_sum
-from agenteval.verdict.report import Dimension, Report
+from agenteval.verdict.report import Dimension
 
 MOST_FILES = 10
-_MOST_AGENTS = 4
 
 # ── what ran ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -52,20 +50,9 @@ _MOST_AGENTS = 4
 def head(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
     """Yield the version, the agents, the size, the duration and the cost of the run, followed by the run id
     and the judges."""
-    report, decision = facts.report, facts.decision
-    parts = [
-        f"agenteval {report.run.versions.get('agenteval', '')}".rstrip(),
-        _agents(report),
-        _counts(report, decision),
-    ]
-    if report.plan.suite.profile:
-        parts.append(f"profile {one_line(report.plan.suite.profile, 40)}")
-    if report.plan.suite.seed:
-        parts.append(f"seed {report.plan.suite.seed}")
-    if report.finished:
-        parts.append(_time(report.finished.elapsed_s))
-    yield _wrap_parts((*parts, brief_sum(report)), options.width, "bold")
-    yield _wrap_parts((f"run {one_line(report.run.run_id, 80)}", _judges(report)), options.width, "dim")
+    yield _wrap_parts(run_parts(facts), options.width, "bold")
+    run_id = f"run {one_line(facts.report.run.run_id, 80)}"
+    yield _wrap_parts((run_id, judges_text(facts.report)), options.width, "dim")
 
 
 def _wrap_parts(parts: Iterable[str], width: int, style: str) -> Text:
@@ -81,40 +68,6 @@ def _wrap_parts(parts: Iterable[str], width: int, style: str) -> Text:
     for line in texts:
         line.truncate(width, overflow="ellipsis")
     return Text("\n").join(texts)
-
-
-def _agents(report: Report) -> str:
-    names = [one_line(name, 40) for name in report.dimensions]
-    more = [plural(len(names) - _MOST_AGENTS, "more agent")] if len(names) > _MOST_AGENTS else []
-    return ", ".join([*names[:_MOST_AGENTS], *more])
-
-
-def _counts(report: Report, decision: Decision) -> str:
-    scenarios = len({each.scenario.id for each in report.scenarios})
-    conversations = len(report.samples)
-    if decision.without_scenarios:
-        return plural(conversations, "record")
-    return f"{plural(scenarios, 'scenario')}, {plural(conversations, 'conversation')}"
-
-
-def _time(seconds: float) -> str:
-    """Format a duration as ``5.1 s`` or ``3:05 min``."""
-    if round(seconds, 1) < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
-
-
-def _judges(report: Report) -> str:
-    """Return a phrase such as ``judged by openai/gpt-5-mini, uncalibrated``, or an empty string if nothing
-    was judged."""
-    names = dict.fromkeys(score.by for sample in report.samples for score in sample.all_scores if score.by)
-    names |= dict.fromkeys(check.by for sample in report.samples for check in sample.all_checks if check.by)
-    if not names:
-        return ""
-    models = ["scripted replies" if is_scripted_model(name) else one_line(name, 40) for name in names]
-    return f"judged by {', '.join(dict.fromkeys(models))}, uncalibrated"
 
 
 # ── how each file ended ──────────────────────────────────────────────────────────────────────────

@@ -94,6 +94,12 @@ def show_command_of(run: Iterable[str], name: str, agent: str = "") -> str:
     return command_of([*words, *chosen, "--", name] if name.startswith("-") else [*words, name, *chosen])
 
 
+def sample_name(key: SampleKey) -> str:
+    """Return the name that ``show`` accepts for a sample, such as ``refund@2``. Epochs are counted from 1."""
+    variant = f"[{one_line(key.variant, 60)}]" if key.variant else ""
+    return f"{one_line(key.scenario, 120)}{variant}@{key.epoch + 1}"
+
+
 def quote_word(word: str) -> str:
     """Quote a word for a shell, such as ``order`` or ``'two words'``."""
     return shlex.quote(shell_word(word))

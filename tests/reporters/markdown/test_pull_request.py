@@ -11,8 +11,9 @@ import pytest
 from agenteval.core.decision import GateRow
 from agenteval.core.event import Baseline
 from agenteval.core.score import Verdict
-from agenteval.reporters.markdown.pull_request import MARKER, MOST, ChangeRow, render, rows_of
+from agenteval.reporters.markdown.pull_request import MARKER, MOST, render
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.sections.baseline_changes import ChangeRow, baseline_changes
 from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report
@@ -35,7 +36,7 @@ def rows(
     told: Mapping[str, Sequence[Played | None]], before: Outcomes | None, **more: Any
 ) -> list[ChangeRow]:
     found = report(told, before, **more)
-    return list(rows_of(Facts(found, decide(found))))
+    return list(baseline_changes(Facts(found, decide(found))))
 
 
 def comment(found: Report, **decision: Any) -> list[str]:
@@ -101,7 +102,7 @@ def test_names_are_full_and_have_the_agent_where_there_are_several() -> None:
 
 def test_a_baseline_is_read_by_agent() -> None:
     found = report_of({"a": [FAIL]}, run={"baseline": baseline({"a": (True,)}, "bot")}, agents=("bot", "new"))
-    kinds = [row.kind for row in rows_of(Facts(found, decide(found)))]
+    kinds = [row.kind for row in baseline_changes(Facts(found, decide(found)))]
     assert kinds == ["Newly failing", "Failing, and not in the baseline"]
 
 

@@ -1,0 +1,217 @@
+"""Pack the conversations of a run, and what judges were asked about them, for the page.
+
+Conversations are JSON, one per line, in blocks of about one megabyte. A block is compressed (gzip) and
+encoded (base64); a browser unpacks it when one of its conversations is opened. The requests to judges about
+the conversations of a block are a block of their own, in which each shared string is stored once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Score, Verdict
+from agenteval.files.judge_request_log import StoredRequests
+from agenteval.files.redaction import mask_value, redact_json
+from agenteval.reporters.html.scenario_rows import ListedEpoch, ScenarioRow
+from agenteval.reporters.results.document import Groups, finding_groups, sample_shape, to_json
+from agenteval.reporters.results.shape import Results
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import sample_violations
+from agenteval.reporters.words.places import shown_place, shown_places
+from agenteval.reporters.words.rerun_commands import (
+    repro,
+    rescore_sample_command,
+    sample_name,
+    score_options,
+    show_command_of,
+)
+from agenteval.reporters.words.score_cells import is_low, threshold_of
+from agenteval.reporters.words.transcript_lines import disclosed_secrets, how_it_ended, mask_secrets
+
+BLOCK = 1_000_000
+"""The number of characters after which a block ends."""
+MOST_BYTES = 30_000_000
+"""The size of the packed conversations above which the requests to judges are left out."""
+MOST_CONVERSATION_BYTES = 50_000_000
+"""The size of the packed conversations above which conversations that passed are left out."""
+
+
+@dataclass
+class PackedConversations:
+    """The conversations of a page."""
+
+    blocks: list[str] = field(default_factory=list)
+    """The blocks of conversations."""
+    requests: list[str] = field(default_factory=list)
+    """The requests to judges, with one block for each block of conversations; empty if there are none."""
+    places: dict[SampleKey, tuple[int, int]] = field(default_factory=dict)
+    """The block of each conversation, and its line in that block."""
+    left_out: int = 0
+    """The number of conversations that were left out because of the size of the page."""
+    requests_left_out: bool = False
+    """True if the requests to judges were left out because of the size of the page."""
+
+    @property
+    def size(self) -> int:
+        """The size of the conversations in bytes."""
+        return sum(map(len, self.blocks))
+
+    def add(self, block: Mapping[SampleKey, str], requests: StoredRequests | None) -> None:
+        self.places |= {key: (len(self.blocks), line) for line, key in enumerate(block)}
+        self.blocks.append(_pack("\n".join(block.values())))
+        if requests and not self.requests_left_out:
+            self.requests.append(_pack(_requests_of(list(block), requests)))
+            if self.size + sum(map(len, self.requests)) > MOST_BYTES:
+                self.requests_left_out = True
+                self.requests.clear()
+
+
+def pack_conversations(
+    facts: Facts, rows: Iterable[ScenarioRow], requests: StoredRequests | None, *, root: str, run: str
+) -> PackedConversations:
+    """Pack the conversations in the order of the list. ``run`` is the name of the run for use in commands."""
+    packed, writer = PackedConversations(), _RecordWriter(facts, root, run)
+    block: dict[SampleKey, str] = {}
+    size = 0
+    for scenario, epoch in ((row.report, epoch) for row in rows for epoch in row.epochs):
+        if epoch.sample is None:
+            continue
+        is_fine = epoch.decided.verdict is Verdict.PASSED and not epoch.sample.findings
+        if is_fine and packed.size >= MOST_CONVERSATION_BYTES:
+            packed.left_out += 1
+            continue
+        block[epoch.key] = writer.write(scenario, epoch, epoch.sample)
+        size += len(block[epoch.key])
+        if size >= BLOCK:
+            packed.add(block, requests)
+            block, size = {}, 0
+    if block:
+        packed.add(block, requests)
+    return packed
+
+
+def _pack(text: str) -> str:
+    return b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode()
+
+
+def pack_json(value: Any) -> str:
+    """Return a JSON value, compressed and encoded."""
+    return _pack(_redacted(_json(value)))
+
+
+def _redacted(text: str) -> str:
+    """Mask secrets in JSON. The journal is masked already, so that this is a second line of defense."""
+    masked = redact_json(text, Results.model_json_schema)
+    return text if masked == text else _json(json.loads(masked))
+
+
+_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
+class _RecordWriter:
+    """Writes conversations as JSON. ``sample`` in a record is the entry of the JSON report; the other fields
+    are what a reader of the page needs besides."""
+
+    def __init__(self, facts: Facts, root: str, run: str) -> None:
+        self._report, self._decision = facts.report, facts.decision
+        self._columns = {column.name: column for column in facts.columns}
+        self._groups: Groups = finding_groups(facts.report)
+        self._options = score_options(facts.report.run.command)
+        self._root, self._run = root, run
+
+    def write(self, scenario: ScenarioReport, epoch: ListedEpoch, sample: SampleReport) -> str:
+        key = epoch.key
+        shape = sample_shape(scenario, key, sample, self._decision, self._groups.get(key, {}))
+        more = self._more(scenario, epoch, sample)
+        text = f'{{"sample":{to_json(shape)},{_json(more)[1:]}'
+        if hidden := disclosed_secrets(sample):
+            text = _json(mask_value(json.loads(text), lambda text: mask_secrets(text, hidden)))
+        return _redacted(text)
+
+    def _more(self, scenario: ScenarioReport, epoch: ListedEpoch, sample: SampleReport) -> dict[str, Any]:
+        spec, key = scenario.scenario, epoch.key
+        several = self._report.has_several_agents
+        violations = sample_violations(sample, epoch.decided, spec.where())
+        return {
+            "scenario": spec.id,
+            "agent": scenario.agent,
+            "where": shown_places((sample.record or spec.where(), spec.row), self._root),
+            "repeat": rescore_sample_command(key, sample, self._options)
+            or repro(scenario, self._report.run, several_agents=several),
+            "show": show_command_of(
+                [self._run] if self._run else [], sample_name(key), scenario.agent if several else ""
+            ),
+            "end": "" if sample.record else how_it_ended(sample),
+            "note": (spec.note or "").strip(),
+            "rules": [
+                {
+                    "name": each.name,
+                    "detail": each.detail,
+                    "where": shown_place(each.where, self._root) if each.where else "",
+                    "verdict": each.verdict.value,
+                    "turn": each.turn,
+                }
+                for each in violations
+            ],
+            "steps": _steps(sample),
+            "low": [[turn, score.metric] for turn, score in _scores(sample) if self._is_low(scenario, score)],
+        }
+
+    def _is_low(self, scenario: ScenarioReport, score: Score) -> bool:
+        return is_low(score, self._columns.get(score.metric), threshold_of(scenario, score.metric))
+
+
+def _scores(sample: SampleReport) -> Iterator[tuple[int | None, Score]]:
+    for index, turn in enumerate(sample.turns):
+        yield from ((index, score) for score in turn.scores)
+    yield from ((None, score) for score in sample.scores)
+
+
+def _steps(sample: SampleReport) -> list[list[dict[str, Any]] | None]:
+    """Return the steps of each turn with the number of their tool calls, or ``None`` for a turn of a single
+    step, which the sample describes completely."""
+    return [
+        [
+            {
+                "text": step.text or "",
+                "agent": step.agent,
+                "calls": len(step.tool_calls),
+                "ms": step.latency_ms,
+            }
+            for step in turn.turn.steps
+        ]
+        if len(turn.turn.steps) > 1
+        else None
+        for turn in sample.turns
+    ]
+
+
+def _requests_of(keys: Sequence[SampleKey], requests: StoredRequests) -> str:
+    """Return the requests about some conversations as JSON: ``texts`` are the strings that they consist of,
+    and ``asked`` are the requests of each conversation."""
+    asked = [[_without_key(line) for line in requests.by_sample.get(key, ())] for key in keys]
+    wanted: dict[str, str | list[str]] = {}
+    for line in (line for lines in asked for line in lines):
+        _collect(line["asked"]["system"], requests.texts, wanted)
+        for part in line["asked"]["prompt"]:
+            _collect(part, requests.texts, wanted)
+    return _redacted(_json({"texts": wanted, "asked": asked}))
+
+
+def _without_key(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in line.items() if name != "key"}
+
+
+def _collect(name: str, texts: Mapping[str, str | list[str]], wanted: dict[str, str | list[str]]) -> None:
+    if name in wanted:
+        return
+    text = wanted[name] = texts.get(name, "")
+    if not isinstance(text, str):
+        for piece in text:
+            _collect(piece, texts, wanted)

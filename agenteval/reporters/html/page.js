@@ -1,0 +1,730 @@
+"use strict";
+// The list of all scenarios and the conversations. Everything else is in the page without this script.
+// Text from agents, tools, users and models is inserted as text nodes only.
+(() => {
+  const ROWS = 200; // rows that are added to the list at a time
+  const LINES = 12; // lines of a value that are shown before it is unfolded
+  const KEPT = 6; // unpacked blocks that stay in memory
+  const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?" };
+  const KEYS = [
+    ["j k", "next and previous row or conversation"],
+    ["n p", "next and previous conversation that did not pass"],
+    ["o Enter", "open"],
+    ["u Esc", "back to the list"],
+    ["e", "next epoch"],
+    ["/", "filter"],
+    ["c", "copy the command that runs the conversation again"],
+    ["?", "this help"],
+  ];
+  const page = document.documentElement;
+  const find = (id) => document.getElementById(id);
+
+  // ── elements ─────────────────────────────────────────────────────────────────────────────────
+
+  function element(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+      else if (value === true) made.setAttribute(key, "");
+      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+    }
+    made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+    return made;
+  }
+
+  const span = (kind, ...children) => element("span", { class: kind }, ...children);
+  const button = (text, onclick, more = {}) => element("button", { type: "button", onclick, ...more }, text);
+  const verdict = (word, text = word) => span(`verdict ${word}`, `${SIGNS[word] || "•"} ${text}`);
+  const announce = (text) => { find("status").textContent = text; };
+
+  // ── data ─────────────────────────────────────────────────────────────────────────────────────
+
+  async function unpack(id) {
+    const bytes = Uint8Array.from(atob(find(id).textContent), (character) => character.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
+  const unpacked = new Map();
+  function block(id) {
+    if (!unpacked.has(id)) {
+      unpacked.set(id, unpack(id));
+      if (unpacked.size > KEPT) unpacked.delete(unpacked.keys().next().value);
+    }
+    return unpacked.get(id);
+  }
+
+  const lines = async (number) => (await block(`block-${number}`)).split("\n");
+
+  let index = null;
+  let conversations = []; // every epoch of every row, in the order of the list
+
+  function prepare(value) {
+    index = value;
+    index.rows.forEach((row, at) => {
+      const issues = (row.issues || []).map((id) => index.issues[id] || "");
+      const texts = [row.id, row.name, row.reason, row.agent, row.where, ...(row.tags || []), ...issues];
+      row.text = texts.filter(Boolean).join("\n").toLowerCase();
+      row.at = at;
+      row.epochs = (row.epochs || []).map(([epoch, variant, result, packed, line]) => (
+        { row, epoch, variant, result, packed, line }
+      ));
+      conversations.push(...row.epochs);
+    });
+    conversations.forEach((each, at) => { each.at = at; });
+  }
+
+  // ── links ────────────────────────────────────────────────────────────────────────────────────
+
+  function query(fields) {
+    const words = Object.entries(fields).filter(([, value]) => value);
+    return words.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
+  }
+
+  const listLink = (text, everywhere) => `#/?${query({ q: text, all: everywhere ? "1" : "" })}`;
+
+  function linkTo(conversation, turn = null, beside = null) {
+    const { row, epoch, variant } = conversation;
+    const place = turn === null ? "" : `/turn/${turn + 1}`;
+    const fields = { agent: row.agent, variant, beside: beside && `${beside.epoch + 1},${beside.variant}` };
+    return `#/c/${encodeURIComponent(row.id)}/${epoch + 1}${place}?${query(fields)}`;
+  }
+
+  function readLink() {
+    const [path, text = ""] = location.hash.slice(1).split("?");
+    const fields = Object.fromEntries(text.split("&").filter(Boolean).map((word) => {
+      const at = word.indexOf("=");
+      return at < 0 ? [word, ""] : [word.slice(0, at), decode(word.slice(at + 1))];
+    }));
+    return { parts: path.split("/").slice(1).map(decode), fields, isPlace: path !== "" && !path.startsWith("/") };
+  }
+
+  function decode(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  }
+
+  // ── the filter ───────────────────────────────────────────────────────────────────────────────
+
+  const NAMED = {
+    v: (row, value) => row.is.includes(value),
+    verdict: (row, value) => row.is.includes(value),
+    is: (row, value) => row.is.includes(value),
+    id: (row, value) => row.id.toLowerCase().includes(value),
+    tag: (row, value) => (row.tags || []).some((tag) => tag.toLowerCase() === value),
+    tool: (row, value) => (row.tools || []).some((tool) => tool.toLowerCase() === value),
+    issue: (row, value) => (row.issues || []).some((id) => id.toLowerCase() === value),
+    agent: (row, value) => row.agent.toLowerCase() === value,
+    category: (row, value) => row.category.toLowerCase() === value,
+    severity: (row, value) => row.severity === value,
+  };
+  const COMPARED = {
+    "<": (a, b) => a < b, ">": (a, b) => a > b, "<=": (a, b) => a <= b, ">=": (a, b) => a >= b,
+    "=": (a, b) => a === b,
+  };
+
+  function measure(row, name) {
+    if (name === "cost") return row.cost;
+    if (name === "ms" || name === "time") return row.ms;
+    const metric = name.replace(/^score\./, "");
+    const values = row.values || {};
+    const column = index.columns.find(([, short]) => short.toLowerCase() === metric);
+    const full = Object.keys(values).find((key) => key.toLowerCase() === metric) || (column && column[0]);
+    return full === undefined ? undefined : values[full];
+  }
+
+  function parseFilter(text) {
+    const words = text.match(/(?:[^\s"]|"[^"]*")+/g) || [];
+    return words.map((word) => {
+      const isNot = word.length > 1 && word.startsWith("-");
+      const plain = (isNot ? word.slice(1) : word).replace(/"/g, "").toLowerCase();
+      const named = plain.match(/^(\w+):(.+)$/);
+      const compared = plain.match(/^([\w.-]+?)(<=|>=|<|>|=)(-?\d+(?:\.\d+)?)$/);
+      let matches = (row) => row.text.includes(plain);
+      if (named && Object.hasOwn(NAMED, named[1])) matches = (row) => NAMED[named[1]](row, named[2]);
+      else if (compared) {
+        matches = (row) => {
+          const value = measure(row, compared[1]);
+          return value !== undefined && COMPARED[compared[2]](value, Number(compared[3]));
+        };
+      }
+      return isNot ? (row) => !matches(row) : matches;
+    });
+  }
+
+  // ── the list ─────────────────────────────────────────────────────────────────────────────────
+
+  const list = { text: "", rows: [], shown: 0, hits: null, search: null };
+
+  function setUpList() {
+    const heads = [index.log ? "severity" : "verdict", index.log ? "record" : "scenario", "reason"];
+    const table = find("list");
+    const columns = [...heads, "epochs", ...index.columns.map(([, short]) => short), "cost", "time"];
+    table.tHead.replaceChildren(element("tr", {}, columns.map((title, at) => (
+      element("th", { scope: "col", class: at > heads.length ? "number" : null }, title)
+    ))));
+    const box = element("input", {
+      id: "filter", type: "search", autocomplete: "off", spellcheck: "false", oninput: () => typed(),
+      placeholder: "v:failed tag:refund tool:cancel_order score.help<3 words",
+    });
+    const everywhere = button("Search in all conversations", () => toggleSearch(), { id: "search-all" });
+    find("list-tools").replaceChildren(
+      element("label", { for: "filter" }, "Filter"), box, everywhere, span("quiet", ""),
+    );
+    find("list-tools").hidden = false;
+    find("list-more").replaceChildren(button("Show more", () => addRows(), { id: "more" }));
+  }
+
+  function typed() {
+    stopSearch();
+    list.hits = null;
+    history.replaceState(null, "", listLink(find("filter").value));
+    showList(find("filter").value);
+  }
+
+  function showList(text) {
+    list.text = text;
+    const matches = parseFilter(list.hits ? "" : text);
+    list.rows = index.rows.filter((row) => (!list.hits || list.hits.has(row)) && matches.every((each) => each(row)));
+    list.shown = 0;
+    find("list").tBodies[0].replaceChildren();
+    addRows();
+    const count = `${list.rows.length.toLocaleString("en")} of ${index.rows.length.toLocaleString("en")}`;
+    find("list-tools").lastChild.textContent = count;
+    announce(`${count} shown`);
+  }
+
+  function addRows() {
+    const more = list.rows.slice(list.shown, list.shown + ROWS);
+    find("list").tBodies[0].append(...more.map(drawRow));
+    list.shown += more.length;
+    const rest = list.rows.length - list.shown;
+    find("list-more").hidden = rest === 0;
+    find("more").textContent = `Show ${Math.min(rest, ROWS)} more of ${rest.toLocaleString("en")}`;
+  }
+
+  function drawRow(row) {
+    const first = row.epochs.find((each) => each.result !== "passed") || row.epochs[0];
+    const hit = list.hits && list.hits.get(row);
+    const target = hit || first;
+    const name = element("td", {},
+      target ? element("a", { href: linkTo(target) }, row.id) : row.id,
+      index.agents.length > 1 ? span("quiet", ` ${row.agent}`) : null,
+      row.name ? element("div", { class: "quiet" }, row.name) : null,
+      row.tags ? element("div", { class: "tags" }, row.tags.map((tag) => (
+        [element("a", { href: listLink(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`) }, tag), " "]
+      ))) : null);
+    return element("tr", {},
+      element("td", {}, index.log ? severity(row.severity) : state(row)),
+      name,
+      element("td", { class: "reason" }, row.reason || ""),
+      element("td", { class: "dots" }, row.epochs.map(dot)),
+      index.columns.map((_, at) => element("td", { class: "number" }, (row.scores || [])[at] || "")),
+      element("td", { class: "number" }, row.cost === undefined ? "" : `$${row.cost.toFixed(4)}`),
+      element("td", { class: "number" }, row.ms === undefined ? "" : duration(row.ms)));
+  }
+
+  const severity = (word) => (word ? span(`severity ${word}`, word) : null);
+
+  function state(row) {
+    const flags = row.is.slice(1).filter((word) => word === "flaky" || word === "accepted");
+    return [verdict(row.is[0]), flags.map((word) => element("div", { class: "quiet" }, word))];
+  }
+
+  function dot(each) {
+    const title = `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}: ${each.result}`;
+    return element("a", { href: linkTo(each), class: `dot ${each.result}`, title, "aria-label": title },
+      SIGNS[each.result]);
+  }
+
+  const duration = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+  // ── searching in all conversations ───────────────────────────────────────────────────────────
+
+  function stopSearch() {
+    if (list.search) list.search.isStopped = true;
+    list.search = null;
+    find("search-all").textContent = "Search in all conversations";
+  }
+
+  function toggleSearch() {
+    if (list.search) stopSearch();
+    else if (find("filter").value.trim()) location.hash = listLink(find("filter").value, true);
+    else find("filter").focus();
+    if (readLink().fields.all && !list.search && !list.hits) searchAll(find("filter").value);
+  }
+
+  async function searchAll(text) {
+    stopSearch();
+    const search = { isStopped: false };
+    list.search = search;
+    list.hits = new Map();
+    find("search-all").textContent = "Cancel the search";
+    const wanted = JSON.stringify(text.trim().toLowerCase()).slice(1, -1);
+    const packed = conversations.filter((each) => each.packed !== undefined);
+    const blocks = [...new Set(packed.map((each) => each.packed))];
+    for (const [at, number] of blocks.entries()) {
+      announce(`searching, ${Math.round((100 * at) / blocks.length)} %`);
+      find("list-tools").lastChild.textContent = find("status").textContent;
+      const texts = await lines(number);
+      if (search.isStopped) return;
+      for (const each of packed) {
+        if (each.packed === number && !list.hits.has(each.row) && texts[each.line].toLowerCase().includes(wanted)) {
+          list.hits.set(each.row, each);
+        }
+      }
+    }
+    stopSearch();
+    showList(text);
+  }
+
+  // ── a conversation ───────────────────────────────────────────────────────────────────────────
+
+  const current = { conversation: null, record: null };
+
+  async function showConversation(parts, fields) {
+    const [, id, epoch, , turn] = parts;
+    const [besideEpoch, ...besideVariant] = (fields.beside || "").split(",");
+    const matching = (number, variant) => conversations.find((each) => (
+      each.row.id === id && each.epoch === Number(number) - 1 && each.variant === variant
+      && (!fields.agent || each.row.agent === fields.agent)
+    ));
+    const chosen = matching(epoch, fields.variant || "");
+    const other = besideEpoch ? matching(besideEpoch, besideVariant.join(",")) : null;
+    const place = find("conversation");
+    if (!chosen) {
+      place.replaceChildren(element("h2", { tabindex: "-1" }, "There is no such conversation in this page"), back());
+      return;
+    }
+    const records = await Promise.all([chosen, other].filter(Boolean).map(read));
+    current.conversation = chosen;
+    current.record = records[0];
+    const columns = records.map((record, at) => drawRecord(at ? other : chosen, record, at ? "beside-" : ""));
+    place.replaceChildren(...drawHead(chosen, records[0], other),
+      element("div", { class: records.length > 1 ? "columns" : "" }, columns));
+    const target = turn ? find(`turn-${turn}`) : null;
+    (target || place.querySelector("h2")).focus({ preventScroll: Boolean(target) });
+    if (target) target.scrollIntoView();
+    else scrollTo(0, 0);
+  }
+
+  async function read(conversation) {
+    if (conversation.packed === undefined) return null;
+    return JSON.parse((await lines(conversation.packed))[conversation.line]);
+  }
+
+  const back = () => element("a", { href: listLink(list.hits ? "" : list.text) }, "← all");
+
+  function drawHead(chosen, record, other) {
+    const { row } = chosen;
+    const next = nextFailure(chosen, 1);
+    const others = row.epochs.filter((each) => each !== chosen);
+    const name = `${row.id}${chosen.variant ? ` [${chosen.variant}]` : ""}, epoch ${chosen.epoch + 1}`;
+    const beside = element("select", {
+      id: "beside",
+      onchange: (event) => { location.hash = linkTo(chosen, null, others[event.target.value]); },
+    }, element("option", { value: "" }, "no other"), others.map((each, at) => (
+      element("option", { value: at, selected: each === other },
+        `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}: ${each.result}`)
+    )));
+    document.title = `${row.id} · ${index.run}`;
+    return [
+      element("p", {}, back(), next ? [" · ", element("a", { href: linkTo(next) }, "next that did not pass →")] : null),
+      element("h2", { tabindex: "-1" }, verdict(chosen.result), ` ${name}`),
+      element("p", { class: "quiet" }, [row.name, index.agents.length > 1 ? row.agent : "",
+        record ? record.where : row.where].filter(Boolean).join(" · ")),
+      record && record.note ? element("p", {}, record.note) : null,
+      others.length ? element("p", { class: "epochs" }, "Epochs ", row.epochs.map((each) => (
+        each === chosen ? element("b", { "aria-current": "true", class: `dot ${each.result}` }, SIGNS[each.result]) : dot(each)
+      )), element("label", { for: "beside" }, " side by side with "), beside) : null,
+      record ? drawButtons(chosen, record) : null,
+    ].filter(Boolean);
+  }
+
+  function drawButtons(chosen, record) {
+    const address = () => `${location.href.split("#")[0]}${linkTo(chosen)}`;
+    const copies = [
+      ["Copy the command to run it again", () => record.repeat, "copy-command"],
+      ["Copy the link", address, "copy-link"],
+      ["Copy as Markdown", () => toMarkdown(chosen, record), "copy-markdown"],
+      ["Copy as JSON", () => JSON.stringify(record.sample, null, 2), "copy-json"],
+    ];
+    return element("p", { class: "buttons" }, copies.map(([text, make, id]) => (
+      button(text, (event) => copy(make(), event.currentTarget), { id })
+    )));
+  }
+
+  function drawRecord(conversation, record, prefix) {
+    if (!record) {
+      const isPlanned = conversation.result === "inconclusive";
+      const why = isPlanned ? "This conversation never ran." : "This conversation is left out of the page.";
+      return element("article", {}, element("p", {}, why));
+    }
+    const { sample } = record;
+    const whole = { checks: sample.checks, scores: sample.scores, score_failures: sample.score_failures };
+    const totals = [
+      `${sample.turns.length} ${sample.turns.length === 1 ? "turn" : "turns"}`,
+      sample.latency_ms ? duration(sample.latency_ms) : "",
+      sample.usage.tokens ? `${sample.usage.estimated ? "≈" : ""}${sample.usage.tokens.toLocaleString("en")} tokens` : "",
+      sample.usage.cost ? `$${sample.usage.cost.toFixed(4)}` : "",
+      sample.scripted ? "scripted" : "",
+    ];
+    const numbers = { call: 0 };
+    return element("article", { class: "conversation" },
+      prefix ? element("h3", {}, verdict(sample.verdict), ` epoch ${sample.epoch + 1}`) : null,
+      element("p", { class: "quiet" }, totals.filter(Boolean).join(" · ")),
+      drawRules(record, conversation),
+      sample.turns.map((turn, at) => drawTurn(conversation, record, turn, at, numbers, prefix)),
+      record.end ? element("p", { class: "quiet" }, record.end) : null,
+      annotations(conversation, record, whole, null, "The whole conversation"));
+  }
+
+  function drawRules(record, conversation) {
+    if (!record.rules.length && !(record.sample.accepted || []).length) return null;
+    return element("ul", { class: "rules" },
+      record.rules.map((rule) => element("li", {},
+        verdict(rule.verdict, rule.name), ` ${rule.detail} `,
+        rule.turn === null ? null : element("a", { href: linkTo(conversation, rule.turn) }, `turn ${rule.turn + 1}`),
+        rule.where ? element("code", { class: "quiet" }, ` ${rule.where}`) : null)),
+      (record.sample.accepted || []).map((rule) => element("li", {}, `○ accepted: ${rule.name} ${rule.detail}`)));
+  }
+
+  function drawTurn(conversation, record, turn, at, numbers, prefix) {
+    const findings = record.sample.findings.filter((finding) => finding.turn === at);
+    const low = record.low.filter(([place]) => place === at).map(([, metric]) => turn.scores[metric]);
+    const quotes = [...findings, ...low.filter(Boolean)].map((each) => each.evidence).filter(Boolean);
+    const facts = [turn.latency_ms ? duration(turn.latency_ms) : "", turn.steps > 1 ? `${turn.steps} steps` : ""];
+    return element("section", { class: "turn", id: `${prefix}turn-${at + 1}`, tabindex: "-1" },
+      element("h3", {}, `Turn ${at + 1}`, span("quiet", ` ${facts.filter(Boolean).join(" · ")}`)),
+      message("user", turn.user, quotes, turn.user_model ? `simulated by ${turn.user_model}` : ""),
+      drawSteps(record.steps[at], turn, quotes, numbers),
+      turn.error ? message("error", turn.error, []) : null,
+      turn.unplaced ? element("p", { class: "verdict inconclusive" },
+        `Not fully seen, so calls may be missing: ${turn.unplaced.join(", ")}`) : null,
+      annotations(conversation, record, turn, at, ""));
+  }
+
+  function drawSteps(steps, turn, quotes, numbers) {
+    const drawn = [];
+    let next = 0;
+    const calls = (count) => turn.tool_calls.slice(next, next += count).map((call) => drawCall(call, quotes, numbers));
+    for (const step of steps || [{ text: turn.agent, agent: (turn.agents || [])[0], calls: turn.tool_calls.length }]) {
+      const text = () => message("agent", step.text, quotes, step.agent || "", step.ms);
+      // A single step is its calls and then the answer that it led to; of several, each has its own text first.
+      if (steps) drawn.push(step.text || !step.calls ? text() : null, calls(step.calls));
+      else drawn.push(calls(step.calls), text());
+    }
+    return [...drawn, calls(turn.tool_calls.length)];
+  }
+
+  function message(who, text, quotes, note = "", ms = 0) {
+    return element("div", { class: `message ${who}` },
+      element("div", { class: "who" }, who, note ? span("quiet", ` ${note}`) : null,
+        ms ? span("quiet", ` ${duration(ms)}`) : null),
+      element("div", { class: "text" }, text ? marked(text, quotes) : span("quiet", "(empty)")));
+  }
+
+  function drawCall(call, quotes, numbers) {
+    const at = numbers.call++;
+    const about = [call.agent, call.attempted ? "not carried out" : "", call.observed ? "" : "answered by agenteval"];
+    const sent = call.args === null ? call.raw_args : call.args;
+    const hasResult = call.result !== null && call.result !== undefined;
+    return element("div", { class: "message call" },
+      element("div", { class: "who" }, `call ${at + 1} `, element("code", {}, call.name),
+        span("quiet", ` ${about.filter(Boolean).join(" · ")}`)),
+      value("arguments", sent, quotes),
+      call.error !== undefined ? element("div", { class: "failed" }, "✗ ", value("error", hasResult ? call.result : call.error, quotes)) : null,
+      call.error === undefined && hasResult ? value("result", call.result, quotes) : null,
+      call.error === undefined && !hasResult ? element("p", { class: "quiet" }, "no result") : null);
+  }
+
+  function value(title, content, quotes) {
+    const text = pretty(content);
+    const rows = text.split("\n");
+    if (rows.length <= LINES && text.length < 2000) {
+      return element("pre", { "aria-label": title }, marked(text, quotes));
+    }
+    const start = rows.slice(0, LINES).join("\n").slice(0, 2000);
+    const shown = element("pre", { "aria-label": title }, marked(start, quotes));
+    const open = button(`Show all ${rows.length} lines`, () => {
+      shown.replaceChildren(...marked(text, quotes));
+      open.remove();
+    });
+    return [shown, open];
+  }
+
+  function pretty(content) {
+    if (typeof content !== "string") return content === undefined ? "not known" : JSON.stringify(content, null, 2);
+    if (/^\s*[[{]/.test(content)) {
+      try {
+        return JSON.stringify(JSON.parse(content), null, 2);
+      } catch { /* it is text that begins with a bracket */ }
+    }
+    return content;
+  }
+
+  // The quoted parts of a text, as marks. White space may differ between a quotation and its source.
+  function marked(text, quotes) {
+    const spans = quotes.map((quote) => locate(text, quote)).filter(Boolean).sort((a, b) => a[0] - b[0]);
+    const parts = [];
+    let end = 0;
+    for (const [from, to] of spans) {
+      if (from < end) continue;
+      parts.push(text.slice(end, from), element("mark", {}, text.slice(from, to)));
+      end = to;
+    }
+    return [...parts, text.slice(end)].filter(Boolean);
+  }
+
+  function locate(text, quote) {
+    const plain = quote.trim();
+    const at = plain ? text.indexOf(plain) : -1;
+    if (at >= 0) return [at, at + plain.length];
+    const words = plain.split(/\s+/).slice(0, 300).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    const found = words.length > 1 ? new RegExp(words.join("\\s+")).exec(text) : null;
+    return found ? [found.index, found.index + found[0].length] : null;
+  }
+
+  // ── what was found ───────────────────────────────────────────────────────────────────────────
+
+  function annotations(conversation, record, place, at, title) {
+    const findings = record.sample.findings.filter((finding) => finding.turn === at);
+    const bad = place.checks.filter((check) => check.passed !== true);
+    const held = place.checks.filter((check) => check.passed === true);
+    const low = new Set(record.low.filter(([turn]) => turn === at).map(([, metric]) => metric));
+    const review = at === null && record.sample.user_review;
+    const parts = [
+      bad.map((check) => element("div", {}, verdict(check.passed === false ? "failed" : "inconclusive", check.name),
+        ` ${check.detail} `, opinions(check.votes))),
+      findings.map(drawFinding),
+      Object.entries(place.scores).map(([metric, score]) => drawScore(metric, score, low.has(metric))),
+      place.score_failures.map((failure) => element("div", {}, verdict("inconclusive", failure.metric),
+        ` no score: ${failure.message}`)),
+      review ? element("div", {}, element("b", {}, "The simulated user: "), `${review.label}. ${review.reason}`) : null,
+      held.length ? element("details", {}, element("summary", {}, `✓ ${held.length} ${held.length === 1 ? "check" : "checks"} passed`),
+        element("ul", {}, held.map((check) => element("li", {}, `${check.name} ${check.detail}`)))) : null,
+    ].flat().filter(Boolean);
+    const asked = index.requests && conversation.packed !== undefined ? drawAsked(conversation, at) : null;
+    if (!parts.length && at === null) return asked ? element("aside", {}, asked) : null;
+    return element("aside", {}, title ? element("h3", {}, title) : null, parts, asked);
+  }
+
+  function drawFinding(finding) {
+    const by = finding.detector === "judge" ? `judge of ${finding.metric}` : finding.detector;
+    return element("div", { class: "finding" }, severity(finding.severity), " ", element("b", {}, finding.label),
+      span("quiet", ` ${by}${finding.call === null ? "" : `, call ${finding.call + 1}`}`),
+      finding.explanation ? element("div", {}, finding.explanation) : null,
+      finding.evidence ? element("q", {}, finding.evidence) : null,
+      (finding.also || []).map((text) => element("div", { class: "quiet" }, text)),
+      finding.issue ? element("div", {}, "issue ", element("a", { href: listLink(`issue:${finding.issue}`) },
+        index.issues[finding.issue] || finding.issue)) : null);
+  }
+
+  function drawScore(metric, score, isLow) {
+    const text = score.label || (score.value === null ? "" : String(Math.round(score.value * 100) / 100));
+    const fine = score.ok === true || (!isLow && score.ok !== false);
+    return element("details", { class: "score", open: isLow },
+      element("summary", {}, span(isLow ? "failed" : "quiet", isLow ? "↓ " : fine ? "· " : "? "), metric, " ", element("b", {}, text),
+        score.scripted ? span("quiet", " scripted") : null),
+      element("div", {}, score.reason), score.evidence ? element("q", {}, score.evidence) : null,
+      element("div", { class: "quiet" }, `by ${score.by}${score.calibrated ? "" : ", uncalibrated"}`),
+      opinions(score.votes));
+  }
+
+  function opinions(votes) {
+    if (!votes || votes.length < 2) return null;
+    return element("ol", { class: "opinions" }, votes.map((vote) => element("li", {},
+      element("b", {}, vote.verdict === null ? "no answer" : String(vote.verdict)),
+      vote.against ? " (against the agent) " : " ", vote.reason, " ", vote.evidence ? element("q", {}, vote.evidence) : null)));
+  }
+
+  function drawAsked(conversation, at) {
+    const place = element("div");
+    const load = async (event) => {
+      if (!event.currentTarget.open || place.childNodes.length) return;
+      const { texts, asked } = JSON.parse(await block(`requests-${conversation.packed}`));
+      const restore = (name) => {
+        const text = Object.hasOwn(texts, name) ? texts[name] : "";
+        return typeof text === "string" ? text : text.map(restore).join("");
+      };
+      const here = asked[conversation.line].filter((each) => (each.turn ?? null) === at);
+      const drawn = here.map((each) => element("details", {},
+        element("summary", {}, `${each.metric || each.role} · ${each.model || "model not known"}`),
+        element("h4", {}, "System prompt"), element("pre", {}, restore(each.asked.system)),
+        element("h4", {}, "Prompt"), element("pre", {}, each.asked.prompt.map(restore).join("")),
+        element("h4", {}, "Answer"), element("pre", {}, each.answer ? pretty(each.answer) : each.error || "none")));
+      place.replaceChildren(...(drawn.length ? drawn : [element("p", { class: "quiet" }, "No judge was asked here.")]));
+    };
+    return element("details", { class: "asked", ontoggle: load }, element("summary", {}, "What the judges were asked"), place);
+  }
+
+  // ── copying ──────────────────────────────────────────────────────────────────────────────────
+
+  async function copy(text, from) {
+    let isCopied = true;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const box = element("textarea", { "aria-label": "text to copy" });
+      box.value = text;
+      from.after(box);
+      box.select();
+      isCopied = document.execCommand("copy"); // where the clipboard is refused, for a file in some browsers
+      if (isCopied) box.remove();
+    }
+    announce(isCopied ? "copied" : "press Ctrl+C to copy");
+    const title = from.textContent;
+    if (isCopied && title !== "Copied") {
+      from.textContent = "Copied";
+      setTimeout(() => { from.textContent = title; }, 1500);
+    }
+  }
+
+  function fence(text) {
+    const bar = "`".repeat(Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length)) + 1);
+    return `${bar}\n${text}\n${bar}`;
+  }
+
+  function toMarkdown(conversation, record) {
+    const { sample } = record;
+    const said = (who, text) => `**${who}**\n\n${fence(text)}`;
+    const call = (each) => [`**call** \`${each.name}\``, fence(pretty(each.args === null ? each.raw_args : each.args)),
+      each.result === null ? "" : `result\n\n${fence(pretty(each.result))}`].filter(Boolean).join("\n\n");
+    const found = (turn) => sample.findings.filter((finding) => finding.turn === turn)
+      .map((finding) => `- ${finding.severity}: ${finding.label}: ${finding.explanation}`).join("\n");
+    return [
+      `## ${conversation.row.id}, epoch ${sample.epoch + 1}: ${sample.verdict}`,
+      record.rules.map((rule) => `- ${rule.name}: ${rule.detail} (${rule.where})`).join("\n"),
+      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, said("user", turn.user), ...turn.tool_calls.map(call),
+        turn.error ? said("error", turn.error) : said("agent", turn.agent), found(at)]),
+      found(null), fence(record.repeat),
+    ].filter(Boolean).join("\n\n");
+  }
+
+  // ── views and keys ───────────────────────────────────────────────────────────────────────────
+
+  function nextFailure(from, step) {
+    for (let at = from.at + step; at >= 0 && at < conversations.length; at += step) {
+      if (conversations[at].result !== "passed") return conversations[at];
+    }
+    return null;
+  }
+
+  async function route() {
+    const { parts, fields, isPlace } = readLink();
+    if (isPlace) return;
+    const name = parts[0] || "";
+    const isConversation = name === "c" && index !== null;
+    const view = find(isConversation ? "conversation" : `/${name}`) || find("/");
+    for (const each of document.querySelectorAll(".view")) each.hidden = each !== view;
+    for (const link of find("views").children) {
+      if (link.getAttribute("href") === `#${view.id}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (isConversation) {
+      await showConversation(parts, fields);
+      return;
+    }
+    current.conversation = null;
+    document.title = title;
+    if (view.id === "/" && index !== null) {
+      if (!fields.all) list.hits = null;
+      find("filter").value = fields.q || "";
+      if (fields.all) await searchAll(fields.q || "");
+      else showList(fields.q || "");
+    }
+  }
+
+  function move(step) {
+    if (current.conversation) {
+      const next = conversations[current.conversation.at + step];
+      if (next) location.hash = linkTo(next);
+      return;
+    }
+    const links = [...find("list").tBodies[0].querySelectorAll("td:nth-child(2) > a")];
+    const at = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+    (links[at + step] || links[at < 0 ? 0 : at] || find("filter")).focus();
+  }
+
+  function moveToFailure(step) {
+    const from = current.conversation || { at: step > 0 ? -1 : conversations.length };
+    const next = nextFailure(from, step);
+    if (next) location.hash = linkTo(next);
+  }
+
+  function nextEpoch() {
+    const { row } = current.conversation;
+    const at = row.epochs.indexOf(current.conversation);
+    location.hash = linkTo(row.epochs[(at + 1) % row.epochs.length]);
+  }
+
+  function showHelp() {
+    const close = () => dialog.remove();
+    const dialog = element("dialog", { "aria-label": "Keys", onclose: close },
+      element("dl", {}, KEYS.map(([keys, text]) => [element("dt", {}, element("kbd", {}, keys)), element("dd", {}, text)])),
+      button("Close", () => dialog.close()));
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+
+  const PRESSED = {
+    j: () => move(1), k: () => move(-1), n: () => moveToFailure(1), p: () => moveToFailure(-1),
+    "/": () => { location.hash = listLink(list.text); find("filter").focus(); },
+    u: () => { location.hash = back().getAttribute("href"); },
+    Escape: () => { if (current.conversation) PRESSED.u(); },
+    o: () => { if (document.activeElement.matches("#list a")) document.activeElement.click(); },
+    e: () => { if (current.conversation) nextEpoch(); },
+    c: () => { if (current.record && current.conversation) find("copy-command").click(); },
+    "?": showHelp,
+  };
+
+  function pressed(event) {
+    const isTyping = event.target.matches("input, textarea, select");
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (isTyping) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
+    if (index !== null && Object.hasOwn(PRESSED, event.key)) {
+      event.preventDefault();
+      PRESSED[event.key]();
+    }
+  }
+
+  function setUpTheme() {
+    const remember = (theme) => {
+      page.style.colorScheme = theme;
+      try {
+        localStorage.setItem("agenteval-theme", theme);
+      } catch { /* storage is refused for some files */ }
+    };
+    try {
+      page.style.colorScheme = localStorage.getItem("agenteval-theme") || "";
+    } catch { /* as above */ }
+    const isDark = () => (page.style.colorScheme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+    find("views").append(
+      button("Light or dark", () => remember(isDark() ? "light" : "dark"), { id: "theme" }),
+      ...(index ? [button("Keys", showHelp, { id: "keys" })] : []),
+    );
+  }
+
+  const title = document.title;
+
+  async function start() {
+    if (find("index") && typeof DecompressionStream === "function") {
+      prepare(JSON.parse(await unpack("index")));
+      setUpList();
+      addEventListener("keydown", pressed);
+    } else if (find("index")) {
+      find("list-more").textContent = "This browser is too old to show the conversations: it has no DecompressionStream.";
+    }
+    setUpTheme();
+    addEventListener("hashchange", route);
+    await route();
+    page.dataset.ready = "";
+  }
+
+  start();
+})();

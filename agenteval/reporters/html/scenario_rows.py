@@ -1,0 +1,174 @@
+"""Build the rows of the page's list: one for each scenario with each agent, those that did not pass first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from agenteval.core.decision import Decision, SampleDecision
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Finding, Verdict
+from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import NEVER_RAN, planned, scenario_decision
+from agenteval.reporters.words.issue import IssueText, by_scenario
+from agenteval.reporters.words.places import shown_places
+from agenteval.reporters.words.score_cells import (
+    ScoreCell,
+    ScoreColumn,
+    is_scored,
+    scenario_cells,
+    threshold_marks,
+)
+
+MOST_COLUMNS = 4
+"""The maximum number of score columns in the list."""
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True)
+class ListedEpoch:
+    """A planned sample of a scenario."""
+
+    key: SampleKey
+    sample: SampleReport | None
+    """The sample; ``None`` if it never ran."""
+    decided: SampleDecision
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """A row of the list."""
+
+    report: ScenarioReport
+    verdict: Verdict
+    epochs: tuple[ListedEpoch, ...]
+    reason: str
+    """The first reason why the scenario did not pass, or its worst finding; empty if there is neither."""
+    issues: tuple[str, ...]
+    """The ids of the issues that occur in the scenario."""
+    cells: tuple[ScoreCell, ...]
+    where: str
+
+    @property
+    def is_flaky(self) -> bool:
+        """True if some conversations passed and others failed."""
+        found = {each.decided.verdict for each in self.epochs}
+        return {Verdict.PASSED, Verdict.FAILED} <= found
+
+    @property
+    def is_accepted(self) -> bool:
+        """True if the accept list covers a failure of the scenario."""
+        return any(each.decided.accepted for each in self.epochs)
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The words by which the list can be filtered."""
+        flags = {"flaky": self.is_flaky, "accepted": self.is_accepted, "finding": self.worst is not None}
+        return (self.verdict.value, *(word for word, holds in flags.items() if holds))
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        return chain.from_iterable(each.sample.findings for each in self.epochs if each.sample)
+
+    @property
+    def worst(self) -> Finding | None:
+        """The first of the worst findings."""
+        return max(self.findings, key=lambda finding: finding.severity.rank, default=None)
+
+
+def scenario_rows(facts: Facts, texts: Sequence[IssueText], root: str) -> list[ScenarioRow]:
+    """Return a row for each scenario with each agent: failed, inconclusive, flaky and accepted scenarios come
+    before those that passed. ``texts`` are the issues of the run."""
+    report, decision = facts.report, facts.decision
+    marks = threshold_marks(decision)
+    reasons = _first_reasons(facts)
+    issues = by_scenario(texts)
+    rows = [
+        ScenarioRow(
+            report=each,
+            verdict=scenario_decision(decision, each).verdict,
+            epochs=tuple(_epochs(each, decision)),
+            reason=reasons.get((each.scenario.id, each.agent), ""),
+            issues=tuple(text.issue.id for text in issues.get((each.scenario.id, each.agent), ())),
+            cells=scenario_cells(each, facts.columns, report, marks),
+            where=shown_places((each.scenario.where(), each.scenario.row), root),
+        )
+        for each in report.scenarios
+    ]
+    return sorted(rows, key=_rank)
+
+
+def _rank(row: ScenarioRow) -> tuple[int, bool, bool, int]:
+    worst = row.worst
+    return -row.verdict.rank, not row.is_flaky, not row.is_accepted, -(worst.severity.rank if worst else -1)
+
+
+def _epochs(scenario: ScenarioReport, decision: Decision) -> Iterator[ListedEpoch]:
+    for key, sample in planned(scenario):
+        yield ListedEpoch(key, sample, decision.samples.get(key, NEVER_RAN))
+
+
+def _first_reasons(facts: Facts) -> dict[tuple[str, str], str]:
+    """Return the first reason of each scenario. Reasons that count take precedence over tolerated ones."""
+    reasons: dict[tuple[str, str], str] = {}
+    for failure in chain(chain.from_iterable(facts.decisive), facts.failures):
+        reasons.setdefault((failure.scenario, failure.agent), failure.rules[0].gist)
+    return reasons
+
+
+def listed_columns(rows: Sequence[ScenarioRow], columns: Sequence[ScoreColumn]) -> list[int]:
+    """Return the indexes of the metrics that are columns of the list: those with a threshold or, if there is
+    no threshold, the first ones that were judged."""
+    used = [n for n, _ in enumerate(columns) if any(is_scored(row.cells[n]) for row in rows)]
+    gating = [n for n in used if any(row.cells[n].verdict for row in rows)]
+    return (gating or used)[:MOST_COLUMNS]
+
+
+_THRESHOLD_MARKS = {Verdict.PASSED: " ✓", Verdict.FAILED: " ✗", Verdict.INCONCLUSIVE: " ?"}
+
+
+def row_to_json(
+    row: ScenarioRow, columns: Sequence[int], places: Mapping[SampleKey, tuple[int, int]]
+) -> dict[str, Any]:
+    """Return a row as the script of the page reads it. ``columns`` are the indexes of the listed metrics.
+    ``places`` maps a sample to its block and its line there; samples whose conversation is not in the page
+    are missing. Fields without content are omitted."""
+    spec, samples = row.report.scenario, [each.sample for each in row.epochs if each.sample]
+    costs = [sample.trajectory.usage.cost for sample in samples]
+    times = [sample.trajectory.latency_ms for sample in samples if sample.trajectory.latency_ms]
+    tools = dict.fromkeys(call.name for sample in samples for call in sample.trajectory.tool_calls)
+    worst = row.worst
+    fields = {
+        "id": spec.id,
+        "agent": row.report.agent,
+        "is": list(row.states),
+        "reason": row.reason[:_LONGEST_REASON],
+        "name": spec.name if spec.name != spec.id else "",
+        "tags": list(spec.tags),
+        "category": spec.category.value,
+        "where": row.where,
+        "tools": list(tools),
+        "issues": list(row.issues),
+        "severity": str(worst.severity) if worst else "",
+        "scores": [_score(row.cells[n]) for n in columns],
+        "values": {
+            name: each.value for name, each in row.report.aggregates.items() if each.value is not None
+        },
+        "cost": sum(filter(None, costs)) if costs and None not in costs and any(costs) else None,
+        "ms": round(sum(times) / len(times)) if times else None,
+        "epochs": [_epoch(each, places.get(each.key)) for each in row.epochs],
+    }
+    return {name: value for name, value in fields.items() if value not in ("", [], {}, None)}
+
+
+def _score(cell: ScoreCell) -> str:
+    parts = [cell.text if is_scored(cell) else "–", _THRESHOLD_MARKS[cell.verdict] if cell.verdict else ""]
+    return "".join(parts) + (f" !{cell.missing}" if cell.missing else "")
+
+
+def _epoch(epoch: ListedEpoch, place: tuple[int, int] | None) -> list[Any]:
+    """Return the epoch, the variant, the verdict, and the place of the conversation if it is in the page."""
+    return [epoch.key.epoch, epoch.key.variant, epoch.decided.verdict.value, *(place or ())]
