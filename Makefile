@@ -5,10 +5,11 @@ PYTHON ?= python
 
 BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: help install check test lint types contract docs suite bench frameworks frameworks-oldest e2e build newest lock format clean
+.PHONY: help install browser check test lint types contract docs suite bench frameworks frameworks-oldest e2e build newest lock format clean
 
 help:
 	@echo "install   agenteval, editable, with all that the checks need"
+	@echo "browser   what the tests in a browser need: Chromium (apt-get), where there is none, and axe-core"
 	@echo "check     lint, types and contract: what is fast"
 	@echo "test      the tests: several minutes; docs: those of the documentation alone"
 	@echo "suite     the shipped example suite: green, and its first agent red"
@@ -23,6 +24,9 @@ help:
 
 install:
 	$(PYTHON) -m pip install -c constraints.txt -e ".[dev]"
+
+browser:
+	PYTHON=$(PYTHON) .ci/browser
 
 check: lint types contract
 
