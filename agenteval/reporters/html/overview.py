@@ -12,15 +12,23 @@ from agenteval.core.score import Verdict
 from agenteval.reporters.html.links import conversation_link, filter_link
 from agenteval.reporters.html.markup import Markup, element, join
 from agenteval.reporters.html.scenario_rows import ScenarioRow
-from agenteval.reporters.html.sections import MARKS, section_to_html, table, verdict_mark
-from agenteval.reporters.sections import failure_rates
+from agenteval.reporters.html.sections import MARKS, table, verdict_mark
 from agenteval.reporters.sections.baseline_changes import KINDS, ChangeRow
 from agenteval.reporters.sections.gates import COLUMNS, gate_cells
 from agenteval.reporters.sections.remarks import caveats
 from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure_rates import COLUMNS as COLUMNS_OF_RATES
+from agenteval.reporters.words.failure_rates import (
+    HEAD,
+    quotation_place,
+    quotation_text,
+    rate_cells,
+    unknown_lines,
+)
 from agenteval.reporters.words.issue import IssueText
 from agenteval.reporters.words.run_line import judges_text, run_parts
 from agenteval.reporters.words.verdict import verdict_line
+from agenteval.verdict.failure_rates import FailureRate
 
 MOST_STATIC_ROWS = 200
 """The maximum number of scenarios that are listed without the script."""
@@ -59,7 +67,7 @@ def overview(
         yield element("ul", *lines)
     yield from _gates(facts, root)
     yield from _changes(facts, changes)
-    yield from map(section_to_html, failure_rates.sections(facts))
+    yield from _rates(facts)
     yield from _issues(texts)
     yield from _list(facts, rows)
 
@@ -112,6 +120,37 @@ def _changes(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Markup]:
     )
     text = f"Against {one_line(baseline.run_id, 60)}: {told}"
     yield element("p", element("a", text, href="#/compare"), class_="baseline")
+
+
+def _rates(facts: Facts) -> Iterator[Markup]:
+    """Yield how often each failure occurs in a log without scenarios, with links to three conversations each,
+    and what the reader of the log left out."""
+    rates = facts.rates
+    if rates is None:
+        return
+    yield element("h2", HEAD)
+    if rates.rows:
+        yield table(
+            (*COLUMNS_OF_RATES, "for example"),
+            [(*rate_cells(row), _examples(row)) for row in rates.rows],
+            root=".",
+        )
+    else:
+        count = plural(rates.conversations, "conversation")
+        yield element("p", f"No known kind of failure was found in {count}")
+    if unknown := list(unknown_lines(rates)):
+        yield element("p", "; ".join(unknown), class_="caveat")
+
+
+def _examples(row: FailureRate) -> Markup:
+    return join(
+        element(
+            "div",
+            element("a", quotation_place(each), href=conversation_link(each.key, each.turn)),
+            f" {quotation_text(each)}",
+        )
+        for each in row.quotations
+    )
 
 
 def _issues(texts: Sequence[IssueText]) -> Iterator[Markup]:
