@@ -19,7 +19,7 @@ from agenteval.core.score import Score, Verdict
 from agenteval.core.trajectory import Step
 from agenteval.files.judge_request_log import StoredRequests
 from agenteval.files.redaction import mask_value, redact_json
-from agenteval.reporters.html.scenario_rows import ListedEpoch, ScenarioRow
+from agenteval.reporters.html.scenario_rows import ListedEpoch, ListedScenario
 from agenteval.reporters.results.document import Groups, finding_groups, sample_shape, to_json
 from agenteval.reporters.results.shape import Results
 from agenteval.reporters.words.facts import Facts
@@ -74,7 +74,7 @@ class PackedConversations:
 
 
 def pack_conversations(
-    facts: Facts, rows: Iterable[ScenarioRow], requests: StoredRequests | None, *, root: str, run: str
+    facts: Facts, rows: Iterable[ListedScenario], requests: StoredRequests | None, *, root: str, run: str
 ) -> PackedConversations:
     """Pack the conversations in the order of the list. ``run`` is the name of the run for use in commands."""
     packed, writer = PackedConversations(), _RecordWriter(facts, root, run)

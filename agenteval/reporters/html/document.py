@@ -19,7 +19,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.reporters.html.conversations import PackedConversations, pack_conversations, pack_json
 from agenteval.reporters.html.markup import Markup, element, join
 from agenteval.reporters.html.overview import header, overview
-from agenteval.reporters.html.scenario_rows import ScenarioRow, listed_columns, row_to_json, scenario_rows
+from agenteval.reporters.html.scenario_rows import ListedScenario, listed_columns, row_to_json, scenario_rows
 from agenteval.reporters.html.views import comparison_view, gate_view, issue_view, measure_view, run_view
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.baseline_changes import baseline_changes
@@ -63,7 +63,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 
 def _index(
-    facts: Facts, rows: Sequence[ScenarioRow], texts: Sequence[IssueText], packed: PackedConversations
+    facts: Facts, rows: Sequence[ListedScenario], texts: Sequence[IssueText], packed: PackedConversations
 ) -> dict[str, object]:
     columns = listed_columns(rows, facts.columns)
     return {

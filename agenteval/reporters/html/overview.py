@@ -11,7 +11,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 from agenteval.reporters.html.links import conversation_link, filter_link
 from agenteval.reporters.html.markup import Markup, element, join
-from agenteval.reporters.html.scenario_rows import ScenarioRow
+from agenteval.reporters.html.scenario_rows import ListedScenario
 from agenteval.reporters.html.sections import MARKS, table, verdict_mark
 from agenteval.reporters.sections.baseline_changes import KINDS, ChangeRow
 from agenteval.reporters.sections.gates import COLUMNS, gate_cells
@@ -54,7 +54,7 @@ def header(facts: Facts) -> Iterator[Markup]:
 
 def overview(
     facts: Facts,
-    rows: Sequence[ScenarioRow],
+    rows: Sequence[ListedScenario],
     texts: Sequence[IssueText],
     changes: Sequence[ChangeRow],
     root: str,
@@ -72,7 +72,7 @@ def overview(
     yield from _list(facts, rows)
 
 
-def _counts(rows: Sequence[ScenarioRow], *, is_log: bool) -> Iterator[Markup]:
+def _counts(rows: Sequence[ListedScenario], *, is_log: bool) -> Iterator[Markup]:
     """Yield the number of scenarios in each state. Each number is a link that filters the list."""
     found = Counter(state for row in rows for state in row.states)
     states = ("finding",) if is_log else _STATES
@@ -115,10 +115,10 @@ def _changes(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Markup]:
     counts = Counter[str]()
     for row in changes:
         counts[row.kind] += row.rows
-    told = (
+    summary = (
         ", ".join(f"{counts[kind]:,} {kind.lower()}" for kind in KINDS if counts[kind]) or "nothing changed"
     )
-    text = f"Against {one_line(baseline.run_id, 60)}: {told}"
+    text = f"Against {one_line(baseline.run_id, 60)}: {summary}"
     yield element("p", element("a", text, href="#/compare"), class_="baseline")
 
 
@@ -178,7 +178,7 @@ def severity_badge(severity: str) -> Markup:
 # ── the list ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _list(facts: Facts, rows: Sequence[ScenarioRow]) -> Iterator[Markup]:
+def _list(facts: Facts, rows: Sequence[ListedScenario]) -> Iterator[Markup]:
     """Yield the list as the page shows it without its script: what did not pass. The script replaces it."""
     noun = "record" if facts.decision.without_scenarios else "scenario"
     if facts.decision.is_reported:
@@ -208,13 +208,13 @@ def _list(facts: Facts, rows: Sequence[ScenarioRow]) -> Iterator[Markup]:
     yield element("p", text, id="list-more", class_="quiet")
 
 
-def _row_mark(row: ScenarioRow, *, is_log: bool) -> Markup:
+def _row_mark(row: ListedScenario, *, is_log: bool) -> Markup:
     if is_log:
         return severity_badge(str(row.worst.severity)) if row.worst else Markup("")
     return verdict_mark(row.verdict.value)
 
 
-def _first(row: ScenarioRow) -> SampleKey:
+def _first(row: ListedScenario) -> SampleKey:
     """Return the first sample that did not pass, or the first sample of a scenario that passed."""
     bad = (each.key for each in row.epochs if each.decided.verdict is not Verdict.PASSED)
     first = next(bad, None) or next((each.key for each in row.epochs), None)
