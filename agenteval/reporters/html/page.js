@@ -174,7 +174,7 @@
 
   // ── the list ─────────────────────────────────────────────────────────────────────────────────
 
-  const list = { text: "", rows: [], shown: 0, hits: null, search: null };
+  const list = { text: null, rows: [], shown: 0, hits: null, search: null, top: 0, isWanted: false };
 
   function setUpList() {
     const heads = [index.log ? "severity" : "verdict", index.log ? "record" : "scenario", "reason"];
@@ -234,7 +234,7 @@
       row.tags ? element("div", { class: "tags" }, row.tags.map((tag) => (
         [element("a", { href: listLink(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`) }, tag), " "]
       ))) : null);
-    return element("tr", {},
+    return element("tr", { class: row.is[0] === "passed" ? "fine" : null },
       element("td", {}, index.log ? severity(row.severity) : state(row)),
       name,
       element("td", { class: "reason" }, row.reason || ""),
@@ -341,7 +341,7 @@
     return JSON.parse((await lines(conversation.packed))[conversation.line]);
   }
 
-  const back = () => element("a", { href: listLink(list.hits ? "" : list.text) }, "← all");
+  const back = () => element("a", { href: listLink(list.text || "", list.hits) }, "← all");
 
   function drawHead(chosen, record, other) {
     const { row } = chosen;
@@ -651,6 +651,7 @@
     const { parts, fields, isPlace } = readLink();
     if (isPlace) return;
     const name = parts[0] || "";
+    if (!find("/").hidden) list.top = scrollY;
     const isConversation = name === "c" && index !== null;
     const view = find(isConversation ? "conversation" : `/${name}`) || find("/");
     for (const each of document.querySelectorAll(".view")) each.hidden = each !== view;
@@ -664,11 +665,19 @@
     }
     current.conversation = null;
     document.title = title;
-    if (view.id === "/" && index !== null) {
-      if (!fields.all) list.hits = null;
-      find("filter").value = fields.q || "";
-      if (fields.all) await searchAll(fields.q || "");
-      else showList(fields.q || "");
+    if (view.id === "/" && index !== null) await routeToList(fields.q || "", Boolean(fields.all));
+  }
+
+  async function routeToList(text, everywhere) {
+    find("filter").value = text;
+    const isDrawn = list.text === text && everywhere === (list.hits !== null);
+    if (list.isWanted) find("filter").focus();
+    list.isWanted = false;
+    if (isDrawn) scrollTo(0, list.top);
+    else if (everywhere) await searchAll(text);
+    else {
+      list.hits = null;
+      showList(text);
     }
   }
 
@@ -706,7 +715,11 @@
 
   const PRESSED = {
     j: () => move(1), k: () => move(-1), n: () => moveToFailure(1), p: () => moveToFailure(-1),
-    "/": () => { location.hash = listLink(list.text); find("filter").focus(); },
+    "/": () => {
+      list.isWanted = find("/").hidden;
+      if (list.isWanted) PRESSED.u();
+      else find("filter").focus();
+    },
     u: () => { location.hash = back().getAttribute("href"); },
     Escape: () => { if (current.conversation) PRESSED.u(); },
     o: () => { if (document.activeElement.matches("#list a")) document.activeElement.click(); },
