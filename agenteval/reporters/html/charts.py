@@ -125,8 +125,8 @@ def interval_chart(words: ChartText, rows: Sequence[IntervalRow], axis: Axis) ->
     heads = (
         words.noun,
         "value",
-        "from",
-        "to",
+        "interval from",
+        "interval to",
         "based on",
         *["bound"] * has_bound,
         *["verdict"] * has_verdict,
@@ -188,7 +188,7 @@ def bar_chart(words: ChartText, rows: Sequence[BarRow]) -> Markup:
         for place, (each, value) in enumerate(drawn)
     ]
     finding = extremes(words.noun, [(each.label, value, each.text) for each, value in known])
-    table = ValueTable((words.noun, "value"), [(named(each.label), each.text) for each in rows])
+    table = ValueTable((words.noun, "value"), [(each.label, each.text) for each in rows])
     notes = [omitted(len(drawn), len(rows), words.noun)]
     return figure(words, join(shapes), _ROW * len(drawn), finding, table, notes)
 
@@ -260,7 +260,7 @@ def histogram(words: ChartText, values: Sequence[float | None], axis: Axis) -> M
     shapes += [_bin_shape(each, most, scale) for each in bins]
     for (name, value), sign, x, anchor in zip(marked, "▼▽", (0, WIDTH), ("start", "end"), strict=True):
         shapes.append(label(x, 13, fit_text(f"{sign} {name} {axis.text(value)}", WIDTH / 2 - 10), anchor))
-    below = Axis(f"{axis.name}, n = {spread.n:,}", axis.unit)
+    below = Axis(f"{fit_text(axis.name, WIDTH - 110)}, n = {spread.n:,}", axis.unit)
     drawing = join(x_axis(scale, below, _TOP, _BIN_BOTTOM), shapes)
     described = [*marked, ("mean", spread.mean), ("lowest", min(known)), ("highest", max(known))]
     texts = [(name, axis.text(value)) for name, value in described]
@@ -357,7 +357,7 @@ def scatter(words: ChartText, points: Sequence[ScatterPoint], x: Axis, y: Axis) 
     finding = extremes(
         words.noun, [(name, b.value, f"{y.text(b.value)}, {x.text(a.value)}") for name, a, b in known]
     )
-    table = [(named(each.label), y.reading_text(each.y), x.reading_text(each.x)) for each in points]
+    table = [(each.label, y.reading_text(each.y), x.reading_text(each.x)) for each in points]
     notes = [omitted(len(drawn), len(points), words.noun)]
     height = _BOTTOM + _BELOW
     return figure(words, drawing, height, finding, ValueTable((words.noun, y.name, x.name), table), notes)
@@ -429,7 +429,7 @@ def line_chart(
     if has_names:
         shapes += [label(right + 12, y + 4, fit_text(name, 90)) for y, name in _apart(ends)]
     table = [
-        (named(run), commit, *(axis.reading_text(line[place]) for line in lines.values()))
+        (run, commit, *(axis.reading_text(line[place]) for line in lines.values()))
         for place, (run, commit) in reversed([*enumerate(runs)])
     ]
     notes = omitted(len(latest), len(runs), "run"), omitted(len(drawn), len(lines), "line")

@@ -18,8 +18,9 @@ from agenteval.reporters.words.failure_rates import percentage
 
 WIDTH = 400
 """The width of a drawing, close to that of a phone, so that its text is readable there."""
-MOST_ROWS, MOST_TABLE_ROWS, LONGEST_LABEL = 30, 100, 100
+MOST_ROWS, MOST_TABLE_ROWS, LONGEST_LABEL = 30, 100, 80
 UNKNOWN = "–"
+_LONGEST_CELL = 200
 _HUGE, _TINY, _EQUAL = 1e15, 1e-12, 1e-9
 _SIGNS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e5, 1e3, "k"))
 
@@ -40,7 +41,8 @@ class ValueTable(NamedTuple):
     """The table with the values of a chart."""
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[Content]]
+    rows: Sequence[Sequence[str]]
+    """The rows, whose first cell is a name. A cell is a text, or markup."""
 
 
 # ── numbers ──────────────────────────────────────────────────────────────────────────────────────
@@ -195,7 +197,7 @@ def x_axis(scale: Scale, axis: Axis, top: float, bottom: float) -> Markup:
         if (half := text_width(text) / 2)
     ]
     middle = (scale.start + scale.end) / 2
-    name = label(middle, bottom + 33, axis.name, "middle", "chart-tick")
+    name = label(middle, bottom + 33, fit_text(axis.name, WIDTH), "middle", "chart-tick")
     return join(path(grid, "axis"), numbers, name)
 
 
@@ -205,7 +207,7 @@ def y_axis(scale: Scale, axis: Axis) -> Markup:
     places = [(scale.at(tick), axis.tick_text(tick)) for tick in scale.ticks]
     grid = "".join(f"M{left} {number_text(y)}H{WIDTH}" for y, _ in places)
     numbers = [label(left - 6, y + 4, text, "end", "chart-tick") for y, text in places]
-    return join(path(grid, "axis"), numbers, label(0, 12, axis.name, name="chart-tick"))
+    return join(path(grid, "axis"), numbers, label(0, 12, fit_text(axis.name, WIDTH), name="chart-tick"))
 
 
 # ── figure ───────────────────────────────────────────────────────────────────────────────────────
@@ -243,22 +245,23 @@ def figure(
 
 
 def _table(title: str, table: ValueTable) -> Markup:
+    heads = (element("th", _cell(column), scope="col") for column in table.columns)
+    rows = (
+        element("tr", element("th", _cell(first), scope="row"), (element("td", _cell(each)) for each in rest))
+        for first, *rest in table.rows[:MOST_TABLE_ROWS]
+    )
     return element(
-        "table",
-        element("caption", title),
-        element("thead", element("tr", (element("th", column, scope="col") for column in table.columns))),
-        element("tbody", map(_table_row, table.rows[:MOST_TABLE_ROWS])),
+        "table", element("caption", title), element("thead", element("tr", heads)), element("tbody", rows)
     )
 
 
-def _table_row(cells: Sequence[Content]) -> Markup:
-    return element("tr", element("th", cells[0], scope="row"), (element("td", cell) for cell in cells[1:]))
+def _cell(text: str) -> str:
+    return text if isinstance(text, Markup) else one_line(text, _LONGEST_CELL)
 
 
-def named(text: str, link: str | None = None) -> Markup:
-    """Return the first cell of a row of a table."""
-    short = one_line(text, LONGEST_LABEL)
-    return element("a", short, href=link) if link else join(short)
+def named(text: str, link: str | None) -> str:
+    """Return the name in a row of a table, with the link that it has."""
+    return element("a", one_line(text, _LONGEST_CELL), href=link) if link else text
 
 
 def omitted(drawn: int, total: int, noun: str) -> str:
@@ -269,13 +272,12 @@ def omitted(drawn: int, total: int, noun: str) -> str:
 def extremes(noun: str, values: Sequence[tuple[str, float, str]]) -> str:
     """Describe values: their number, and the labels and texts of the lowest and the highest. A value is a
     label, a number and its text."""
+
+    def text(value: tuple[str, float, str]) -> str:
+        return f"{one_line(value[0], LONGEST_LABEL)} ({value[2]})"
+
     high, low = max(values, key=lambda each: each[1]), min(values, key=lambda each: each[1])
     count = plural(len(values), noun)
     if high[1] == low[1]:
-        return (
-            f"{count}, each {high[2]}."
-            if len(values) > 1
-            else f"{one_line(high[0], LONGEST_LABEL)}: {high[2]}."
-        )
-    texts = [f"{one_line(name, LONGEST_LABEL)} ({text})" for name, _, text in (high, low)]
-    return f"{count}. Highest: {texts[0]}. Lowest: {texts[1]}."
+        return f"{count}, each {high[2]}." if len(values) > 1 else f"{count}: {text(high)}."
+    return f"{count}. Highest: {text(high)}. Lowest: {text(low)}."

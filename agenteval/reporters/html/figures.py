@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum, nan
 
+from agenteval.core.plan import Plan
 from agenteval.core.plurals import join_names, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric_value, spread_of
@@ -94,8 +95,8 @@ def _pass_rates(facts: Facts, link: Link) -> Markup:
 
 
 def _shares_of_groups(facts: Facts) -> Markup:
-    """Draw the share of scenarios that passed for each agent, and for each category and tag that several but not
-    all of its scenarios have."""
+    """Draw the share of scenarios that passed for each agent, and for those of its categories and tags that
+    several but not all of its scenarios have."""
     rows = []
     for agent, scenarios in _by_agent(facts).items():
         suffix = f" · {agent}" if facts.report.has_several_agents else ""
@@ -206,12 +207,14 @@ def _scores(facts: Facts) -> Iterator[Markup]:
 def _score_values(samples: Iterable[SampleReport]) -> dict[str, list[float]]:
     """Return the scores for each metric, of conversations that were not lost."""
     values: dict[str, list[float]] = {}
-    for sample in samples:
-        if sample.stop is not None and sample.stop.fault in (None, "agent"):
-            for score in sample.all_scores:
-                if not score.is_open:
-                    values.setdefault(score.metric, []).append(numeric_value(score))
+    for score in (score for sample in samples if _is_finished(sample) for score in sample.all_scores):
+        if not score.is_open:
+            values.setdefault(score.metric, []).append(numeric_value(score))
     return values
+
+
+def _is_finished(sample: SampleReport) -> bool:
+    return sample.stop is not None and sample.stop.fault in (None, "agent")
 
 
 def _score_axis(column: ScoreColumn) -> Axis:
@@ -246,15 +249,18 @@ def _mean_rows(
     )
 
 
-def _measured(name: str, scenarios: Sequence[ScenarioReport], facts: Facts) -> list[float | None]:
-    plan = facts.report.plan
-    return [known_measure(name, sample, each.scenario, plan) for each in scenarios for sample in each.samples]
+def _measured(name: str, scenarios: Iterable[ScenarioReport], plan: Plan) -> list[float | None]:
+    """Return a measure of each conversation that was not lost, or ``None`` where it is unknown."""
+    samples = [
+        (sample, each.scenario) for each in scenarios for sample in each.samples if _is_finished(sample)
+    ]
+    return [known_measure(name, sample, scenario, plan) for sample, scenario in samples]
 
 
 def _latencies(facts: Facts) -> Iterator[Markup]:
     """Yield the distribution of each agent's latency. Unknown latencies are counted, but not drawn."""
     for number, (agent, scenarios) in enumerate(_by_agent(facts).items()):
-        values = _measured("latency_ms", scenarios, facts)
+        values = _measured("latency_ms", scenarios, facts.report.plan)
         known = [value for value in values if value is not None]
         if len(known) > 1:
             spread = spread_of(known)
@@ -293,10 +299,13 @@ def _agents(facts: Facts) -> Markup:
     agents = _by_agent(facts)
     if len(agents) < 2:
         return Markup()
-    for measure, name, unit in (("cost", "cost of a conversation in USD", "USD"), ("tokens", "tokens", "")):
+    for measure, name, unit in (
+        ("cost", "cost of a conversation in USD", "USD"),
+        ("tokens", "tokens of a conversation", ""),
+    ):
         points = []
         for agent, scenarios in agents.items():
-            values = _measured(measure, scenarios, facts)
+            values = _measured(measure, scenarios, facts.report.plan)
             known = [value for value in values if value is not None]
             tallies = [facts.repeats.scenarios[each.scenario.id, agent].tally for each in scenarios]
             decided = [tally for tally in tallies if tally.decided]
