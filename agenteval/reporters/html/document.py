@@ -16,7 +16,10 @@ from typing import NamedTuple
 from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
+from agenteval.core.scenario import SampleKey
 from agenteval.reporters.html.conversations import PackedConversations, pack_conversations, pack_json
+from agenteval.reporters.html.figures import figures
+from agenteval.reporters.html.links import conversation_link
 from agenteval.reporters.html.markup import Markup, element, join
 from agenteval.reporters.html.overview import header, overview
 from agenteval.reporters.html.scenario_rows import ListedScenario, listed_columns, row_to_json, scenario_rows
@@ -50,7 +53,11 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
         View("issues", f"Issues ({len(texts):,})", tuple(issue_view(facts, texts))),
         View("gates", f"Gates ({len(decision.gates):,})", tuple(gate_view(facts, options.root))),
         View("compare", "Against the baseline", tuple(comparison_view(facts, changes))),
-        View("figures", "Figures", tuple(measure_view(facts, (), options.root))),
+        View(
+            "figures",
+            "Figures",
+            tuple(measure_view(facts, tuple(figures(facts, _scenario_link)), options.root)),
+        ),
         View("run", "Run", tuple(run_view(facts))),
     ]
     title = f"{decision.verdict_label}: {one_line(report.run.run_id, 60)}"
@@ -60,6 +67,10 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     data += [_data(f"requests-{n}", block) for n, block in enumerate(packed.requests)]
     notes = tuple(_left_out(packed))
     return make_page(title, header(facts), views, data, notes)
+
+
+def _scenario_link(scenario: str, agent: str) -> str:
+    return conversation_link(SampleKey(scenario=scenario, agent=agent))
 
 
 def _index(
@@ -103,7 +114,7 @@ def make_page(
 ) -> str:
     """Return a page. Views without content are omitted. ``data`` are the packed conversations, and ``notes``
     tell what is not in the page."""
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = _asset("page.css") + _asset("charts.css"), _asset("page.js")
     shown = [view for view in views if view.content]
     links = (element("a", view.title, href=f"#/{view.name}") for view in shown)
     sections = (

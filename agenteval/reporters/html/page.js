@@ -777,6 +777,7 @@
     addEventListener("hashchange", route);
     await route();
     page.dataset.ready = "";
+    performance.mark("ready");
   }
 
   start();
