@@ -21,7 +21,7 @@ from agenteval.core.safe_text import (
     sanitize_page,
 )
 
-Form = Literal["text", "json", "xml"]
+Form = Literal["text", "json", "xml", "csv"]
 """The syntax that must stay intact when text is masked and sanitized."""
 
 
@@ -56,6 +56,8 @@ def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str
         return escape_in_json(redaction.redact_json(text, _schema_of_results) if redaction else text)
     if form == "xml" and redaction:
         return sanitize_page(redaction.redact_xml(text))
+    if form == "csv" and redaction:
+        return sanitize_page(redaction.redact_csv(text, _schema_of_results))
     return sanitize_page(strip_secrets(text), colors=colors)
 
 

@@ -3,6 +3,7 @@ owner alone."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -10,6 +11,7 @@ import re
 import stat
 import sys
 from base64 import b64encode, urlsafe_b64encode
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -26,10 +28,12 @@ from agenteval.files.redaction import (
     KEY_VARIABLES,
     MASK,
     mask_value,
+    redact_csv,
     redact_events,
     redact_json,
     redact_keys,
     redactor,
+    register_marked_secrets,
     register_secrets,
     secret_forms,
 )
@@ -166,6 +170,48 @@ def test_json_stays_json() -> None:
     assert hidden == {"pin": 123456, "text": "pin ***", "rate": 0.123456789, "***": "x***"}
     assert mask_value(["123456", {"123456": 1}], redactor(["123456"])) == ["***", {"***": 1}]
     register_secrets([])
+
+
+WORDS_OF_A_TABLE = {"properties": {"verdict": {"enum": ["passed"]}, "latency": {}}}
+
+
+def masked_csv(text: str, *secrets: str) -> list[list[str]]:
+    register_secrets(secrets)
+    try:
+        hidden = redact_csv(text, lambda: WORDS_OF_A_TABLE)
+    finally:
+        register_secrets([])
+    return list(csv.reader(StringIO(hidden, newline=""), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret", "cells"),
+    [
+        ('"a","b"\n', "nothing", [["a", "b"]]),
+        ('"key: 123456",123456,-123456.5,1.123456e-05\n', "123456",
+         [["key: ***", "123456", "-123456.5", "1.123456e-05"]]),
+        ('"123456"\n', "123456", [["***"]]),
+        ('"a quo""ted key",1\n', 'quo"ted', [["a *** key", "1"]]),
+        ('"""begins","ends"""\n', '"begins', [["***", 'ends"']]),
+        ('"one","two"\n', 'one","two', [["one", "two"]]),
+        ('"two\nlines","x"\n', "two\nlines", [["***", "x"]]),
+        ('verdict,latency\npassed,"passed"\n', "passed", [["verdict", "latency"], ["passed", "***"]]),
+        ("verdict,latency\n", "verdict", [["verdict", "latency"]]),
+        ("unquoted words,12\n", "unquoted", [["*** words", "12"]]),
+        ('"a ""b"" secret",,""\n', "secret", [['a "b" ***', "", ""]]),
+    ],
+)  # fmt: skip
+def test_csv_stays_csv(text: str, secret: str, cells: list[list[str]]) -> None:
+    assert masked_csv(text, secret) == cells
+
+
+def test_a_marked_secret_is_masked_in_each_cell_alone() -> None:
+    """Next to the number of another cell it is not a part of a longer one."""
+    register_marked_secrets(["4711"])
+    try:
+        assert redact_csv('"4711",5,"PIN 4711","14711"\n4711\n') == '"***",5,"PIN ***","14711"\n4711\n'
+    finally:
+        register_marked_secrets([])
 
 
 def test_the_variables_of_all_providers_are_known() -> None:
