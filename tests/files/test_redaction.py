@@ -234,8 +234,15 @@ def agent(message):
     print(" ".join(forms[:1]))
     return " ".join(forms)
 """
-FILES = ("results.json", "junit.xml", "report.md")
-REPORTS = ("json=results.json", "junit=junit.xml", "markdown=report.md", "github", "terminal")
+FILES = ("results.json", "samples.csv", "junit.xml", "report.md")
+REPORTS = (
+    "json=results.json",
+    "csv=samples.csv",
+    "junit=junit.xml",
+    "markdown=report.md",
+    "github",
+    "terminal",
+)
 
 
 @pytest.fixture(scope="module")
@@ -287,6 +294,7 @@ def test_no_key_of_a_model_is_in_anything_that_is_written(told: tuple[Project, D
         "asked.jsonl.gz",
         "tape.jsonl",
         "results.json",
+        "samples.csv",
         "junit.xml",
         "report.md",
         "summary.md",
@@ -307,7 +315,10 @@ def test_what_may_hold_conversations_is_for_its_owner(told: tuple[Project, Done]
     (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
     paths = [
         journal,
-        *(project.root / name for name in ("tape.jsonl", "results.json", "junit.xml", "report.md")),
+        *(
+            project.root / name
+            for name in ("tape.jsonl", "results.json", "samples.csv", "junit.xml", "report.md")
+        ),
     ]
     assert {path.name: mode(path) for path in paths} == {path.name: 0o600 for path in paths}
     assert mode(journal.parent) == 0o700
