@@ -528,7 +528,7 @@ def redact_csv(text: str, schema: Callable[[], Any] = dict) -> str:
     """Redact CSV so that it stays valid. In cells without quotes, numbers and words of the ``schema`` are
     kept."""
     unquoted = text.replace('""', '"')
-    if not _store.marked and redact_text(unquoted) == unquoted:
+    if redact_text(unquoted) == unquoted:
         return text
     names, texts = schema_vocabulary(schema())
 
