@@ -219,7 +219,8 @@ def write_report_text(name: str, text: str, path: Path | None, form: Form | None
         print_out(text, form, colors=_wants_color())
         return
     cleaned = clean_output(text, form)
-    write_file(path, cleaned)
+    # Excel takes a CSV file without a byte order mark for one in the encoding of the system.
+    write_file(path, cleaned, encoding="utf-8-sig" if form == "csv" else "utf-8")
     print_err(f"{name} report: {_display_path(path)}{_size_note(cleaned, form)}")
 
 
@@ -292,19 +293,19 @@ def print_paged(text: str) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, text: str, *, encoding: str = "utf-8") -> None:
     """Write a file atomically: write to a temporary file and move it into place, so that a reader never sees
     an incomplete report. The file may contain conversations, so other users cannot read it unless they could
     read the file that it replaces. A path that is not a regular file, such as a device or a pipe, is written
     to directly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8", newline="\n", errors="replace") as there:
+        with path.open("w", encoding=encoding, newline="\n", errors="replace") as there:
             there.write(text)
         return
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="replace") as file:
+        with os.fdopen(handle, "w", encoding=encoding, newline="\n", errors="replace") as file:
             file.write(text)
         if path.exists():
             os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
