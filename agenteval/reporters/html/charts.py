@@ -2,10 +2,9 @@
 
 ``charts.css`` gives the classes their colors: ``chart`` (the figure), ``chart-note`` (below the drawing),
 ``chart-axis`` (grid lines), ``chart-tick`` (texts on an axis), ``chart-whisker`` (an interval),
-``chart-bound`` (a threshold, a median), ``chart-full`` (a filled
-``chart-bound``), ``chart-bar``, ``chart-line`` and ``chart-marker`` with
-``chart-series-0`` to ``-3``, and the marks ``chart-mark`` and ``chart-passed`` (dots), ``chart-failed`` (a
-cross) and ``chart-open`` (a square).
+``chart-bound`` (a threshold, a median; ``chart-full`` if it is filled), ``chart-bar``, ``chart-line`` and
+``chart-marker`` with ``chart-series-0`` to ``-3``, and the marks ``chart-passed`` (a dot), ``chart-failed``
+(a cross), ``chart-open`` (a square) and ``chart-mark`` (a diamond, for what has no verdict).
 
 Numbers that cannot be drawn are omitted from the drawing. A chart without a number is empty markup. Drawings
 and tables are bounded, and state what they omit."""
@@ -52,10 +51,11 @@ from agenteval.reporters.html.markup import Content, Markup, element, join
 _ROW, _BELOW, _TOP, _BOTTOM, _LEFT = 40, 40, 28, 220, 64
 """The height of a row and of the texts below an x axis, and the edges of a plot with two axes."""
 _BIN_BOTTOM = 180
-_MOST_CELLS, _MOST_LINES = 500, 4
-_LEGEND = "● passed, ✕ failed, □ not decided"
+_MOST_CELLS, _MOST_LINES, _MOST_RUNS = 500, 4, 18
+"""Bounds of a drawing: its epochs, its lines, and the runs if there are more than two lines."""
+_LEGEND, _NO_VERDICT, _BOUND = "● passed, ✕ failed, □ not decided", "◆ no verdict", "│ bound"
 _MARKS: Mapping[Verdict | None, tuple[str, str]] = {
-    None: ("h0", "mark"),
+    None: ("m0-6l6 6-6 6-6-6z", "mark"),
     Verdict.PASSED: ("h0", "passed"),
     Verdict.FAILED: ("m-4-4l8 8m0-8l-8 8", "failed"),
     Verdict.INCONCLUSIVE: ("m-4-4h8v8h-8z", "open"),
@@ -122,19 +122,12 @@ def interval_chart(words: ChartText, rows: Sequence[IntervalRow], axis: Axis) ->
         _interval_row(_ROW * place, each, reading, axis, scale) for place, (each, reading) in enumerate(drawn)
     ]
     has_bound, has_verdict = any(each.bound is not None for each in rows), any(each.verdict for each in rows)
-    heads = (
-        words.noun,
-        "value",
-        "interval from",
-        "interval to",
-        "based on",
-        *["bound"] * has_bound,
-        *["verdict"] * has_verdict,
-    )
+    heads = (words.noun, "value", "interval", "based on", *["bound"] * has_bound, *["verdict"] * has_verdict)
     cells = [
         (
             named(each.label, each.link),
-            *map(axis.text, each.reading),
+            axis.text(each.reading.value),
+            axis.interval_text(each.reading),
             each.basis,
             *[axis.text(each.bound)] * has_bound,
             *[each.verdict or ""] * has_verdict,
@@ -143,7 +136,8 @@ def interval_chart(words: ChartText, rows: Sequence[IntervalRow], axis: Axis) ->
     ]
     notes = (
         _LEGEND if has_verdict else "",
-        "│ bound" if has_bound else "",
+        _NO_VERDICT if has_verdict and not all(each.verdict for each in rows) else "",
+        _BOUND if has_bound else "",
         omitted(len(drawn), len(rows), words.noun),
     )
     finding = extremes(words.noun, [(each.label, r.value, axis.text(r.value)) for each, r in known])
@@ -261,14 +255,14 @@ def histogram(words: ChartText, values: Sequence[float | None], axis: Axis) -> M
     for (name, value), sign, x, anchor in zip(marked, "▼▽", (0, WIDTH), ("start", "end"), strict=True):
         shapes.append(label(x, 13, fit_text(f"{sign} {name} {axis.text(value)}", WIDTH / 2 - 10), anchor))
     below = Axis(f"{fit_text(axis.name, WIDTH - 110)}, n = {spread.n:,}", axis.unit)
-    drawing = join(x_axis(scale, below, _TOP, _BIN_BOTTOM), shapes)
+    drawing = join(shapes, x_axis(scale, below, _BIN_BOTTOM, _BIN_BOTTOM + 4))
     described = [*marked, ("mean", spread.mean), ("lowest", min(known)), ("highest", max(known))]
     texts = [(name, axis.text(value)) for name, value in described]
     finding = f"{plural(spread.n, words.noun)}: {', '.join(map(' '.join, texts))}."
-    table = ValueTable((axis.name, words.noun), [*((each.text, f"{each.values:,}") for each in bins), *texts])
+    table = ValueTable((axis.name, "number"), [*((each.text, f"{each.values:,}") for each in bins), *texts])
     unknown = len(values) - len(known)
     notes = [f"{plural(unknown, words.noun)} without a value"] if unknown else []
-    return figure(words, drawing, _BIN_BOTTOM + _BELOW, finding, table, notes)
+    return figure(words, drawing, _BIN_BOTTOM + 4 + _BELOW, finding, table, notes)
 
 
 def _bins(values: Sequence[float], axis: Axis) -> tuple[list[_Bin], Scale]:
@@ -292,7 +286,7 @@ def _bins(values: Sequence[float], axis: Axis) -> tuple[list[_Bin], Scale]:
 
 def _bin_of(value: float, bins: Sequence[_Bin]) -> int:
     """Return the number of values in the bin of a value."""
-    return next(each.values for each in bins[::-1] if each.low <= value)
+    return next((each.values for each in bins[::-1] if each.low <= value), bins[0].values)
 
 
 def _bar_top(count: int, most: int) -> float:
@@ -347,11 +341,9 @@ def scatter(words: ChartText, points: Sequence[ScatterPoint], x: Axis, y: Axis) 
     shapes: list[Content] = []
     for name, a, b in drawn:
         at = across.at(a.value), up.at(b.value)
-        whiskers = "".join((
-            _whisker("M{0} {2}H{1}", across, a, at[1]), _whisker("M{2} {0}V{1}", up, b, at[0])
-        ))  # fmt: skip
+        whiskers = _whisker("M{0} {2}H{1}", across, a, at[1]) + _whisker("M{2} {0}V{1}", up, b, at[0])
         title = f"{name}: {y.reading_text(b)}; {x.reading_text(a)}"
-        mark = path(f"M{number_text(at[0])} {number_text(at[1])}h0", "mark", title)
+        mark = path(f"M{number_text(at[0])} {number_text(at[1])}{_MARKS[None][0]}", "mark", title)
         shapes += [path(whiskers, "whisker"), mark, _point_label(name, *at, taken)]
     drawing = join(y_axis(up, y), x_axis(across, x, _TOP, _BOTTOM), shapes)
     finding = extremes(
@@ -401,19 +393,17 @@ def line_chart(
 ) -> Markup:
     """Draw a line over the runs for each agent. A run has a label and a commit. Runs are in order, the oldest
     first, and ``None`` is a gap. Lines differ in dash and marker, and their names are at their ends."""
-    latest = runs[-MOST_ROWS:]
-    known = {name: [each and each.drawable() for each in line[-MOST_ROWS:]] for name, line in lines.items()}
-    drawn = {name: line for name, line in known.items() if any(line)}
-    drawn = {name: drawn[name] for name in [*drawn][:_MOST_LINES]}
+    latest = runs[-MOST_ROWS if len(lines) <= 2 else -_MOST_RUNS :]
+    known = {name: [r and r.drawable() for r in line[-len(latest) :]] for name, line in lines.items()}
+    drawn = dict([(name, line) for name, line in known.items() if any(line)][:_MOST_LINES])
     if not drawn:
         return Markup()
     has_names = len(lines) > 1
     right = WIDTH - 12 - (min(90.0, max(map(text_width, drawn))) if has_names else 20)
-    scale = scale_of(
-        [*_numbers(r for line in drawn.values() for r in line if r), *axis.ends], (_BOTTOM, _TOP)
-    )
     step = (right - _LEFT - 8) / max(1, len(latest) - 1)
     places = [_LEFT + 8 + step * place for place in range(len(latest))]
+    values = _numbers(reading for line in drawn.values() for reading in line if reading)
+    scale = scale_of([*values, *axis.ends], (_BOTTOM, _TOP))
     shapes: list[Content] = [y_axis(scale, axis), _run_labels(latest, places, step)]
     ends: list[tuple[float, str]] = []
     for series, (name, line) in enumerate(drawn.items()):

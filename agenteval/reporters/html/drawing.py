@@ -85,12 +85,16 @@ class Axis:
             return UNKNOWN
         return percentage(known) if self.unit == "%" else f"{format_number(known)} {self.unit}".rstrip()
 
+    def interval_text(self, reading: Reading) -> str:
+        known = reading.drawable() or reading
+        return UNKNOWN if known.low is None else f"{self.text(known.low)} to {self.text(known.high)}"
+
     def reading_text(self, reading: Reading | None) -> str:
         """Format a value and its interval, such as ``90 ms (80 ms to 95 ms)``."""
-        if reading is None or (known := reading.drawable()) is None:
+        known = reading and reading.drawable()
+        if not known:
             return UNKNOWN
-        value, low, high = map(self.text, known)
-        return value if known.low is None else f"{value} ({low} to {high})"
+        return self.text(known.value) + (f" ({self.interval_text(known)})" if known.low is not None else "")
 
     def tick_text(self, value: float) -> str:
         """Format a round number with few characters."""

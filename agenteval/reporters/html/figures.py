@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import fsum, nan
 
 from agenteval.core.plan import Plan
@@ -34,7 +35,7 @@ from agenteval.reporters.words.spending import amount
 from agenteval.verdict.epochs import epoch_outcomes
 from agenteval.verdict.reliability import outcomes_of
 from agenteval.verdict.resource_usage import format_measure, known_measure
-from agenteval.verdict.statistics import these_scenarios, users_like_these, wilson
+from agenteval.verdict.statistics import Estimate, these_scenarios, users_like_these, wilson
 
 Link = Callable[[str, str], str | None]
 """Returns the address of a scenario with an agent in the page, if it has one."""
@@ -46,20 +47,17 @@ _INTERVALS = "The whiskers are 95 % intervals."
 def figures(facts: Facts, link: Link = lambda scenario, agent: None) -> Iterator[Markup]:
     """Yield the charts of a run."""
     if facts.rates:
-        yield from filter(None, [_failure_rates(facts)])
+        outcomes = [_failure_rates(facts)]
     else:
-        yield from filter(None, [_pass_rates(facts, link), _shares_of_groups(facts)])
-    yield from _scores(facts)
-    yield from _latencies(facts)
-    yield from filter(None, [_spending(facts), _flakiness(facts, link), _agents(facts)])
+        outcomes = [
+            _pass_rates(facts, link), _flakiness(facts, link), _shares_of_groups(facts), _agents(facts)
+        ]  # fmt: skip
+    yield from filter(None, chain(outcomes, _scores(facts), _latencies(facts), [_spending(facts)]))
 
 
 def _name(scenario: ScenarioReport, facts: Facts) -> str:
-    return (
-        f"{scenario.scenario.id} · {scenario.agent}"
-        if facts.report.has_several_agents
-        else scenario.scenario.id
-    )
+    id = scenario.scenario.id
+    return f"{id} · {scenario.agent}" if facts.report.has_several_agents else id
 
 
 # ── outcomes ─────────────────────────────────────────────────────────────────────────────────────
@@ -233,7 +231,7 @@ def _mean_rows(
     if not means:
         return
     ends = (*means, *_score_axis(column).ends)
-    low, width = min(ends), max(ends) - min(ends)
+    low, width = min(ends), max(ends) - min(ends) or 1.0
     estimate = users_like_these([(mean - low) / width for mean in means])
     bounds = {threshold_of(scenario, column.name) for scenario in scenarios}
     gates = [
@@ -295,32 +293,42 @@ def _spending(facts: Facts) -> Markup:
 
 def _agents(facts: Facts) -> Markup:
     """Draw the success rate of each agent against its cost per conversation, or against its tokens if too few
-    costs are known."""
+    costs are known. Only scenarios that every agent ran count."""
     agents = _by_agent(facts)
     if len(agents) < 2:
         return Markup()
-    for measure, name, unit in (
-        ("cost", "cost of a conversation in USD", "USD"),
-        ("tokens", "tokens of a conversation", ""),
-    ):
-        points = []
-        for agent, scenarios in agents.items():
-            values = _measured(measure, scenarios, facts.report.plan)
-            known = [value for value in values if value is not None]
-            tallies = [facts.repeats.scenarios[each.scenario.id, agent].tally for each in scenarios]
-            decided = [tally for tally in tallies if tally.decided]
-            if decided and known and len(known) == len(values):
-                rate = these_scenarios(decided)
-                y = Reading(rate.value, rate.low, rate.high)
-                points.append(ScatterPoint(agent, Reading(fsum(known) / len(known)), y))
+    shared = set.intersection(*({each.scenario.id for each in ran} for ran in agents.values()))
+    agents = {name: [each for each in ran if each.scenario.id in shared] for name, ran in agents.items()}
+    for measure, unit, lowest in (("cost", "USD", "the lowest cost"), ("tokens", "", "the fewest tokens")):
+        points = [
+            ScatterPoint(agent, Reading(spent), Reading(rate.value, rate.low, rate.high))
+            for agent, ran in agents.items()
+            if (spent := _mean_of_known(_measured(measure, ran, facts.report.plan))) is not None
+            and (rate := _success_rate(ran, facts))
+        ]
         if len(points) > 1:
             best, least = max(points, key=lambda p: p.y.value), min(points, key=lambda p: p.x.value)
-            other = "" if least is best else f", {_short(least.label)}"
-            sentence = f"{_short(best.label)} succeeded most often{other or ' and'} had the lowest {measure}."
-            sentence += f" Up and left is better. {_INTERVALS}"
+            tied = all(point.y.value == best.y.value for point in points)
+            most = (
+                "The agents succeeded equally often" if tied else f"{_short(best.label)} succeeded most often"
+            )
+            sentence = f"{most}, and {_short(least.label)} had {lowest}. Up and left is better. {_INTERVALS}"
             words = ChartText("chart-agents", f"Success and {measure} of the agents", sentence, "agent")
-            return scatter(words, points, Axis(name, unit, (0.0,)), Axis("success rate", "%", (0.0, 1.0)))
+            x = Axis(" in ".join(filter(None, (f"{measure} of a conversation", unit))), unit, (0.0,))
+            return scatter(words, points, x, Axis("success rate", "%", (0.0, 1.0)))
     return Markup()
+
+
+def _mean_of_known(values: Sequence[float | None]) -> float | None:
+    """Return the mean, or ``None`` if any value is unknown, because the known ones may be the cheap ones."""
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def _success_rate(scenarios: Iterable[ScenarioReport], facts: Facts) -> Estimate | None:
+    tallies = [facts.repeats.scenarios[each.scenario.id, each.agent].tally for each in scenarios]
+    decided = [tally for tally in tallies if tally.decided]
+    return these_scenarios(decided) if decided else None
 
 
 def _short(text: str) -> str:

@@ -63,12 +63,12 @@ def test_the_whisker_is_the_interval_and_the_line_the_bound() -> None:
 def test_a_verdict_has_a_shape_and_not_only_a_color() -> None:
     rows = [IntervalRow(str(verdict), Reading(0.5), verdict=verdict) for verdict in (P, F, U, None)]
     drawn = interval(*rows)
-    shapes = [
-        re.sub(r"^M\S+ \S+?(?=[hm])", "", drawn.paths(name)[0]) for name in ("passed", "failed", "open")
-    ]
-    assert len(set(shapes)) == 3
-    assert len(drawn.paths("mark")) == 1
+    paths = [drawn.paths(name)[0] for name in ("passed", "failed", "open", "mark")]
+    assert len({re.sub(r"^M\S+ \d+", "", each) for each in paths}) == 4
     assert "✕ failed" in drawn.note
+    assert "◆" in drawn.note
+    assert "◆" not in interval(rows[0]).note
+    assert "✕" not in interval(rows[3]).note
     assert drawn.column("verdict") == ["passed", "failed", "inconclusive", ""]
 
 
@@ -79,9 +79,9 @@ def test_the_table_of_intervals_has_every_value() -> None:
     ]
     drawn = interval(*rows)
     assert drawn.table == [
-        ["scenario", "value", "interval from", "interval to", "based on", "bound"],
-        ["a", "50.0 %", "25.0 %", "75.0 %", "2 of 4", "90.0 %"],
-        ["b", "–", "–", "–", "0 of 0", "–"],
+        ["scenario", "value", "interval", "based on", "bound"],
+        ["a", "50.0 %", "25.0 % to 75.0 %", "2 of 4", "90.0 %"],
+        ["b", "–", "–", "0 of 0", "–"],
     ]
     assert "a: 50.0 % (25.0 % to 75.0 %) · 2 of 4" in drawn.tooltips
     assert "50.0 % · 2 of 4" in drawn.texts
@@ -302,6 +302,19 @@ def test_lines_differ_in_dash_and_marker_and_are_named_at_their_ends() -> None:
     assert all(low - high >= 13 for high, low in pairwise(ys))
     assert drawn.note == "4 of 5 lines are drawn"
     assert drawn.table[0] == ["run", "commit", *names]
+
+
+@pytest.mark.parametrize(("agents", "drawn_runs"), [(1, 30), (2, 30), (3, 18), (6, 18)])
+def test_the_latest_runs_are_drawn(agents: int, drawn_runs: int) -> None:
+    runs = [(f"2026-11-{n}", f"{n:07x}") for n in range(150)]
+    line = [Reading(n / 150, n / 200, n / 140) for n in range(150)]
+    markup = line_chart(WORDS, runs, {f"an agent {n}": line for n in range(agents)}, SHARE)
+    drawn = Drawn(markup)
+    assert len(drawn.paths("marker")) == drawn_runs * min(agents, 4)
+    assert f"{drawn_runs} of 150 runs" in drawn.note
+    assert "2026-11-149" in drawn.table[1][0]
+    assert len(drawn.table) == 101
+    assert markup.index("</svg>") < 16_000
 
 
 @pytest.mark.parametrize(

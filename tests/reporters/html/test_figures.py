@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.core.decision import GateRow
+from agenteval.core.decision import GateRow, SampleDecision
 from agenteval.core.event import TurnFinished
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.trajectory import StopReason, Usage
@@ -80,8 +80,8 @@ def test_repeated_scenarios_have_a_pass_rate() -> None:
     drawn = charts(report, gate)["pass-rates"]
     low, high = (f"{100 * end:.1f} %" for end in wilson(1, 2))
     assert drawn.table[1:] == [
-        ["b", "50.0 %", low, high, "1 of 2", "90.0 %", "failed"],
-        ["a", "100.0 %", "43.9 %", "100.0 %", "3 of 3", "–", "passed"],
+        ["b", "50.0 %", f"{low} to {high}", "1 of 2", "90.0 %", "failed"],
+        ["a", "100.0 %", "43.9 % to 100.0 %", "3 of 3", "–", "passed"],
     ]  # fmt: skip
     assert "1 of 2 repeated scenarios" in drawn.sentence
     assert [each.attrib["href"] for each in drawn.svg.iter("a")] == ["#b", "#a"]
@@ -155,8 +155,8 @@ def test_metrics_of_one_scale_share_a_chart() -> None:
     assert stars.table[0][-2:] == ["bound", "verdict"]
     (row,) = stars.table[1:]
     assert row[:2] == ["stars", "3.5"]
-    assert row[2:4] == [f"{1 + 4 * estimate.low:.3g}", f"{1 + 4 * estimate.high:.3g}"]
-    assert row[4:] == ["2 scores", "3", "failed"]
+    assert row[2] == f"{1 + 4 * estimate.low:.3g} to {1 + 4 * estimate.high:.3g}"
+    assert row[3:] == ["2 scores", "3", "failed"]
     assert shares.table[1][:2] == [BEHAVIOR, "50.0 %"]
     assert "stars is lowest, 3.5" in stars.sentence
     assert "uncalibrated" in stars.sentence
@@ -164,7 +164,7 @@ def test_metrics_of_one_scale_share_a_chart() -> None:
 
 def test_a_metric_of_one_scenario_has_no_interval() -> None:
     drawn = charts(report_of({"a": [whole(score("stars", 5.0)), whole(score("stars", 4.0))]}))["scores-0"]
-    assert drawn.table[1][1:4] == ["4.5", "–", "–"]
+    assert drawn.table[1][1:3] == ["4.5", "–"]
     assert drawn.paths("whisker") == []
 
 
@@ -290,15 +290,35 @@ def test_agents_are_placed_by_success_and_cost() -> None:
     (bot, y), (new, other) = drawn.starts("mark")
     assert new - 64 == pytest.approx(3 * (bot - 64), abs=0.2)
     assert y == other
-    assert "bot succeeded most often and had the lowest cost" in drawn.sentence
+    assert "equally often, and bot had the lowest cost" in drawn.sentence
 
 
 def test_agents_of_unknown_cost_are_placed_by_tokens() -> None:
     report = measured({"a": [PASS]}, [1.0] * 2, USED, agents=("bot", "new"))
     drawn = charts(report)["agents"]
     assert drawn.column("tokens of a conversation") == ["1,000,000", "1,000,000"]
+    assert "had the fewest tokens" in drawn.sentence
     assert "agents" not in charts(measured({"a": [PASS]}, [1.0] * 2, Usage(), agents=("bot", "new")))
     assert "agents" not in charts(measured({"a": [PASS]}, [1.0], USED))
+
+
+def test_agents_are_compared_over_the_scenarios_that_all_ran() -> None:
+    prices = {"bot": {"input": 1, "output": 1}, "new": {"input": 3, "output": 1}}
+    report = measured({"a": [PASS], "b": [FAIL]}, [1.0] * 4, USED, agents=("bot", "new"), prices=prices)
+    without = tuple(each for each in report.scenarios if (each.scenario.id, each.agent) != ("b", "bot"))
+    drawn = charts(replace(report, scenarios=without))["agents"]
+    assert [rate.split(" (")[0] for rate in drawn.column("success rate")] == ["100.0 %", "100.0 %"]
+    apart = tuple(each for each in without if (each.scenario.id, each.agent) != ("a", "new"))
+    assert "agents" not in charts(replace(report, scenarios=apart))
+
+
+def test_the_best_agent_is_named() -> None:
+    report = measured({"a": [PASS], "b": [PASS]}, [1.0] * 4, USED, agents=("bot", "new"))
+    decision = decide(report)
+    samples = dict(decision.samples)
+    samples |= {key: SampleDecision(Verdict.FAILED) for key in samples if key.agent == "bot"}
+    drawn = charts(report, samples=samples)["agents"]
+    assert "new succeeded most often, and bot had the fewest tokens" in drawn.sentence
 
 
 # History
