@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -49,9 +48,7 @@ class Registry(Generic[Named]):
         return {name: self.get(name) for name in self.built_in}
 
     def unknown(self, name: str, place: Place | None = None) -> Problem:
-        """Return a ``Problem`` for a name that is unknown or not supported yet."""
-        if later := NOT_YET.get(self.kind, {}).get(name):
-            return Problem(f"'{name}' is not supported yet", later, place)
+        """Return a ``Problem`` for an unknown name."""
         return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self.names()), place)
 
     def get(self, name: str) -> Named:

@@ -10,8 +10,7 @@ _NO_SQL = "use `returns`, `sequence` or `python`"
 _NO_STATE = "use `expect.tool_calls` instead"
 
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
-    # Dotted paths, with `*` for any key or item; after `=` the only value that is meant. For reporters:
-    # their names.
+    # Dotted paths, with `*` for any key or item; after `=` the only value that is meant.
     "scenario": {
         "history": "add the earlier messages as turns",
         "user_tools": "describe what happened in a user message",
@@ -32,8 +31,5 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         **{f"judge.{name}": "remove it" for name in ("votes", "votes_near", "models", "cascade")},
         "judge.calls=review": "use `separate` or `shared`",
         "gates.require_calibrated": "use `thresholds` or `pass_rate`",
-    },
-    "reporter": {
-        "html": "use markdown",
     },
 }

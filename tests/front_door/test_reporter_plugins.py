@@ -19,7 +19,7 @@ def page(report, decision, options):
 
 PAGE = Reporter(page, file="page.html")
 """
-ENTRIES = "[agenteval.reporters]\nhtml = pages:PAGE\nlist = pages:page\n"
+ENTRIES = "[agenteval.reporters]\nsite = pages:PAGE\nlist = pages:page\n"
 AGENT = "def agent(messages):\n    return 'Shipped: ' + {}\n"
 SCENARIO = "id: s\nturns: [{user: Where is it?, expect: {output: {contains: [3 May]}}}]\n"
 
@@ -44,12 +44,12 @@ def test_a_reporter_may_have_the_name_of_one_that_agenteval_lacks(
     installed: Project, answer: str, code: int, page: str
 ) -> None:
     installed.agent(AGENT.format(answer))
-    installed.config("reporters: [terminal, html=site.html]")
+    installed.config("reporters: [terminal, site=site.html]")
     done = installed.call("run", "--report", "list=out.html")
     assert done.code == code, done.all
     for file in ("site.html", "out.html"):
         assert (installed.root / file).read_text(encoding="utf-8") == page
-    again = installed.call("report", "latest", "--report", "html=again.html")
+    again = installed.call("report", "latest", "--report", "site=again.html")
     assert again.code == code, again.all
     assert (installed.root / "again.html").read_text(encoding="utf-8") == page
 
@@ -63,20 +63,20 @@ def test_one_that_fails_is_a_message_and_changes_no_verdict(
 ) -> None:
     installed.write("pages.py", f"def page(report, decision, options):\n    {body}\n\n\nPAGE = page\n")
     installed.agent(AGENT.format(answer))
-    installed.config("reporters: [terminal, html=site.html, json=out.json]")
+    installed.config("reporters: [terminal, site=site.html, json=out.json]")
     done = installed.call("run")
     assert done.code == code, done.all
-    assert done.err.count("'html'") == 1
+    assert done.err.count("'site'") == 1
     assert "Traceback" not in done.err
     assert done.out.rstrip().splitlines()[-1].startswith("PASSED" if code == 3 else "FAILED")
     assert (installed.root / "out.json").is_file()
     assert not (installed.root / "site.html").exists()
-    assert installed.call("report", "latest", "--report", "html=again.html").code == code
+    assert installed.call("report", "latest", "--report", "site=again.html").code == code
 
 
 def test_without_the_package_it_is_refused(project: Project) -> None:
     project.agent(AGENT.format("'3 May'"))
     project.scenarios(SCENARIO)
     project.config()
-    done = project.call("run", "--report", "html=site.html")
-    assert (done.code, "'html'" in done.err) == (2, True), done.all
+    done = project.call("run", "--report", "site=site.html")
+    assert (done.code, "'site'" in done.err) == (2, True), done.all

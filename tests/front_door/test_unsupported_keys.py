@@ -203,28 +203,16 @@ def test_keys_of_configurations_that_are_not_built_are_refused_with_what_to_writ
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["html"])
-def test_a_reporter_that_is_not_built_is_refused_with_another(project: Project, name: str) -> None:
-    project.agent(AGENT)
-    project.scenarios("{id: a, turns: [Hi], checks: none}\n")
-    project.config(f"reporters: ['{name}']")
-    in_file = project.call("validate")
-    project.config()
-    for done in (in_file, project.call("run", "--report", f"{name}=out")):
-        done.refuses("agenteval", f"'{name}'", UNSUPPORTED_KEYS["reporter"][name])
-        assert done.err.count("\n") == 1
-
-
 BUILT_OPTIONS = {
     "run": "-c --config -s --scenario --tag --category --agent -m --model --no-judge --metric --epochs -n"
     " --concurrency --report -v --verbose --fail-fast --resume --baseline --seed -k --first --sample --lf"
-    " --last-failed --record --replay --cache -x --profile",
+    " --last-failed --record --replay --cache -x --profile --open",
     "score": "--scenario-from --epoch-from --outcome-from --scenarios --report -m --metric --no-judge"
-    " --no-calls-in",
+    " --no-calls-in --open",
     "show-prompts": "--metric",
     "show": "--judge",
     "list": "--json",
-    "report": "--report",
+    "report": "--report --open",
 }
 
 

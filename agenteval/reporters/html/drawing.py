@@ -237,7 +237,7 @@ def figure(
             element("title", words.title, id=ids[0]),
             element("desc", finding, id=ids[1]),
             drawing,
-            role="img",
+            role="group" if "<a " in join(drawing) else "img",  # the content of an image cannot be used
             aria_labelledby=" ".join(ids),
             viewBox=f"0 0 {WIDTH} {ceil(height)}",
         ),
