@@ -5,7 +5,7 @@ PYTHON ?= python
 
 BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: help install browser check test lint types contract docs suite bench frameworks frameworks-oldest e2e build newest lock format clean
+.PHONY: help install browser pictures check test lint types contract docs suite bench frameworks frameworks-oldest e2e build newest lock format clean
 
 help:
 	@echo "install   agenteval, editable, with all that the checks need"
@@ -27,6 +27,10 @@ install:
 
 browser:
 	PYTHON=$(PYTHON) .ci/browser
+
+# The pictures of README and docs, taken anew from the page of a real run.
+pictures:
+	AGENTEVAL_WRITE_PICTURES=1 $(PYTHON) -m pytest tests/browser/test_pictures.py -n 0
 
 check: lint types contract
 
