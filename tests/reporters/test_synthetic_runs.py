@@ -26,7 +26,7 @@ def test_of_many_conversations_some_fail_some_are_undecided_and_in_some_somethin
 
 
 def test_texts_and_tool_results_compress_as_real_ones() -> None:
-    """Those of 384 conversations with an airline or a shop: 3.8 and 9.5 times (benchmarks/README.md, page)."""
+    """Those of real conversations by 3.8 and 9.5 (benchmarks/README.md, page)."""
     report, _ = synthetic_run(100, turns=REAL_TURNS)
     turns = [each.turn for sample in report.samples for each in sample.turns]
     results = [call.result.text for turn in turns for call in turn.tool_calls if call.result]

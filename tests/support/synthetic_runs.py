@@ -258,7 +258,7 @@ class _Writer:
     def _prose(self, words: int) -> str:
         """About so many words."""
         runs = self._random.choices(_runs(), k=max(1, round(words / (sum(_IN_A_ROW) / 2))))
-        return " ".join(runs).capitalize()
+        return " ".join(runs)
 
     def _between(self, least: int, most: int) -> int:
         """As ``randint`` draws, which takes four times as long: a run of 10,000 draws three million times."""
