@@ -376,7 +376,7 @@ def test_a_program_that_ends_is_named_with_what_it_printed(tmp_path: Path) -> No
 
 def test_a_program_that_does_not_answer_is_ended(tmp_path: Path) -> None:
     with pytest.raises(BrowserError, match="gave no answer within 1 s\nits process still runs"):
-        Browser(program(tmp_path, "exec sleep 600"), answer_s=1)
+        Browser(program(tmp_path, "exec /bin/sleep 600"), answer_s=1)
 
 
 def program(folder: Path, line: str) -> Path:

@@ -1,4 +1,4 @@
-"""``benchmarks/page.py`` finds in the page what it measures: each step is taken, and does what it is called."""
+"""``benchmarks/page.py`` finds in the page what it measures, and each step does what it is called."""
 
 from __future__ import annotations
 
