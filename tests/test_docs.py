@@ -44,6 +44,7 @@ from agenteval.messages.chat import jsonable
 from agenteval.planning import judge_setup, preflight
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.results import shape as results_shape
+from agenteval.reporters.results.samples_csv import COLUMNS
 from agenteval.running.registries import REGISTRIES
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judges.custom import ScoreInput
@@ -813,6 +814,12 @@ def test_the_fields_of_the_json_report_are_those_of_its_shape() -> None:
     for place, name in SHAPES.items():
         fields = set(getattr(results_shape, name).model_fields)
         assert listed[place] - {"args"} == fields - {"args"}, place
+
+
+def test_the_columns_of_csv_are_those_of_the_code() -> None:
+    listed = [row[0] for row in rows(section("docs/reports.md", "## CSV"))]
+    names = [name for cell in listed for name in re.findall(r"`([^`]+)`", cell)]
+    assert sorted(names) == sorted([*COLUMNS, "score.METRIC", "label.METRIC"])
 
 
 def test_the_words_for_an_attacker_are_those_that_are_looked_for() -> None:

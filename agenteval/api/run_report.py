@@ -136,8 +136,9 @@ class RunReport:
 
     def render(self, reporter: str = "terminal", *, verbose: bool = False, width: int = 100) -> str:
         """Return a report as text. ``reporter`` is a name that ``--report`` accepts, such as ``terminal``,
-        ``json``, ``junit`` or ``markdown``, or a reporter of your own (``FILE.py:Class``), relative to the
-        configuration's folder. Raise ``AuthorError`` for an unknown name, or if your reporter fails."""
+        ``json``, ``csv``, ``junit`` or ``markdown``, or a reporter of your own (``FILE.py:Class``), relative
+        to the configuration's folder. Raise ``AuthorError`` for an unknown name, or if your reporter fails.
+        """
         found = find_reporter(reporter, self._run.report.run.config.root)
         options = ReportOptions(verbose=verbose, width=width, journal=str(self.folder / "events.jsonl"))
         return clean_output(found.function(self._run.report, self._run.decision, options), found.form)

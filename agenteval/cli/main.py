@@ -24,6 +24,7 @@ from agenteval.cli.options import (
     JudgeOptions,
     MetricOption,
     ModelOption,
+    OpenOption,
     QuietOption,
     ReportingOptions,
     ScenarioOption,
@@ -34,6 +35,7 @@ from agenteval.cli.options import (
     expand_option_groups,
     given_options,
     make_completer,
+    reporter_choices,
     request_from_options,
 )
 from agenteval.cli.safe_output import UnwritableError, print_author_error, print_err, print_out
@@ -194,7 +196,7 @@ def _run(
     if watching:
         from agenteval.cli.commands.watch import watch
 
-        _refuse_with_watch({"--resume": resume, "--record": record})
+        _refuse_with_watch({"--resume": resume, "--record": record, "--open": reporting.open})
         request = request_from_options(selecting, judging)
         raise typer.Exit(watch(request, [each for each in sys.argv[1:] if each != "--watch"]))
     request = replace(
@@ -208,7 +210,7 @@ def _run(
         changed_files=None if changed is None else tuple(changed),
         options_given=given_options(context),
     )
-    raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail))
+    raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail, opens=reporting.open))
 
 
 @app.command("validate", cls=GroupedCommand, rich_help_panel=RUNNING)
@@ -253,6 +255,7 @@ def _report(
             help="Write this report instead of the terminal report; repeatable.",
         ),
     ] = None,
+    open_page: OpenOption = False,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
     rejudge: Annotated[
@@ -271,20 +274,21 @@ def _report(
     metric: MetricOption = None,
 ) -> None:
     """Write the reports of a run again, even if it was interrupted; exits with the run's exit code."""
-    from agenteval.cli.commands.output import parse_reporters
-
-    reports = parse_reporters(report or ())
+    reports = reporter_choices(report, opens=open_page)
     if rejudge:
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
         from agenteval.planning.score_preparation import ScoreRequest
 
         request = ScoreRequest(config=config, judging=JudgeOptions(model=model, metric=metric).choice)
         detail = detail_of(verbose=verbose, quiet=quiet)
-        raise typer.Exit(judge_anew(run, request, dry=dry_run, reports=reports, detail=detail))
+        raise typer.Exit(
+            judge_anew(run, request, dry=dry_run, reports=reports, detail=detail, opens=open_page)
+        )
     from agenteval.cli.commands.report import report as again
 
     _refuse_without("--rejudge", {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric})
-    raise typer.Exit(again(run, reports=reports, detail=detail_of(verbose=verbose, quiet=quiet)))
+    detail = detail_of(verbose=verbose, quiet=quiet)
+    raise typer.Exit(again(run, reports=reports, detail=detail, opens=open_page))
 
 
 def _refuse_with_watch(given: dict[str, Any]) -> None:
@@ -487,7 +491,7 @@ def _score(
         no_calls_in=tuple(no_calls_in or ()),
         max_rates=max_rates_of(max_rate or ()),
     )
-    raise typer.Exit(score(request, reports=reporting.choices, detail=reporting.detail))
+    raise typer.Exit(score(request, reports=reporting.choices, detail=reporting.detail, opens=reporting.open))
 
 
 BRIDGE = "For agents that start their own MCP servers"

@@ -227,6 +227,12 @@ ReportOption = Annotated[
         " or your own (FILE.py:Class).",
     ),
 ]
+OpenOption = Annotated[
+    bool,
+    typer.Option(
+        "--open", rich_help_panel=OUTPUT_PANEL, help="Write the HTML report and open it in a browser."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="Print JSON.")]
 VerboseOption = Annotated[
     bool,
@@ -303,18 +309,26 @@ class ReportingOptions:
     """The options that select the reports and their level of detail."""
 
     report: ReportOption = None
+    open: OpenOption = False
     verbose: VerboseOption = False
     quiet: QuietOption = False
 
     @property
     def choices(self) -> tuple[ReporterChoice, ...]:
-        from agenteval.cli.commands.output import parse_reporters
-
-        return parse_reporters(self.report or ())
+        return reporter_choices(self.report, opens=self.open)
 
     @property
     def detail(self) -> Detail:
         return detail_of(verbose=self.verbose, quiet=self.quiet)
+
+
+def reporter_choices(texts: list[str] | None, *, opens: bool) -> tuple[ReporterChoice, ...]:
+    """Return the requested reports. If the HTML report is to be opened, it is one of them."""
+    from agenteval.cli.commands.output import parse_reporters
+
+    choices = parse_reporters(texts or ())
+    is_written = any(choice.name == "html" for choice in choices)
+    return choices if is_written or not opens else (*choices, *parse_reporters(["html"]))
 
 
 def detail_of(*, verbose: bool, quiet: bool) -> Detail:

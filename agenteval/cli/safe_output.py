@@ -21,7 +21,7 @@ from agenteval.core.safe_text import (
     sanitize_page,
 )
 
-Form = Literal["text", "json", "xml", "html"]
+Form = Literal["text", "json", "xml", "csv", "html"]
 """The syntax that must stay intact when text is masked and sanitized."""
 
 
@@ -58,6 +58,8 @@ def clean_output(text: str, form: Form = "text", *, colors: bool = False) -> str
         return sanitize_page(redaction.redact_xml(text))
     if form == "html" and redaction:
         return sanitize_page(redaction.redact_html(text))
+    if form == "csv" and redaction:
+        return sanitize_page(redaction.redact_csv(text, _schema_of_results))
     return sanitize_page(strip_secrets(text), colors=colors)
 
 

@@ -147,6 +147,18 @@ def to_xml_text(text: str) -> str:
     return _NOT_XML.sub("", clean(text))
 
 
+_FORMULA = re.compile(r"\A(?=[\t\n])|(?:\A|(?<=[\n\t;]))(?=[^\S\n]*[=+@\-＝＋＠－])")
+"""The places at which a cell may become a formula. A spreadsheet that expects another separator than the
+comma splits a cell at semicolons, tabs and newlines."""
+
+
+def to_csv_text(text: str) -> str:
+    """Clean ``text`` for a cell of a CSV file, and put an apostrophe before everything that a spreadsheet
+    would evaluate as a formula (CSV injection). Newlines are kept, but no line is interpreted as a workflow
+    command. The CSV writer adds the quotes."""
+    return _FORMULA.sub("'", neutralize_workflow_commands(text))
+
+
 def neutralize_workflow_commands(text: str) -> str:
     """Change ``text`` for the log of a CI job so that no line is interpreted as a workflow command (command
     injection).

@@ -35,6 +35,5 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     },
     "reporter": {
         "html": "use markdown",
-        "csv": "use json",
     },
 }

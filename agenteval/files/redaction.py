@@ -520,6 +520,27 @@ def redact_xml(text: str) -> str:
     return text if redact_text(text) == text else _IN_XML.sub(lambda found: redact_text(found[0]), text)
 
 
+_CSV_CELL = re.compile(r'"([^"]*+(?:""[^"]*+)*)"|[^",\r\n]++')
+_CSV_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def redact_csv(text: str, schema: Callable[[], Any] = dict) -> str:
+    """Redact CSV so that it stays valid. In cells without quotes, numbers and words of the ``schema`` are
+    kept."""
+    unquoted = text.replace('""', '"')
+    if redact_text(unquoted) == unquoted:
+        return text
+    names, texts = schema_vocabulary(schema())
+
+    def masked(cell: re.Match[str]) -> str:
+        if cell[1] is not None:
+            return '"{}"'.format(redact_text(cell[1].replace('""', '"')).replace('"', '""'))
+        is_kept = cell[0] in names or cell[0] in texts or _CSV_NUMBER.fullmatch(cell[0])
+        return cell[0] if is_kept else redact_text(cell[0])
+
+    return _CSV_CELL.sub(masked, text)
+
+
 _IN_HTML = re.compile(r"(<(?:script|style)\b[^>]*>.*?</(?:script|style)>)|(?<=>)[^<]+", re.DOTALL)
 
 

@@ -31,8 +31,9 @@ class Reporter:
     support comparisons."""
     file: str = ""
     """The default file name in the run's folder; empty if the report is printed to the screen."""
-    form: Literal["text", "json", "xml", "html"] = "text"
-    """The syntax of the output, which is needed to keep the output well formed when a secret is masked."""
+    form: Literal["text", "json", "xml", "csv", "html"] = "text"
+    """The syntax of the output, which is needed to keep the output well formed when a secret is masked. A
+    file of the form ``csv`` begins with a byte order mark."""
     shows: Literal["all", "failed", "few"] = "all"
     """The samples whose conversations the format shows: all samples, the failed samples, or only the first
     few failed samples. ``score`` discards all other conversations before the reports are rendered."""
@@ -75,6 +76,9 @@ REPORTERS: Registry[Reporter] = Registry(
             comparison="agenteval.reporters.results.comparison:render",
             file="results.json",
             form="json",
+        ),
+        "csv": Reporter(
+            "agenteval.reporters.results.samples_csv:render", file="samples.csv", form="csv", shows="few"
         ),
         "junit": Reporter("agenteval.reporters.junit:render", file="junit.xml", form="xml", shows="failed"),
         "github": Reporter(

@@ -29,7 +29,7 @@ from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, ScoreItem
 from agenteval.core.tool_visibility import OpenReasons, settle_absence_checks, visibility_of
-from agenteval.core.trajectory import CallEvidence, Step, Stop, ToolCall, Turn
+from agenteval.core.trajectory import CallEvidence, Step, Stop, ToolCall, ToolResult, Turn
 from agenteval.verdict.sample_decisions import sample_failed
 
 KEPT_IN_FULL = 100
@@ -200,13 +200,21 @@ def _has_figures(step: Step) -> bool:
     return bool(step.latency_ms or step.usage.calls or step.usage.tokens)
 
 
+_REFUSAL = ToolResult(refused=True)
+
+
+def _refusal(call: ToolCall) -> ToolResult | None:
+    """Return an empty result for a call that was refused, because such a call does not count as made."""
+    return _REFUSAL if call.result is not None and call.result.refused else None
+
+
 class _EventSlimmer:
     """Reduces turns and checks to objects without text, and shares the objects that thereby become equal."""
 
     def __init__(self) -> None:
         self._turns: dict[tuple[object, ...], Turn] = {}
         self._steps: dict[tuple[object, ...], Step] = {}
-        self._calls: dict[tuple[str, bool], ToolCall] = {}
+        self._calls: dict[tuple[str, bool, bool, bool], ToolCall] = {}
         self._checks: dict[str, Check] = {}
         self._slimmed_items: dict[tuple[object, ...], tuple[int | None, tuple[ScoreItem, ...]]] = {}
 
@@ -243,23 +251,25 @@ class _EventSlimmer:
     def _step(self, step: Step, *, keeps_calls: bool) -> Step:
         text = LEFT_OUT if (step.text or "").strip() else step.text
         if keeps_calls:
-            calls = tuple(call.model_copy(update={"result": None, "extra": {}}) for call in step.tool_calls)
+            calls = tuple(
+                call.model_copy(update={"result": _refusal(call), "extra": {}}) for call in step.tool_calls
+            )
             return step.model_copy(update={"text": text, "tool_calls": calls, "extra": {}})
-        if _has_figures(step):
-            return self._without_words(step, text)
-        key = (text, *(call.name for call in step.tool_calls))
-        if key not in self._steps:
-            self._steps[key] = self._without_words(step, text)
-        return self._steps[key]
-
-    def _without_words(self, step: Step, text: str | None) -> Step:
         calls = tuple(map(self._call, step.tool_calls))
-        return step.model_copy(update={"text": text, "tool_calls": calls, "extra": {}})
+        slim = step.model_copy(update={"text": text, "tool_calls": calls, "extra": {}})
+        return slim if _has_figures(step) else self._steps.setdefault((text, *map(id, calls)), slim)
 
     def _call(self, call: ToolCall) -> ToolCall:
-        key = (call.name, call.observed)
+        refusal = _refusal(call)
+        key = (call.name, call.observed, call.attempted, refusal is not None)
         if key not in self._calls:
-            self._calls[key] = ToolCall(name=call.name, args={}, observed=call.observed)
+            self._calls[key] = ToolCall(
+                name=call.name,
+                args={},
+                observed=call.observed,
+                attempted=call.attempted,
+                result=refusal,
+            )
         return self._calls[key]
 
     def _check(self, check: Check) -> Check:

@@ -38,6 +38,7 @@ def _a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     mask = redaction.redactor([SECRET])
     monkeypatch.setattr(redaction, "redact_text", mask)
     monkeypatch.setattr(redaction, "redact_xml", mask)
+    monkeypatch.setattr(redaction, "redact_csv", lambda text, schema: mask(text) if schema() else text)
     monkeypatch.setattr(redaction, "redact_json", lambda text, schema: mask(text) if schema() else text)
 
 
@@ -76,6 +77,8 @@ def err(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> Stream:
         (f"key {SECRET}.", "text", True, "key ***."),
         (f'{{"a": "{SECRET}"}}', "json", False, '{"a": "***"}'),
         (f"<a>{SECRET}</a>", "xml", False, "<a>***</a>"),
+        (f'"{SECRET}",1\n', "csv", False, '"***",1\n'),
+        (f'"{JUMP}a",1\n', "csv", False, '"a",1\n'),
         (f"{RED}red", "text", False, "red"),
         (f"{RED}red", "text", True, f"{RED}red"),
         (f"a{JUMP}b", "text", True, "ab"),
@@ -105,7 +108,7 @@ def test_a_message_is_no_command_of_a_ci_service(text: str) -> None:
     assert SECRET not in cleaned
 
 
-@pytest.mark.parametrize("form", ["text", "json", "xml"])
+@pytest.mark.parametrize("form", ["text", "json", "xml", "csv"])
 def test_without_settings_nothing_is_masked_but_all_is_harmless(
     monkeypatch: pytest.MonkeyPatch, form: Form
 ) -> None:

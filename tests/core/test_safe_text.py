@@ -25,6 +25,7 @@ from agenteval.core.safe_text import (
     shorten,
     shorten_message,
     strip_escapes,
+    to_csv_text,
     to_xml_text,
 )
 
@@ -93,6 +94,33 @@ def test_xml_can_be_parsed(text):
     element = minidom.Document().createElement("a")
     element.appendChild(minidom.Document().createTextNode(to_xml_text(text)))
     minidom.parseString(element.toxml().encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain - and = and +1 @home", "plain - and = and +1 @home"),
+        ("", ""),
+        *((f"{sign}1+1", f"'{sign}1+1") for sign in "=+-@＝＋－＠"),
+        ("\t1", "'\t1"),
+        ("\r1", "'\n1"),
+        ("  =1+1", "'  =1+1"),
+        ("\u200b\x1b[31m=1+1", "'=1+1"),
+        ("- a\n- b", "'- a\n'- b"),
+        ("a;=1+1;b; -c", "a;'=1+1;b;' -c"),
+        ("a\t=1+1", "a\t'=1+1"),
+        ("'=1+1", "'=1+1"),
+        ("a\n::error::x", "a\n: :error::x"),
+    ],
+)
+def test_a_cell_is_no_formula(text, shown):
+    assert to_csv_text(text) == shown
+
+
+@given(ANY)
+def test_a_cell_is_no_formula_however_it_is_split(text):
+    for cell in re.split("[\n\t;]", to_csv_text(text)):
+        assert not cell.strip().startswith(("=", "+", "-", "@"))
 
 
 def runner_obeys(line):

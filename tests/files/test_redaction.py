@@ -3,6 +3,7 @@ owner alone."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -10,6 +11,7 @@ import re
 import stat
 import sys
 from base64 import b64encode, urlsafe_b64encode
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -26,10 +28,12 @@ from agenteval.files.redaction import (
     KEY_VARIABLES,
     MASK,
     mask_value,
+    redact_csv,
     redact_events,
     redact_json,
     redact_keys,
     redactor,
+    register_marked_secrets,
     register_secrets,
     secret_forms,
 )
@@ -168,6 +172,48 @@ def test_json_stays_json() -> None:
     register_secrets([])
 
 
+WORDS_OF_A_TABLE = {"properties": {"verdict": {"enum": ["passed"]}, "latency": {}}}
+
+
+def masked_csv(text: str, *secrets: str) -> list[list[str]]:
+    register_secrets(secrets)
+    try:
+        hidden = redact_csv(text, lambda: WORDS_OF_A_TABLE)
+    finally:
+        register_secrets([])
+    return list(csv.reader(StringIO(hidden, newline=""), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret", "cells"),
+    [
+        ('"a","b"\n', "nothing", [["a", "b"]]),
+        ('"key: 123456",123456,-123456.5,1.123456e-05\n', "123456",
+         [["key: ***", "123456", "-123456.5", "1.123456e-05"]]),
+        ('"123456"\n', "123456", [["***"]]),
+        ('"a quo""ted key",1\n', 'quo"ted', [["a *** key", "1"]]),
+        ('"""begins","ends"""\n', '"begins', [["***", 'ends"']]),
+        ('"one","two"\n', 'one","two', [["one", "two"]]),
+        ('"two\nlines","x"\n', "two\nlines", [["***", "x"]]),
+        ('verdict,latency\npassed,"passed"\n', "passed", [["verdict", "latency"], ["passed", "***"]]),
+        ("verdict,latency\n", "verdict", [["verdict", "latency"]]),
+        ("unquoted words,12\n", "unquoted", [["*** words", "12"]]),
+        ('"a ""b"" secret",,""\n', "secret", [['a "b" ***', "", ""]]),
+    ],
+)  # fmt: skip
+def test_csv_stays_csv(text: str, secret: str, cells: list[list[str]]) -> None:
+    assert masked_csv(text, secret) == cells
+
+
+def test_a_marked_secret_is_masked_in_each_cell_alone() -> None:
+    """Next to the number of another cell it is not a part of a longer one."""
+    register_marked_secrets(["4711"])
+    try:
+        assert redact_csv('"4711",5,"PIN 4711","14711"\n4711\n') == '"***",5,"PIN ***","14711"\n4711\n'
+    finally:
+        register_marked_secrets([])
+
+
 def test_the_variables_of_all_providers_are_known() -> None:
     assert {name for provider in PROVIDERS.shipped.values() for name in provider.keys} == set(KEY_VARIABLES)
 
@@ -188,8 +234,15 @@ def agent(message):
     print(" ".join(forms[:1]))
     return " ".join(forms)
 """
-FILES = ("results.json", "junit.xml", "report.md")
-REPORTS = ("json=results.json", "junit=junit.xml", "markdown=report.md", "github", "terminal")
+FILES = ("results.json", "samples.csv", "junit.xml", "report.md")
+REPORTS = (
+    "json=results.json",
+    "csv=samples.csv",
+    "junit=junit.xml",
+    "markdown=report.md",
+    "github",
+    "terminal",
+)
 
 
 @pytest.fixture(scope="module")
@@ -241,6 +294,7 @@ def test_no_key_of_a_model_is_in_anything_that_is_written(told: tuple[Project, D
         "asked.jsonl.gz",
         "tape.jsonl",
         "results.json",
+        "samples.csv",
         "junit.xml",
         "report.md",
         "summary.md",
@@ -261,7 +315,10 @@ def test_what_may_hold_conversations_is_for_its_owner(told: tuple[Project, Done]
     (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
     paths = [
         journal,
-        *(project.root / name for name in ("tape.jsonl", "results.json", "junit.xml", "report.md")),
+        *(
+            project.root / name
+            for name in ("tape.jsonl", "results.json", "samples.csv", "junit.xml", "report.md")
+        ),
     ]
     assert {path.name: mode(path) for path in paths} == {path.name: 0o600 for path in paths}
     assert mode(journal.parent) == 0o700

@@ -18,7 +18,7 @@ from tests.support.local_servers import Behaviour, LocalServer, Request, answer,
 
 SECRET = "Falke PIN 4711"
 HARMLESS = "agent = lambda messages: 'Your order 14711 has 4711 parts; the PIN stays here.'"
-REPORTS = ("terminal", "json=results.json", "junit=j.xml", "markdown=m.md", "github")
+REPORTS = ("terminal", "json=results.json", "csv=s.csv", "junit=j.xml", "markdown=m.md", "github")
 ALL = [word for report in REPORTS for word in ("--report", report)]
 
 

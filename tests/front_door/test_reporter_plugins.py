@@ -19,7 +19,7 @@ def page(report, decision, options):
 
 PAGE = Reporter(page, file="page.html")
 """
-ENTRIES = "[agenteval.reporters]\nhtml = pages:PAGE\ncsv = pages:page\n"
+ENTRIES = "[agenteval.reporters]\nhtml = pages:PAGE\nlist = pages:page\n"
 AGENT = "def agent(messages):\n    return 'Shipped: ' + {}\n"
 SCENARIO = "id: s\nturns: [{user: Where is it?, expect: {output: {contains: [3 May]}}}]\n"
 
@@ -45,9 +45,9 @@ def test_a_reporter_may_have_the_name_of_one_that_agenteval_lacks(
 ) -> None:
     installed.agent(AGENT.format(answer))
     installed.config("reporters: [terminal, html=site.html]")
-    done = installed.call("run", "--report", "csv=out.csv")
+    done = installed.call("run", "--report", "list=out.html")
     assert done.code == code, done.all
-    for file in ("site.html", "out.csv"):
+    for file in ("site.html", "out.html"):
         assert (installed.root / file).read_text(encoding="utf-8") == page
     again = installed.call("report", "latest", "--report", "html=again.html")
     assert again.code == code, again.all

@@ -116,7 +116,7 @@ def events_of(
         for n, each in enumerate(played)
     }
     suite = tuple(
-        Scenario(id=id, name=id, **{"source": f"s/{id}.yaml:1", **(scenarios or {}).get(id, {})})
+        Scenario(id=id, **{"name": id, "source": f"s/{id}.yaml:1", **(scenarios or {}).get(id, {})})
         for id in epochs
     )
     settings = Config.model_validate({"agent": {"name": "bot", "target": "a:b", "calls": "all"}, **config})

@@ -181,6 +181,19 @@ def test_whether_a_call_was_observed_stays() -> None:
     assert [call.observed for call in turn.steps[0].tool_calls] == [True, False]
 
 
+@pytest.mark.parametrize("finds_call", [True, False])
+@pytest.mark.parametrize(
+    "refused", [{"attempted": True}, {"result": ToolResult(value="not allowed", refused=True)}]
+)
+def test_a_call_that_was_refused_was_still_not_made(refused: dict[str, Any], finds_call: bool) -> None:
+    steps = [Step(tool_calls=(CALL.model_copy(update=update),)) for update in ({}, refused)]
+    items = [finding(call=0)] if finds_call else [HELD]
+    found = turns(slim(*(Turn(user="hi", steps=(step,)) for step in steps), items=items))
+    calls = [call for turn in found for call in turn.tool_calls]
+    assert [call.was_made for call in calls] == [True, False]
+    assert not any(call.result and call.result.value for call in calls)
+
+
 def test_equal_turns_share_one_object_and_others_do_not() -> None:
     plain = Turn(user="one", steps=(Step(text="a"),))
     first, second, third, fourth = turns(

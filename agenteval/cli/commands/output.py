@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.safe_text import for_encoding
+from agenteval.files.judge_request_log import read_stored_requests
 from agenteval.reporters import REPORTERS, Reporter, load_function
 from agenteval.reporters.custom_reporters import RenderError, find_reporter, is_custom_reporter
 from agenteval.reporters.options import Detail, ReportOptions
@@ -151,10 +153,11 @@ def write_reports(
     folder: Path,
     detail: Detail,
     name: str = "",
+    opens: bool = False,
 ) -> int:
     """Write all reports and return the exit code. The terminal report is written last, so that the verdict is
     the last output on the screen. If a report cannot be rendered or written, the error is reported on stderr
-    and the exit code is never 0."""
+    and the exit code is never 0. If ``opens`` is True, the HTML report is opened in a browser."""
     for target in sorted(targets, key=lambda target: target.choice.name == "terminal"):
         choice = target.choice
         try:
@@ -168,7 +171,19 @@ def write_reports(
             where = target.path or "stdout"
             print_err(f"agenteval: cannot write the {choice.name} report to {where}: {reason}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
+    pages = [_target_path(target, folder) for target in targets if target.choice.name == "html"]
+    if opens and pages and (page := pages[-1]):
+        _open_in_browser(page)
     return decision.exit_code
+
+
+def _open_in_browser(page: Path) -> None:
+    """Open a page in the browser (``BROWSER``, or the default of the system). The verdict does not depend on
+    whether that is possible."""
+    import webbrowser
+
+    if not (page.is_file() and webbrowser.open(page.resolve().as_uri())):
+        print_err(f"no browser could be started; open {_display_path(page)}")
 
 
 _UNWRITTEN = 3
@@ -181,13 +196,18 @@ def _error_text(error: OSError) -> str:
 def _write(
     target: ReportTarget, report: Report, decision: Decision, *, folder: Path, options: ReportOptions
 ) -> None:
-    choice, path, reporter = target
+    choice, _, reporter = target
     with redirect_stdout(sys.stderr):  # what an author's reporter prints is no result
         text = reporter.function(report, decision, options)
     if reporter.step_summary:
         _append_step_summary(load_function(reporter.step_summary)(report, decision, options))
-    in_folder = folder / reporter.file if reporter.file and choice.path is None else None
-    write_report_text(choice.name, text, path or in_folder, reporter.form)
+    write_report_text(choice.name, text, _target_path(target, folder), reporter.form)
+
+
+def _target_path(target: ReportTarget, folder: Path) -> Path | None:
+    """Return the file that a report is written to, or None for the screen."""
+    in_folder = target.reporter.file and target.choice.path is None
+    return target.path or (folder / target.reporter.file if in_folder else None)
 
 
 def write_report_text(name: str, text: str, path: Path | None, form: Form | None = None) -> None:
@@ -198,8 +218,20 @@ def write_report_text(name: str, text: str, path: Path | None, form: Form | None
     if path is None:
         print_out(text, form, colors=_wants_color())
         return
-    write_file(path, clean_output(text, form))
-    print_err(f"{name} report: {_display_path(path)}")
+    cleaned = clean_output(text, form)
+    # Excel takes a CSV file without a byte order mark for one in the encoding of the system.
+    write_file(path, cleaned, encoding="utf-8-sig" if form == "csv" else "utf-8")
+    print_err(f"{name} report: {_display_path(path)}{_size_note(cleaned, form)}")
+
+
+_LARGE_PAGE = 30_000_000
+"""The number of characters from which a browser opens a page slowly."""
+
+
+def _size_note(text: str, form: Form) -> str:
+    if form != "html" or len(text) <= _LARGE_PAGE:
+        return ""
+    return f" ({len(text) / 1e6:,.0f} MB, which a browser opens slowly; a selection of scenarios is smaller)"
 
 
 def make_report_options(
@@ -216,6 +248,7 @@ def make_report_options(
         journal=_display_path(folder / "events.jsonl"),
         root=os.environ.get("GITHUB_WORKSPACE") or str(Path.cwd()),
         run=name,
+        judge_requests=partial(read_stored_requests, folder),
     )
 
 
@@ -260,19 +293,19 @@ def print_paged(text: str) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, text: str, *, encoding: str = "utf-8") -> None:
     """Write a file atomically: write to a temporary file and move it into place, so that a reader never sees
     an incomplete report. The file may contain conversations, so other users cannot read it unless they could
     read the file that it replaces. A path that is not a regular file, such as a device or a pipe, is written
     to directly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8", newline="\n", errors="replace") as there:
+        with path.open("w", encoding=encoding, newline="\n", errors="replace") as there:
             there.write(text)
         return
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="replace") as file:
+        with os.fdopen(handle, "w", encoding=encoding, newline="\n", errors="replace") as file:
             file.write(text)
         if path.exists():
             os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))

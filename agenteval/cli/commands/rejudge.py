@@ -58,6 +58,7 @@ def rejudge(
     dry: bool = False,
     reports: Sequence[ReporterChoice] = (),
     detail: Detail = "usual",
+    opens: bool = False,
 ) -> int:
     """Judge a run again as a new run with its own folder, and return the exit code. ``request`` contains the
     other options. If ``dry`` is True (dry run), nothing is called or written; the requests that would be sent
@@ -71,7 +72,7 @@ def rejudge(
     recording = RecordingOptions(rejudged=answers, calls_models=not dry)
     request = replace(request, files=(str(journal),), must_judge=True, recording=recording)
     if not dry:
-        return score(request, reports=reports, detail=detail)
+        return score(request, reports=reports, detail=detail, opens=opens)
     with redirect_stdout(sys.stderr):
         config, parts = _forecast(request, answers)
     options = make_report_options(ReporterChoice(name="terminal"), folder=Path(config.root), detail=detail)

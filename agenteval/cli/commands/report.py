@@ -14,7 +14,9 @@ from agenteval.reporters.options import Detail
 from agenteval.running.stored_runs import DecidedRun, load_decided_run, runs_root
 
 
-def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
+def report(
+    name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual", opens: bool = False
+) -> int:
     """Write the reports of a run, or only the terminal report if ``reports`` is empty. Return the exit code
     of the run. For an interrupted run, this is the exit code at the point of interruption. Raise
     ``AuthorError`` if there is no such run or a report cannot be written."""
@@ -23,7 +25,9 @@ def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail 
     targets = resolve_targets(config, reports or (ReporterChoice(name="terminal"),))
     refuse_overwriting_inputs(targets, list_run_inputs(kept))
     called = runs.run_reference(kept.folder, runs_root())
-    return write_reports(kept.report, kept.decision, targets, folder=kept.folder, detail=detail, name=called)
+    return write_reports(
+        kept.report, kept.decision, targets, folder=kept.folder, detail=detail, name=called, opens=opens
+    )
 
 
 def _find_root(kept: DecidedRun) -> str:

@@ -23,11 +23,17 @@ from agenteval.running.live_run import Resumable, count_done, play_remaining, re
 from agenteval.running.observer import Observer
 from agenteval.running.stored_runs import runs_root
 
-_MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose", "--quiet")
+_MAY_DIFFER = ("--resume", "--concurrency", "--report", "--open", "--verbose", "--quiet")
 """The options that do not affect the results of a run."""
 
 
-def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
+def resume(
+    request: Request,
+    *,
+    reports: Sequence[ReporterChoice] = (),
+    detail: Detail = "usual",
+    opens: bool = False,
+) -> int:
     """Resume an interrupted run from its journal (checkpoint) and return the exit code of the whole run.
     Raise ``AuthorError`` before anything is called if the resumed run would measure something different."""
     _refuse_settings(request)
@@ -46,7 +52,13 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
             played = play_remaining(resumable, observer)
         called = runs.run_reference(folder, folder.parents[2])
         return write_reports(
-            played.report, played.decision, targets, folder=folder, detail=detail, name=called
+            played.report,
+            played.decision,
+            targets,
+            folder=folder,
+            detail=detail,
+            name=called,
+            opens=opens,
         )
 
 

@@ -20,11 +20,18 @@ from agenteval.running.live_run import plan_start, play
 from agenteval.running.registries import REGISTRIES
 
 
-def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
-    """Run scenarios against the agent and return the exit code. Output printed by the author's code is
-    redirected to stderr, because stdout is reserved for results."""
+def run(
+    request: Request,
+    *,
+    reports: Sequence[ReporterChoice] = (),
+    detail: Detail = "usual",
+    opens: bool = False,
+) -> int:
+    """Run scenarios against the agent and return the exit code. If ``opens`` is True, the HTML report is
+    opened in a browser. Output printed by the author's code is redirected to stderr, because stdout is
+    reserved for results."""
     if request.resume is not None:
-        return resume(request, reports=reports, detail=detail)
+        return resume(request, reports=reports, detail=detail, opens=opens)
     observer = TerminalObserver()
     with redirect_stdout(sys.stderr):
         prepared = prepare(request, REGISTRIES)
@@ -40,4 +47,6 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
     with finish_on_interrupt():
         with redirect_stdout(sys.stderr):
             played = play(prepared, started, observer)
-        return write_reports(played.report, played.decision, targets, folder=played.folder, detail=detail)
+        return write_reports(
+            played.report, played.decision, targets, folder=played.folder, detail=detail, opens=opens
+        )

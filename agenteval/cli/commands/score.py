@@ -29,7 +29,13 @@ from agenteval.verdict.retention import KEPT_IN_FULL, RetainedEvents
 _HEARTBEAT_S = 5.0
 
 
-def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
+def score(
+    request: ScoreRequest,
+    *,
+    reports: Sequence[ReporterChoice] = (),
+    detail: Detail = "usual",
+    opens: bool = False,
+) -> int:
     """Score recorded conversations (offline evaluation), write the reports and return the exit code. The exit
     codes have the same meaning as those of ``run``. Raise ``AuthorError`` if a file or the configuration is
     invalid."""
@@ -42,7 +48,9 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), deta
             retained = _choose_retention(scoring, targets, detail=detail)
             ending.enter_context(finish_on_interrupt())
             scored = score_log(scoring, retained, observer)
-        return write_reports(scored.report, scored.decision, targets, folder=scored.folder, detail=detail)
+        return write_reports(
+            scored.report, scored.decision, targets, folder=scored.folder, detail=detail, opens=opens
+        )
 
 
 def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:

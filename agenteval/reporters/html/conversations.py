@@ -1,14 +1,14 @@
 """Pack the conversations of a run, and what judges were asked about them, for the page.
 
 Conversations are JSON, one per line, in blocks of about one megabyte. A block is compressed (gzip) and
-encoded (base64); a browser unpacks it when one of its conversations is opened. The requests to judges about
+encoded (base85); a browser unpacks it when one of its conversations is opened. The requests to judges about
 the conversations of a block are a block of their own, in which each shared string is stored once."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from base64 import b64encode
+from base64 import b85encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,9 +16,10 @@ from typing import Any
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Score, Verdict
+from agenteval.core.trajectory import Step
 from agenteval.files.judge_request_log import StoredRequests
 from agenteval.files.redaction import mask_value, redact_json
-from agenteval.reporters.html.scenario_rows import ListedEpoch, ScenarioRow
+from agenteval.reporters.html.scenario_rows import ListedEpoch, ListedScenario
 from agenteval.reporters.results.document import Groups, finding_groups, sample_shape, to_json
 from agenteval.reporters.results.shape import Results
 from agenteval.reporters.words.facts import Facts
@@ -36,9 +37,9 @@ from agenteval.reporters.words.transcript_lines import disclosed_secrets, how_it
 
 BLOCK = 1_000_000
 """The number of characters after which a block ends."""
-MOST_BYTES = 30_000_000
+MOST_BYTES = 28_000_000
 """The size of the packed conversations above which the requests to judges are left out."""
-MOST_CONVERSATION_BYTES = 50_000_000
+MOST_CONVERSATION_BYTES = 28_000_000
 """The size of the packed conversations above which conversations that passed are left out."""
 
 
@@ -73,7 +74,7 @@ class PackedConversations:
 
 
 def pack_conversations(
-    facts: Facts, rows: Iterable[ScenarioRow], requests: StoredRequests | None, *, root: str, run: str
+    facts: Facts, rows: Iterable[ListedScenario], requests: StoredRequests | None, *, root: str, run: str
 ) -> PackedConversations:
     """Pack the conversations in the order of the list. ``run`` is the name of the run for use in commands."""
     packed, writer = PackedConversations(), _RecordWriter(facts, root, run)
@@ -97,7 +98,11 @@ def pack_conversations(
 
 
 def _pack(text: str) -> str:
-    return b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode()
+    """Compress and encode text. The encoding is the usual base85 (RFC 1924), except that the page cannot
+    contain ``<``, for which ``,`` is written. It is 6 % shorter than base64. The first character is the
+    number of bytes that pad the data to a multiple of four."""
+    packed = gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)
+    return f"{-len(packed) % 4}{b85encode(packed, pad=True).decode().replace('<', ',')}"
 
 
 def pack_json(value: Any) -> str:
@@ -177,19 +182,15 @@ def _steps(sample: SampleReport) -> list[list[dict[str, Any]] | None]:
     """Return the steps of each turn with the number of their tool calls, or ``None`` for a turn of a single
     step, which the sample describes completely."""
     return [
-        [
-            {
-                "text": step.text or "",
-                "agent": step.agent,
-                "calls": len(step.tool_calls),
-                "ms": step.latency_ms,
-            }
-            for step in turn.turn.steps
-        ]
-        if len(turn.turn.steps) > 1
-        else None
+        [_step(step, turn.turn.answer) for step in turn.turn.steps] if len(turn.turn.steps) > 1 else None
         for turn in sample.turns
     ]
+
+
+def _step(step: Step, answer: str) -> dict[str, Any]:
+    """Return a step. Its text is ``None`` if it is the answer, which the sample contains."""
+    text = None if step.text == answer else step.text or ""
+    return {"text": text, "agent": step.agent, "calls": len(step.tool_calls), "ms": step.latency_ms}
 
 
 def _requests_of(keys: Sequence[SampleKey], requests: StoredRequests) -> str:

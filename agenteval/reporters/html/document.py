@@ -16,10 +16,13 @@ from typing import NamedTuple
 from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
+from agenteval.core.scenario import SampleKey
 from agenteval.reporters.html.conversations import PackedConversations, pack_conversations, pack_json
+from agenteval.reporters.html.figures import figures
+from agenteval.reporters.html.links import conversation_link
 from agenteval.reporters.html.markup import Markup, element, join
 from agenteval.reporters.html.overview import header, overview
-from agenteval.reporters.html.scenario_rows import ScenarioRow, listed_columns, row_to_json, scenario_rows
+from agenteval.reporters.html.scenario_rows import ListedScenario, listed_columns, row_to_json, scenario_rows
 from agenteval.reporters.html.views import comparison_view, gate_view, issue_view, measure_view, run_view
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.baseline_changes import baseline_changes
@@ -50,7 +53,11 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
         View("issues", f"Issues ({len(texts):,})", tuple(issue_view(facts, texts))),
         View("gates", f"Gates ({len(decision.gates):,})", tuple(gate_view(facts, options.root))),
         View("compare", "Against the baseline", tuple(comparison_view(facts, changes))),
-        View("figures", "Figures", tuple(measure_view(facts, (), options.root))),
+        View(
+            "figures",
+            "Figures",
+            tuple(measure_view(facts, tuple(figures(facts, _scenario_link)), options.root)),
+        ),
         View("run", "Run", tuple(run_view(facts))),
     ]
     title = f"{decision.verdict_label}: {one_line(report.run.run_id, 60)}"
@@ -62,8 +69,12 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     return make_page(title, header(facts), views, data, notes)
 
 
+def _scenario_link(scenario: str, agent: str) -> str:
+    return conversation_link(SampleKey(scenario=scenario, agent=agent))
+
+
 def _index(
-    facts: Facts, rows: Sequence[ScenarioRow], texts: Sequence[IssueText], packed: PackedConversations
+    facts: Facts, rows: Sequence[ListedScenario], texts: Sequence[IssueText], packed: PackedConversations
 ) -> dict[str, object]:
     columns = listed_columns(rows, facts.columns)
     return {
@@ -103,7 +114,7 @@ def make_page(
 ) -> str:
     """Return a page. Views without content are omitted. ``data`` are the packed conversations, and ``notes``
     tell what is not in the page."""
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = _asset("page.css") + _asset("charts.css"), _asset("page.js")
     shown = [view for view in views if view.content]
     links = (element("a", view.title, href=f"#/{view.name}") for view in shown)
     sections = (

@@ -11,16 +11,24 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 from agenteval.reporters.html.links import conversation_link, filter_link
 from agenteval.reporters.html.markup import Markup, element, join
-from agenteval.reporters.html.scenario_rows import ScenarioRow
-from agenteval.reporters.html.sections import MARKS, section_to_html, table, verdict_mark
-from agenteval.reporters.sections import failure_rates
+from agenteval.reporters.html.scenario_rows import ListedScenario
+from agenteval.reporters.html.sections import MARKS, table, verdict_mark
 from agenteval.reporters.sections.baseline_changes import KINDS, ChangeRow
 from agenteval.reporters.sections.gates import COLUMNS, gate_cells
 from agenteval.reporters.sections.remarks import caveats
 from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure_rates import COLUMNS as COLUMNS_OF_RATES
+from agenteval.reporters.words.failure_rates import (
+    HEAD,
+    quotation_place,
+    quotation_text,
+    rate_cells,
+    unknown_lines,
+)
 from agenteval.reporters.words.issue import IssueText
 from agenteval.reporters.words.run_line import judges_text, run_parts
 from agenteval.reporters.words.verdict import verdict_line
+from agenteval.verdict.failure_rates import FailureRate
 
 MOST_STATIC_ROWS = 200
 """The maximum number of scenarios that are listed without the script."""
@@ -46,7 +54,7 @@ def header(facts: Facts) -> Iterator[Markup]:
 
 def overview(
     facts: Facts,
-    rows: Sequence[ScenarioRow],
+    rows: Sequence[ListedScenario],
     texts: Sequence[IssueText],
     changes: Sequence[ChangeRow],
     root: str,
@@ -59,12 +67,12 @@ def overview(
         yield element("ul", *lines)
     yield from _gates(facts, root)
     yield from _changes(facts, changes)
-    yield from map(section_to_html, failure_rates.sections(facts))
+    yield from _rates(facts)
     yield from _issues(texts)
     yield from _list(facts, rows)
 
 
-def _counts(rows: Sequence[ScenarioRow], *, is_log: bool) -> Iterator[Markup]:
+def _counts(rows: Sequence[ListedScenario], *, is_log: bool) -> Iterator[Markup]:
     """Yield the number of scenarios in each state. Each number is a link that filters the list."""
     found = Counter(state for row in rows for state in row.states)
     states = ("finding",) if is_log else _STATES
@@ -107,11 +115,42 @@ def _changes(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Markup]:
     counts = Counter[str]()
     for row in changes:
         counts[row.kind] += row.rows
-    told = (
+    summary = (
         ", ".join(f"{counts[kind]:,} {kind.lower()}" for kind in KINDS if counts[kind]) or "nothing changed"
     )
-    text = f"Against {one_line(baseline.run_id, 60)}: {told}"
+    text = f"Against {one_line(baseline.run_id, 60)}: {summary}"
     yield element("p", element("a", text, href="#/compare"), class_="baseline")
+
+
+def _rates(facts: Facts) -> Iterator[Markup]:
+    """Yield how often each failure occurs in a log without scenarios, with links to three conversations each,
+    and what the reader of the log left out."""
+    rates = facts.rates
+    if rates is None:
+        return
+    yield element("h2", HEAD)
+    if rates.rows:
+        yield table(
+            (*COLUMNS_OF_RATES, "for example"),
+            [(*rate_cells(row), _examples(row)) for row in rates.rows],
+            root=".",
+        )
+    else:
+        count = plural(rates.conversations, "conversation")
+        yield element("p", f"No known kind of failure was found in {count}")
+    if unknown := list(unknown_lines(rates)):
+        yield element("p", "; ".join(unknown), class_="caveat")
+
+
+def _examples(row: FailureRate) -> Markup:
+    return join(
+        element(
+            "div",
+            element("a", quotation_place(each), href=conversation_link(each.key, each.turn)),
+            f" {quotation_text(each)}",
+        )
+        for each in row.quotations
+    )
 
 
 def _issues(texts: Sequence[IssueText]) -> Iterator[Markup]:
@@ -139,7 +178,7 @@ def severity_badge(severity: str) -> Markup:
 # ── the list ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _list(facts: Facts, rows: Sequence[ScenarioRow]) -> Iterator[Markup]:
+def _list(facts: Facts, rows: Sequence[ListedScenario]) -> Iterator[Markup]:
     """Yield the list as the page shows it without its script: what did not pass. The script replaces it."""
     noun = "record" if facts.decision.without_scenarios else "scenario"
     if facts.decision.is_reported:
@@ -169,13 +208,13 @@ def _list(facts: Facts, rows: Sequence[ScenarioRow]) -> Iterator[Markup]:
     yield element("p", text, id="list-more", class_="quiet")
 
 
-def _row_mark(row: ScenarioRow, *, is_log: bool) -> Markup:
+def _row_mark(row: ListedScenario, *, is_log: bool) -> Markup:
     if is_log:
         return severity_badge(str(row.worst.severity)) if row.worst else Markup("")
     return verdict_mark(row.verdict.value)
 
 
-def _first(row: ScenarioRow) -> SampleKey:
+def _first(row: ListedScenario) -> SampleKey:
     """Return the first sample that did not pass, or the first sample of a scenario that passed."""
     bad = (each.key for each in row.epochs if each.decided.verdict is not Verdict.PASSED)
     first = next(bad, None) or next((each.key for each in row.epochs), None)

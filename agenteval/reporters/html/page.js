@@ -4,6 +4,7 @@
 (() => {
   const ROWS = 200; // rows that are added to the list at a time
   const LINES = 12; // lines of a value that are shown before it is unfolded
+  const LINE = 90; // characters of a value that is shown on one line
   const KEPT = 6; // unpacked blocks that stay in memory
   const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?" };
   const KEYS = [
@@ -16,6 +17,9 @@
     ["c", "copy the command that runs the conversation again"],
     ["?", "this help"],
   ];
+  const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
+  const DIGITS = new Uint8Array(128);
+  [...ALPHABET].forEach((character, digit) => { DIGITS[character.charCodeAt(0)] = digit; });
   const page = document.documentElement;
   const find = (id) => document.getElementById(id);
 
@@ -40,8 +44,19 @@
   // ── data ─────────────────────────────────────────────────────────────────────────────────────
 
   async function unpack(id) {
-    const bytes = Uint8Array.from(atob(find(id).textContent), (character) => character.charCodeAt(0));
+    const bytes = decodeBase85(find(id).textContent);
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  }
+
+  function decodeBase85(text) {
+    const length = ((text.length - 1) / 5) * 4;
+    const bytes = new DataView(new ArrayBuffer(length));
+    for (let at = 0; at < length / 4; at += 1) {
+      let word = 0;
+      for (let next = at * 5 + 1; next <= at * 5 + 5; next += 1) word = word * 85 + DIGITS[text.charCodeAt(next)];
+      bytes.setUint32(at * 4, word);
+    }
+    return new Uint8Array(bytes.buffer, 0, length - Number(text[0])); // the rest pads the last four bytes
   }
 
   const unpacked = new Map();
@@ -70,7 +85,10 @@
       ));
       conversations.push(...row.epochs);
     });
-    conversations.forEach((each, at) => { each.at = at; });
+    conversations.forEach((each, at) => {
+      each.at = at;
+      each.isFine = index.log ? !each.row.severity : each.result === "passed";
+    });
   }
 
   // ── links ────────────────────────────────────────────────────────────────────────────────────
@@ -156,7 +174,7 @@
 
   // ── the list ─────────────────────────────────────────────────────────────────────────────────
 
-  const list = { text: "", rows: [], shown: 0, hits: null, search: null };
+  const list = { text: null, rows: [], shown: 0, hits: null, search: null, top: 0, isWanted: false };
 
   function setUpList() {
     const heads = [index.log ? "severity" : "verdict", index.log ? "record" : "scenario", "reason"];
@@ -206,7 +224,7 @@
   }
 
   function drawRow(row) {
-    const first = row.epochs.find((each) => each.result !== "passed") || row.epochs[0];
+    const first = row.epochs.find((each) => !each.isFine) || row.epochs[0];
     const hit = list.hits && list.hits.get(row);
     const target = hit || first;
     const name = element("td", {},
@@ -216,7 +234,7 @@
       row.tags ? element("div", { class: "tags" }, row.tags.map((tag) => (
         [element("a", { href: listLink(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`) }, tag), " "]
       ))) : null);
-    return element("tr", {},
+    return element("tr", { class: row.is[0] === "passed" ? "fine" : null },
       element("td", {}, index.log ? severity(row.severity) : state(row)),
       name,
       element("td", { class: "reason" }, row.reason || ""),
@@ -233,13 +251,21 @@
     return [verdict(row.is[0]), flags.map((word) => element("div", { class: "quiet" }, word))];
   }
 
-  function dot(each) {
-    const title = `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}: ${each.result}`;
-    return element("a", { href: linkTo(each), class: `dot ${each.result}`, title, "aria-label": title },
-      SIGNS[each.result]);
+  // The conversations of a log without expectations have no verdict.
+  const outcome = (each) => (index.log ? severity(each.row.severity) : verdict(each.result));
+
+  function epochName(each) {
+    const name = `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}`;
+    return index.log ? name : `${name}: ${each.result}`;
   }
 
-  const duration = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+  function dot(each) {
+    const title = epochName(each);
+    return element("a", { href: linkTo(each), class: index.log ? "dot" : `dot ${each.result}`, title, "aria-label": title },
+      index.log ? "•" : SIGNS[each.result]);
+  }
+
+  const duration = (ms) => (ms < 1 ? "<1 ms" : ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
   // ── searching in all conversations ───────────────────────────────────────────────────────────
 
@@ -315,7 +341,7 @@
     return JSON.parse((await lines(conversation.packed))[conversation.line]);
   }
 
-  const back = () => element("a", { href: listLink(list.hits ? "" : list.text) }, "← all");
+  const back = () => element("a", { href: listLink(list.text || "", list.hits) }, "← all");
 
   function drawHead(chosen, record, other) {
     const { row } = chosen;
@@ -327,17 +353,17 @@
       onchange: (event) => { location.hash = linkTo(chosen, null, others[event.target.value]); },
     }, element("option", { value: "" }, "no other"), others.map((each, at) => (
       element("option", { value: at, selected: each === other },
-        `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}: ${each.result}`)
+        epochName(each))
     )));
     document.title = `${row.id} · ${index.run}`;
     return [
-      element("p", {}, back(), next ? [" · ", element("a", { href: linkTo(next) }, "next that did not pass →")] : null),
-      element("h2", { tabindex: "-1" }, verdict(chosen.result), ` ${name}`),
+      element("p", {}, back(), next ? [" · ", element("a", { href: linkTo(next) }, index.log ? "next with a finding →" : "next that did not pass →")] : null),
+      element("h2", { tabindex: "-1" }, outcome(chosen), ` ${name}`),
       element("p", { class: "quiet" }, [row.name, index.agents.length > 1 ? row.agent : "",
         record ? record.where : row.where].filter(Boolean).join(" · ")),
       record && record.note ? element("p", {}, record.note) : null,
       others.length ? element("p", { class: "epochs" }, "Epochs ", row.epochs.map((each) => (
-        each === chosen ? element("b", { "aria-current": "true", class: `dot ${each.result}` }, SIGNS[each.result]) : dot(each)
+        each === chosen ? element("b", { "aria-current": "true" }, dot(each).textContent) : dot(each)
       )), element("label", { for: "beside" }, " side by side with "), beside) : null,
       record ? drawButtons(chosen, record) : null,
     ].filter(Boolean);
@@ -373,7 +399,7 @@
     ];
     const numbers = { call: 0 };
     return element("article", { class: "conversation" },
-      prefix ? element("h3", {}, verdict(sample.verdict), ` epoch ${sample.epoch + 1}`) : null,
+      prefix ? element("h3", {}, outcome(conversation), ` epoch ${sample.epoch + 1}`) : null,
       element("p", { class: "quiet" }, totals.filter(Boolean).join(" · ")),
       drawRules(record, conversation),
       sample.turns.map((turn, at) => drawTurn(conversation, record, turn, at, numbers, prefix)),
@@ -411,9 +437,9 @@
     let next = 0;
     const calls = (count) => turn.tool_calls.slice(next, next += count).map((call) => drawCall(call, quotes, numbers));
     for (const step of steps || [{ text: turn.agent, agent: (turn.agents || [])[0], calls: turn.tool_calls.length }]) {
-      const text = () => message("agent", step.text, quotes, step.agent || "", step.ms);
+      const text = () => message("agent", step.text ?? turn.agent, quotes, step.agent || "", step.ms);
       // A single step is its calls and then the answer that it led to; of several, each has its own text first.
-      if (steps) drawn.push(step.text || !step.calls ? text() : null, calls(step.calls));
+      if (steps) drawn.push(step.text || (step.text === null && turn.agent) || !step.calls ? text() : null, calls(step.calls));
       else drawn.push(calls(step.calls), text());
     }
     return [...drawn, calls(turn.tool_calls.length)];
@@ -456,13 +482,19 @@
   }
 
   function pretty(content) {
-    if (typeof content !== "string") return content === undefined ? "not known" : JSON.stringify(content, null, 2);
-    if (/^\s*[[{]/.test(content)) {
+    if (content === undefined) return "not known";
+    let plain = content;
+    if (typeof content === "string") {
+      if (!/^\s*[[{]/.test(content)) return content;
       try {
-        return JSON.stringify(JSON.parse(content), null, 2);
-      } catch { /* it is text that begins with a bracket */ }
+        plain = JSON.parse(content);
+      } catch {
+        return content; // text that begins with a bracket
+      }
     }
-    return content;
+    const text = JSON.stringify(plain, null, 2);
+    const line = text.replace(/\n\s*/g, " ");
+    return line.length <= LINE && !/\\n/.test(line) ? line : text;
   }
 
   // The quoted parts of a text, as marks. White space may differ between a quotation and its source.
@@ -499,7 +531,10 @@
       bad.map((check) => element("div", {}, verdict(check.passed === false ? "failed" : "inconclusive", check.name),
         ` ${check.detail} `, opinions(check.votes))),
       findings.map(drawFinding),
-      Object.entries(place.scores).map(([metric, score]) => drawScore(metric, score, low.has(metric))),
+      // A label that is a finding is not listed again.
+      Object.entries(place.scores).filter(([metric, score]) => (
+        score.value !== null || !findings.some((finding) => finding.metric === metric && finding.detector === "judge")
+      )).map(([metric, score]) => drawScore(metric, score, low.has(metric))),
       place.score_failures.map((failure) => element("div", {}, verdict("inconclusive", failure.metric),
         ` no score: ${failure.message}`)),
       review ? element("div", {}, element("b", {}, "The simulated user: "), `${review.label}. ${review.reason}`) : null,
@@ -595,7 +630,7 @@
     const found = (turn) => sample.findings.filter((finding) => finding.turn === turn)
       .map((finding) => `- ${finding.severity}: ${finding.label}: ${finding.explanation}`).join("\n");
     return [
-      `## ${conversation.row.id}, epoch ${sample.epoch + 1}: ${sample.verdict}`,
+      `## ${conversation.row.id}, ${epochName(conversation)}`,
       record.rules.map((rule) => `- ${rule.name}: ${rule.detail} (${rule.where})`).join("\n"),
       ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, said("user", turn.user), ...turn.tool_calls.map(call),
         turn.error ? said("error", turn.error) : said("agent", turn.agent), found(at)]),
@@ -607,7 +642,7 @@
 
   function nextFailure(from, step) {
     for (let at = from.at + step; at >= 0 && at < conversations.length; at += step) {
-      if (conversations[at].result !== "passed") return conversations[at];
+      if (!conversations[at].isFine) return conversations[at];
     }
     return null;
   }
@@ -616,6 +651,7 @@
     const { parts, fields, isPlace } = readLink();
     if (isPlace) return;
     const name = parts[0] || "";
+    if (!find("/").hidden) list.top = scrollY;
     const isConversation = name === "c" && index !== null;
     const view = find(isConversation ? "conversation" : `/${name}`) || find("/");
     for (const each of document.querySelectorAll(".view")) each.hidden = each !== view;
@@ -629,11 +665,19 @@
     }
     current.conversation = null;
     document.title = title;
-    if (view.id === "/" && index !== null) {
-      if (!fields.all) list.hits = null;
-      find("filter").value = fields.q || "";
-      if (fields.all) await searchAll(fields.q || "");
-      else showList(fields.q || "");
+    if (view.id === "/" && index !== null) await routeToList(fields.q || "", Boolean(fields.all));
+  }
+
+  async function routeToList(text, everywhere) {
+    find("filter").value = text;
+    const isDrawn = list.text === text && everywhere === (list.hits !== null);
+    if (list.isWanted) find("filter").focus();
+    list.isWanted = false;
+    if (isDrawn) scrollTo(0, list.top);
+    else if (everywhere) await searchAll(text);
+    else {
+      list.hits = null;
+      showList(text);
     }
   }
 
@@ -671,7 +715,11 @@
 
   const PRESSED = {
     j: () => move(1), k: () => move(-1), n: () => moveToFailure(1), p: () => moveToFailure(-1),
-    "/": () => { location.hash = listLink(list.text); find("filter").focus(); },
+    "/": () => {
+      list.isWanted = find("/").hidden;
+      if (list.isWanted) PRESSED.u();
+      else find("filter").focus();
+    },
     u: () => { location.hash = back().getAttribute("href"); },
     Escape: () => { if (current.conversation) PRESSED.u(); },
     o: () => { if (document.activeElement.matches("#list a")) document.activeElement.click(); },
@@ -714,9 +762,14 @@
 
   async function start() {
     if (find("index") && typeof DecompressionStream === "function") {
-      prepare(JSON.parse(await unpack("index")));
-      setUpList();
-      addEventListener("keydown", pressed);
+      try {
+        prepare(JSON.parse(await unpack("index")));
+        setUpList();
+        addEventListener("keydown", pressed);
+      } catch (error) {
+        index = null;
+        find("list-more").textContent = `The conversations in this file cannot be read (${error.message}): is it complete?`;
+      }
     } else if (find("index")) {
       find("list-more").textContent = "This browser is too old to show the conversations: it has no DecompressionStream.";
     }
@@ -724,6 +777,7 @@
     addEventListener("hashchange", route);
     await route();
     page.dataset.ready = "";
+    performance.mark("ready");
   }
 
   start();

@@ -39,7 +39,7 @@ class ListedEpoch:
 
 
 @dataclass(frozen=True)
-class ScenarioRow:
+class ListedScenario:
     """A row of the list."""
 
     report: ScenarioReport
@@ -79,7 +79,7 @@ class ScenarioRow:
         return max(self.findings, key=lambda finding: finding.severity.rank, default=None)
 
 
-def scenario_rows(facts: Facts, texts: Sequence[IssueText], root: str) -> list[ScenarioRow]:
+def scenario_rows(facts: Facts, texts: Sequence[IssueText], root: str) -> list[ListedScenario]:
     """Return a row for each scenario with each agent: failed, inconclusive, flaky and accepted scenarios come
     before those that passed. ``texts`` are the issues of the run."""
     report, decision = facts.report, facts.decision
@@ -87,7 +87,7 @@ def scenario_rows(facts: Facts, texts: Sequence[IssueText], root: str) -> list[S
     reasons = _first_reasons(facts)
     issues = by_scenario(texts)
     rows = [
-        ScenarioRow(
+        ListedScenario(
             report=each,
             verdict=scenario_decision(decision, each).verdict,
             epochs=tuple(_epochs(each, decision)),
@@ -101,7 +101,7 @@ def scenario_rows(facts: Facts, texts: Sequence[IssueText], root: str) -> list[S
     return sorted(rows, key=_rank)
 
 
-def _rank(row: ScenarioRow) -> tuple[int, bool, bool, int]:
+def _rank(row: ListedScenario) -> tuple[int, bool, bool, int]:
     worst = row.worst
     return -row.verdict.rank, not row.is_flaky, not row.is_accepted, -(worst.severity.rank if worst else -1)
 
@@ -119,7 +119,7 @@ def _first_reasons(facts: Facts) -> dict[tuple[str, str], str]:
     return reasons
 
 
-def listed_columns(rows: Sequence[ScenarioRow], columns: Sequence[ScoreColumn]) -> list[int]:
+def listed_columns(rows: Sequence[ListedScenario], columns: Sequence[ScoreColumn]) -> list[int]:
     """Return the indexes of the metrics that are columns of the list: those with a threshold or, if there is
     no threshold, the first ones that were judged."""
     used = [n for n, _ in enumerate(columns) if any(is_scored(row.cells[n]) for row in rows)]
@@ -131,7 +131,7 @@ _THRESHOLD_MARKS = {Verdict.PASSED: " ✓", Verdict.FAILED: " ✗", Verdict.INCO
 
 
 def row_to_json(
-    row: ScenarioRow, columns: Sequence[int], places: Mapping[SampleKey, tuple[int, int]]
+    row: ListedScenario, columns: Sequence[int], places: Mapping[SampleKey, tuple[int, int]]
 ) -> dict[str, Any]:
     """Return a row as the script of the page reads it. ``columns`` are the indexes of the listed metrics.
     ``places`` maps a sample to its block and its line there; samples whose conversation is not in the page

@@ -12,6 +12,8 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line_message
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import IssueExample
+from agenteval.reporters.html.charts import BarRow, bar_chart
+from agenteval.reporters.html.drawing import ChartText
 from agenteval.reporters.html.links import conversation_link
 from agenteval.reporters.html.markup import Markup, element
 from agenteval.reporters.html.overview import issue_head
@@ -74,9 +76,20 @@ def comparison_view(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Mark
     baseline = facts.report.run.baseline
     if baseline is None:
         return
+    apart = [
+        (name, agent, f"changed: {', '.join(parts)}")
+        for agent, scenarios_ in baseline.changed.items()
+        for name, parts in scenarios_.items()
+    ]
+    apart += [(name, "", "not in this run") for name in baseline.gone]
     counts = Counter[str]()
     for row in changes:
         counts[row.kind] += row.rows
+    bars = [BarRow(kind, counts[kind], f"{counts[kind]:,}") for kind in KINDS if counts[kind]]
+    bars += [BarRow("Not comparable", len(apart), f"{len(apart):,}")] if apart else []
+    yield bar_chart(
+        ChartText("chart-changes", "What changed", "Scenarios by kind of change.", "change"), bars
+    )
     for kind in KINDS:
         rows = [row for row in changes if row.kind == kind]
         if rows:
@@ -84,12 +97,6 @@ def comparison_view(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Mark
             yield element("h3", f"{kind} ({counts[kind]:,})")
             columns = ("scenario", "before", "now", "why", "confidence")
             yield table(columns, cells[:_MOST_CHANGES], root=".")
-    apart = [
-        (name, agent, f"changed: {', '.join(parts)}")
-        for agent, scenarios_ in baseline.changed.items()
-        for name, parts in scenarios_.items()
-    ]
-    apart += [(name, "", "not in this run") for name in baseline.gone]
     if apart:
         yield element("h3", f"Not comparable ({len(apart):,})")
         yield table(("scenario", "agent", "why"), apart[:_MOST_CHANGES], root=".")

@@ -63,7 +63,7 @@ def test_reports_are_files_or_the_screen_which_comes_last(
     assert said.out.index('"exit_code"') < said.out.rindex("exit 1")
 
 
-@pytest.mark.parametrize("name", ["junit", "github", "comment", "jsno", ""])
+@pytest.mark.parametrize("name", ["csv", "junit", "github", "comment", "jsno", ""])
 def test_formats_that_know_no_comparison(root: Path, name: str) -> None:
     with pytest.raises(AuthorError) as error:
         diff("r01", "r02", reports=[name])

@@ -245,6 +245,16 @@ def test_a_text_goes_to_stdout_or_to_a_file(
     assert capsys.readouterr() == ("", f"json report: {Path('deep', 'a.json')}\n")
 
 
+def test_a_csv_file_begins_with_a_mark_of_its_encoding_and_stdout_does_not(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_report_text("csv", '"é"\n', here / "a.csv")
+    assert (here / "a.csv").read_bytes() == b"\xef\xbb\xbf" + '"é"\n'.encode()
+    capsys.readouterr()
+    write_report_text("csv", '"é"\n', None)
+    assert capsys.readouterr().out == '"é"\n'
+
+
 def test_a_file_is_replaced_at_once_and_kept_private(here: Path) -> None:
     path = here / "deep" / "a.txt"
     write_file(path, "é\n")
