@@ -236,12 +236,12 @@ def _show(file: Path, times: Times) -> None:
         "a keystroke in the filter, ms": times.keystroke,
         "open a conversation, ms": times.open,
         "back to the list, ms": times.back,
-        f"search all text ({times.hits} found), ms": times.search,
+        f"search all text ({times.hits} rows shown), ms": times.search,
         "memory of the script, MB": times.heap_mb,
     }
     for title, values in rows.items():
         spread = f"{min(values):.0f} / {statistics.median(values):.0f} / {max(values):.0f}"
-        sys.stdout.write(f"  {title:36} n {len(values):<4} {spread}\n")
+        sys.stdout.write(f"  {title:38} n {len(values):<4} {spread}\n")
 
 
 if __name__ == "__main__":
