@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.browser import Page, PageError, axe_source, browser_path
+from tests.support.browser import Browsers, Page, PageError, axe_source, browser_path
 from tests.support.devtools import Browser, BrowserError, CallRefusedError
 from tests.support.local_servers import LocalServer, respond_json
 
@@ -354,7 +353,7 @@ def test_a_page_that_hangs_fails_the_test_and_ends_the_browser(tmp_path: Path) -
     page.close()
 
 
-def test_a_page_that_crashes_fails_the_test_and_no_other(browsers: Any, tmp_path: Path) -> None:
+def test_a_page_that_crashes_fails_the_test_and_no_other(browsers: Browsers, tmp_path: Path) -> None:
     page = Page(browsers.running())
     with pytest.raises(BrowserError, match="crashed"):
         page.call("Page.crash")
@@ -377,7 +376,7 @@ def test_a_program_that_ends_is_named_with_what_it_printed(tmp_path: Path) -> No
 
 def test_a_program_that_does_not_answer_is_ended(tmp_path: Path) -> None:
     with pytest.raises(BrowserError, match="gave no answer within 1 s\nits process still runs"):
-        Browser(program(tmp_path, "exec sleep 600"), answer_s=1)
+        Browser(program(tmp_path, "exec /bin/sleep 600"), answer_s=1)
 
 
 def program(folder: Path, line: str) -> Path:
@@ -393,7 +392,7 @@ def test_a_call_that_the_browser_refuses_leaves_it_running(page: Page) -> None:
     assert page.evaluate("1") == 1
 
 
-def test_a_fresh_page_has_nothing_of_the_last(page: Page, browsers: Any, tmp_path: Path) -> None:
+def test_a_fresh_page_has_nothing_of_the_last(page: Page, browsers: Browsers, tmp_path: Path) -> None:
     path = written(tmp_path, "")
     page.open(path)
     page.evaluate("localStorage.setItem('theme', 'dark')")

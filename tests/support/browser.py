@@ -174,6 +174,23 @@ def axe_source() -> str:
     return Path(found.submodule_search_locations[0], "axe.min.js").read_text(encoding="utf-8")
 
 
+class Browsers:
+    """The browser of this process, started when it is first used. One that ended or hung is replaced, so that
+    one test alone fails for it."""
+
+    def __init__(self) -> None:
+        self._running: Browser | None = None
+
+    def running(self) -> Browser:
+        if self._running is None or self._running.closed:
+            self._running = Browser(browser_path())
+        return self._running
+
+    def close(self) -> None:
+        if self._running:
+            self._running.close()
+
+
 class Page:
     """A tab in a context of its own: no storage, clipboard permission or download is another test's.
 
@@ -200,7 +217,7 @@ class Page:
         self._downloads: dict[str, str] = {}
         self._downloaded: list[str] = []
         browser.listen(self._session, self._hear)
-        for domain in ("Page", "Runtime", "Network", "Log", "Accessibility", "Inspector"):
+        for domain in ("Page", "Runtime", "Network", "Log", "Inspector"):
             self.call(f"{domain}.enable")
         self.call("Page.setLifecycleEventsEnabled", enabled=True)
         self.call("Emulation.setFocusEmulationEnabled", enabled=True)
