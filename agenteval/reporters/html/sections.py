@@ -49,7 +49,7 @@ def table(
         for row in rows
     )
     whole = element("table", element("thead", element("tr", head)), element("tbody", body))
-    return element("div", whole, class_="wide", tabindex="0", role="region", aria_label=_label(columns))
+    return element("div", whole, class_="wide", tabindex="0", role="group", aria_label=_label(columns))
 
 
 def _label(columns: Sequence[str]) -> str:
