@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import anyio
 from agenteval.core.decision import Decision
 from agenteval.core.event import Event, IssuesFound, RunResumed
 from agenteval.files import config_file, runs
+from agenteval.planning.run_files import list_input_files
 from agenteval.scoring.issues import find_issues
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
@@ -28,9 +29,22 @@ class DecidedRun(NamedTuple):
 def load_decided_run(name: str) -> DecidedRun:
     """Load the run called ``name`` from its journal, and decide the verdict of the run. Raise ``AuthorError``
     if there is no such run."""
-    path = runs.find_run(name, runs_root())
+    return decide_stored_run(runs.find_run(name, runs_root()))
+
+
+def decide_stored_run(path: Path) -> DecidedRun:
+    """Load a run from its folder or its journal, and decide its verdict. Raise ``AuthorError`` if the journal
+    cannot be read."""
     folded = reporting.build_report(add_missing_issues(runs.load_run(path)))
     return DecidedRun(folded, gates.decide(folded), path if path.is_dir() else path.parent)
+
+
+def list_run_inputs(kept: DecidedRun) -> Iterator[Path]:
+    """Yield the journal and the input files of a run."""
+    yield kept.folder / runs.JOURNAL_FILE
+    run = kept.report.run
+    cwd = run.request.get("cwd", run.config.root)  # the journal of a score does not contain it
+    yield from list_input_files(run.config, run.scenarios, cwd=cwd)
 
 
 def runs_root() -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agenteval.cli.commands import diff as module
+from agenteval.cli.commands import output
 from agenteval.cli.commands.diff import MOST_EARLIER, diff
 from agenteval.cli.commands.output import write_report_text
 from agenteval.core.config import AcceptedFailure
@@ -83,7 +84,7 @@ def test_a_report_that_cannot_be_written_is_never_green(
             raise OSError(28, "full")
         write_report_text(name, text, path)
 
-    monkeypatch.setattr(module, "write_report_text", write)
+    monkeypatch.setattr(output, "write_report_text", write)
     assert diff("r01", "r02", margin=0.5, reports=["json=out.json", "terminal"]) == code
     said = capsys.readouterr()
     assert said.out
