@@ -93,6 +93,8 @@ class HistoryPoint:
     """The cost of the entire run in US dollars, or ``None`` if any part of it is unknown."""
     tokens: int | None = None
     """The tokens of the entire run, or ``None`` if any part of them is unknown."""
+    estimated: bool = False
+    """True if any part of the tokens and of the cost was not reported by a provider."""
     elapsed_s: float | None = None
     """The duration, or ``None`` if the run was cut off."""
     changes: tuple[str, ...] = ()
@@ -167,6 +169,7 @@ def point_of(report: Report, decision: Decision, summary: RunSummary) -> History
         scripted=report.scripted,
         cost=_total_cost(report, answered),
         tokens=_total_tokens(report, answered),
+        estimated=any(line.usage.estimated for line in report.ledger),
         elapsed_s=report.finished.elapsed_s if report.finished else None,
     )
 

@@ -151,6 +151,7 @@ def test_the_effort_of_a_conversation() -> None:
 def test_the_price_decides_whether_the_cost_is_known() -> None:
     priced = of({"a": [PASS, PASS]}, prices=PRICES)
     assert (priced.cost, priced.tokens) == (pytest.approx(2 * COST), 300)
+    assert priced.estimated  # as USAGE is
     unpriced = of({"a": [PASS, PASS]})
     assert (unpriced.cost, only_agent(unpriced).cost, unpriced.tokens) == (None, None, 300)
 

@@ -79,6 +79,8 @@ class HistoryPointShape(Shape):
     """The cost of the run in US dollars; null if any part of it is unknown."""
     tokens: int | None
     """The tokens of the run; null if any part of them is unknown."""
+    estimated: bool
+    """True if any part of the tokens and of the cost was not reported by a provider."""
     elapsed_s: float | None
     """The duration in seconds; null if the run ended abruptly."""
     changes: list[str]

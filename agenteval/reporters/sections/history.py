@@ -80,7 +80,7 @@ def _figure_cells(history: RunHistory, point: HistoryPoint, figures: AgentFigure
         NO_FIGURE if rate is None else percentage(rate),
         NO_FIGURE if rate is None else f"{low * 100:.1f} to {high * 100:.1f}",
         _latency(figures.latency_ms),
-        _cost(point.cost) if is_first else "",
+        _cost(point) if is_first else "",
         StyledText(", ".join(_remarks(history, point, figures)), Tone.OPEN),
     )
 
@@ -104,8 +104,10 @@ def _latency(spread: Spread | None) -> str:
     return f"{spread.mean:,.0f} ({'max' if p95_is_highest(spread.n) else 'p95'} {spread.p95:,.0f})"
 
 
-def _cost(cost: float | None) -> str:
-    return NO_FIGURE if cost is None else amount(cost)
+def _cost(point: HistoryPoint) -> str:
+    if point.cost is None:
+        return NO_FIGURE
+    return f"{'≈' if point.estimated and point.cost else ''}{amount(point.cost)}"
 
 
 def _remarks(history: RunHistory, point: HistoryPoint, figures: AgentFigures) -> Iterator[str]:

@@ -10,45 +10,9 @@ from agenteval.core.sample_report import Spread
 from agenteval.core.score import Verdict
 from agenteval.reporters.sections.history import left_out_lines, sections
 from agenteval.reporters.sections.section import Item, Section
-from agenteval.verdict.history import (
-    AgentFigures,
-    HistoryPoint,
-    LeftOutReason,
-    LeftOutRuns,
-    MetricMean,
-    RunHistory,
-)
+from agenteval.verdict.history import HistoryPoint, LeftOutReason, LeftOutRuns, MetricMean
 from agenteval.verdict.statistics import Interval, Tally
-
-
-def figures(agent: str = "bot", **more: Any) -> AgentFigures:
-    fields = {
-        "passed": 3,
-        "failed": 1,
-        "inconclusive": 0,
-        "tally": Tally(9, 12, 12),
-        "interval": Interval(0.4677, 0.9111),
-        **more,
-    }
-    return AgentFigures(agent, **fields)
-
-
-def point(number: int = 1, *agents: AgentFigures, **more: Any) -> HistoryPoint:
-    fields = {
-        "run_id": f"20261123-19012{number}-aaaaa{number}",
-        "started_at": f"2026-11-23T19:01:2{number}.000Z",
-        "commit": "0123456789abcdef",
-        "dirty": False,
-        "verdict": "passed",
-        "exit_code": 0,
-        "outcome": "complete",
-        **more,
-    }
-    return HistoryPoint(agents=agents or (figures(),), **fields)
-
-
-def history(*points: HistoryPoint, **more: Any) -> RunHistory:
-    return RunHistory(points or (point(),), **more)
+from tests.support.histories import figures, history, point
 
 
 def runs(*points: HistoryPoint, **more: Any) -> Section:
@@ -99,7 +63,14 @@ def test_what_is_not_known_is_no_zero() -> None:
     unknown = ("started (UTC)", "commit", "pass rate", "95 %", "latency ms", "cost USD")
     assert {found[name] for name in unknown} == {"–"}
     assert (found["passed"], found[""]) == ("0/4", "4 undecided")
-    assert row(point(cost=0.0))["cost USD"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("cost", "estimated", "text"),
+    [(0.0, False, "0"), (0.0, True, "0"), (0.5, False, "0.5000"), (0.5, True, "≈0.5000"), (None, True, "–")],
+)
+def test_an_estimated_cost_is_marked(cost: float | None, estimated: bool, text: str) -> None:
+    assert row(point(cost=cost, estimated=estimated))["cost USD"] == text
 
 
 @pytest.mark.parametrize(("n", "word"), [(19, "max"), (20, "p95")])
