@@ -43,6 +43,7 @@ from agenteval.files.validation import known_keys
 from agenteval.messages.chat import jsonable
 from agenteval.planning import judge_setup, preflight
 from agenteval.reporters import REPORTERS
+from agenteval.reporters.results import history as results_history
 from agenteval.reporters.results import shape as results_shape
 from agenteval.running.registries import REGISTRIES
 from agenteval.scoring.checks import RULES
@@ -813,6 +814,21 @@ def test_the_fields_of_the_json_report_are_those_of_its_shape() -> None:
     for place, name in SHAPES.items():
         fields = set(getattr(results_shape, name).model_fields)
         assert listed[place] - {"args"} == fields - {"args"}, place
+
+
+def test_the_fields_of_a_history_are_those_of_its_shape() -> None:
+    page = section("docs/comparing.md", "## agenteval report --history").partition("| place |")[2]
+    listed = {row[0]: set(re.findall(r"`(\w+)`", row[1])) for row in rows(f"| place |{page}")}
+    shapes: dict[str, type[results_shape.Shape]] = {
+        "top": results_history.HistoryShape,
+        "`points[]`": results_history.HistoryPointShape,
+        "`agents[]`": results_history.AgentFiguresShape,
+        "`means[]`": results_history.MetricMeanShape,
+        "`left_out[]`": results_history.LeftOutRunsShape,
+    }
+    assert listed.pop("`agents[]`") == {*shapes.pop("`agents[]`").model_fields, "mean", "p50", "p95", "n"}
+    assert listed == {place: set(shape.model_fields) for place, shape in shapes.items()}
+    assert f"`schema_version` ({results_history.HISTORY_VERSION})" in page
 
 
 def test_the_words_for_an_attacker_are_those_that_are_looked_for() -> None:

@@ -197,8 +197,9 @@ def write_rendered(
         choice, path, reporter = target
         options = make_report_options(choice, folder=Path(), detail=detail)
         try:
-            text = load_function(getattr(reporter, view))(value, options)
-            write_report_text(choice.name, text, path)
+            with redirect_stdout(sys.stderr):  # what a reporter of another package prints is no result
+                text = load_function(getattr(reporter, view))(value, options)
+            write_report_text(choice.name, text, path, reporter.form)
         except RenderError as error:
             print_err(f"agenteval: {error}")
             is_written = False

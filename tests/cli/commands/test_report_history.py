@@ -10,6 +10,7 @@ import pytest
 from agenteval.cli.commands import output
 from agenteval.cli.commands.output import write_report_text
 from agenteval.cli.commands.report_history import report_history
+from agenteval.cli.safe_output import Form
 from agenteval.core.errors import AuthorError
 from tests.support.kept_runs import keep_run
 from tests.support.verdict_runs import FAIL, PASS, Played, events_of
@@ -63,10 +64,10 @@ def test_a_report_that_cannot_be_written(
 ) -> None:
     keep(root, 1)
 
-    def write(name: str, text: str, path: Path | None) -> None:
+    def write(name: str, text: str, path: Path | None, form: Form) -> None:
         if name == "json":
             raise OSError(28, "full")
-        write_report_text(name, text, path)
+        write_report_text(name, text, path, form)
 
     monkeypatch.setattr(output, "write_report_text", write)
     assert report_history(reports=["json=out.json", "terminal"]) == 3

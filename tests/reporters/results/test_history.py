@@ -27,8 +27,8 @@ def test_all_fields() -> None:
     spread = Spread(2.0, 1.0, 3.0, 4)
     agent = figures(means=(MetricMean("tone", "t", 0.5, 3),), latency_ms=spread, tokens=spread, cost=spread)
     each = point(
-        1, agent, dirty=True, judges=("m",), users=("u",), scripted=True, cost=0.5, tokens=7, elapsed_s=1.5, estimated=True,
-        changes=("the gates differ",),
+        1, agent, dirty=True, judges=("m",), users=("u",), scripted=True, cost=0.5, tokens=7, elapsed_s=1.5,
+        estimated=True, changes=("the gates differ",),
     )  # fmt: skip
     out = LeftOutRuns(LeftOutReason.UNREADABLE, ("r1",), ("why",))
     found = read(history(each, config="a.yaml", profile="ci", older=2, left_out=(out,)))
