@@ -18,7 +18,7 @@ from agenteval.verdict.ledger import total_cost
 from agenteval.verdict.report import Report
 from agenteval.verdict.resource_usage import known_measure
 from agenteval.verdict.statistics import Interval, Tally, wilson
-from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_errored
+from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 
 @dataclass(frozen=True)
@@ -181,8 +181,8 @@ def _answered(report: Report, decision: Decision) -> Iterator[_Answered]:
     """Yield the conversations to whose end the agent answered, each with its scenario."""
     for scenario in report.scenarios:
         for sample in scenario.samples:
-            is_lost = is_errored(sample) or decision.samples[sample.key].fault in NOT_THE_AGENTS
-            if not is_lost and sample.stop and sample.stop.fault is None:
+            is_answered = sample.stop is not None and sample.stop.fault is None
+            if is_answered and decision.samples[sample.key].fault not in NOT_THE_AGENTS:
                 yield scenario, sample
 
 

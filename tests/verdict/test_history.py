@@ -10,7 +10,7 @@ import pytest
 from agenteval.core.event import Event, TurnFinished
 from agenteval.core.sample_report import Spread
 from agenteval.core.scenario import SampleKey
-from agenteval.core.trajectory import Step, Usage
+from agenteval.core.trajectory import Step, StopReason, Usage
 from agenteval.verdict.digest import summary_of
 from agenteval.verdict.gates import decide
 from agenteval.verdict.history import AgentFigures, HistoryPoint, MetricMean, RunHistory, point_of
@@ -37,7 +37,8 @@ from tests.support.verdict_runs import (
 PRICES = {"bot": {"input": 1.0, "output": 2.0}}
 COST = (120 * 1.0 + 30 * 2.0) / 1e6
 """Of a conversation of one turn with one step."""
-BROKE = Played((), turns=((),), stop=None)
+CUT_OFF = Played((), turns=((),), stop=None)
+BROKE = Played((), turns=((),), stop=StopReason.AGENT_ERROR)
 
 
 def point(events: list[Event]) -> HistoryPoint:
@@ -110,9 +111,11 @@ def test_each_agent_has_its_own_figures() -> None:
         for event in events_of({"a": [PASS]}, agents=("x", "y"))
         if getattr(event, "key", keys[0]) == keys[0]
     ]
-    found = point([*events[:-1], *FAIL.events(keys[1]), events[-1]])
+    failed = Played((BROKEN,), turns=((), ()))
+    found = point([*events[:-1], *failed.events(keys[1]), events[-1]])
     assert [(each.agent, each.passed, each.failed) for each in found.agents] == [("x", 1, 0), ("y", 0, 1)]
     assert [each.tally for each in found.agents] == [Tally(1, 1, 1), Tally(0, 1, 1)]
+    assert [each.tokens and each.tokens.mean for each in found.agents] == [150, 300]
 
 
 def test_means_are_over_scenarios_of_equal_weight() -> None:
@@ -198,9 +201,19 @@ def test_one_unknown_conversation_makes_a_figure_unknown(field: str, known: set[
     assert (found.cost is None, found.tokens is None) == (field == "usage", field == "usage")
 
 
-@pytest.mark.parametrize("lost", [LOST, BROKE])
+@pytest.mark.parametrize("lost", [LOST, CUT_OFF, BROKE])
 def test_a_conversation_that_the_agent_did_not_end_hides_no_figure(lost: Played) -> None:
     figures = only_agent(of({"a": [PASS, lost]}, prices=PRICES))
+    assert figures.latency_ms == Spread(1500.0, 1500.0, 1500.0, 1)
+
+
+def test_a_conversation_that_the_user_spoiled_is_not_measured() -> None:
+    report = build_report(events_of({"a": [PASS, Played((HELD,), turns=((), ()))]}))
+    decision = decide(report)
+    (kept, spoiled) = decision.samples
+    lost = replace(decision.samples[spoiled], fault="simulator")
+    decision = replace(decision, samples={kept: decision.samples[kept], spoiled: lost})
+    figures = only_agent(point_of(report, decision, summary_of(report, decision)))
     assert figures.latency_ms == Spread(1500.0, 1500.0, 1500.0, 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -71,6 +72,15 @@ def test_what_is_not_known_is_no_zero() -> None:
 )
 def test_an_estimated_cost_is_marked(cost: float | None, estimated: bool, text: str) -> None:
     assert row(point(cost=cost, estimated=estimated))["cost USD"] == text
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone cannot be set")
+def test_times_are_those_of_no_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "XYZ-9")
+        time.tzset()
+        assert row(point())["started (UTC)"] == "2026-11-23 19:01"
+    time.tzset()
 
 
 @pytest.mark.parametrize(("n", "word"), [(19, "max"), (20, "p95")])
