@@ -9,7 +9,8 @@ from typing import NamedTuple
 import anyio
 
 from agenteval.core.decision import Decision
-from agenteval.core.event import Event, IssuesFound, RunResumed
+from agenteval.core.event import Event, IssuesFound, Reconsidered, RunResumed, Scored
+from agenteval.core.score import Finding
 from agenteval.files import config_file, runs
 from agenteval.planning.run_files import list_input_files
 from agenteval.scoring.issues import find_issues
@@ -58,7 +59,12 @@ def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
     """Group the findings of a run that was killed before its findings were grouped. The findings are grouped
     by code alone, as in a run without a model."""
     marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
-    if marks and isinstance(marks[-1], IssuesFound):
+    if (marks and isinstance(marks[-1], IssuesFound)) or not any(map(_has_finding, events)):
         return events
     found = anyio.run(find_issues, reporting.build_report(events).scenarios)
     return (*events, found) if found else events
+
+
+def _has_finding(event: Event) -> bool:
+    items = event.items if isinstance(event, Scored | Reconsidered) else ()
+    return any(isinstance(item, Finding) for item in items)

@@ -14,6 +14,7 @@ from agenteval.cli.commands.output import (
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.reporters.sections.history import left_out_lines
+from agenteval.running.garbage_collection import reduce_garbage_collection
 from agenteval.running.run_history import MOST_RUNS, load_history
 from agenteval.running.stored_runs import runs_root
 from agenteval.verdict.history import RunHistory
@@ -24,7 +25,8 @@ def report_history(most: int = MOST_RUNS, *, reports: Sequence[str] = ()) -> int
     report cannot be written. Raise ``AuthorError`` if there is no run of the suite."""
     targets = resolve_targets(Config(reporters=()), parse_reporters_with("history", reports))
     root = runs_root()
-    history, inputs = load_history(root, most)
+    with reduce_garbage_collection():
+        history, inputs = load_history(root, most)
     if not history.points:
         raise AuthorError(_no_runs(history, root))
     refuse_overwriting_inputs(targets, inputs)
