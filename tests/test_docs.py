@@ -43,6 +43,7 @@ from agenteval.files.validation import known_keys
 from agenteval.messages.chat import jsonable
 from agenteval.planning import judge_setup, preflight
 from agenteval.reporters import REPORTERS
+from agenteval.reporters.results import history as results_history
 from agenteval.reporters.results import shape as results_shape
 from agenteval.reporters.results.samples_csv import COLUMNS
 from agenteval.running.registries import REGISTRIES
@@ -820,6 +821,21 @@ def test_the_columns_of_csv_are_those_of_the_code() -> None:
     listed = [row[0] for row in rows(section("docs/reports.md", "## CSV"))]
     names = [name for cell in listed for name in re.findall(r"`([^`]+)`", cell)]
     assert sorted(names) == sorted([*COLUMNS, "score.METRIC", "label.METRIC"])
+
+
+def test_the_fields_of_a_history_are_those_of_its_shape() -> None:
+    page = section("docs/comparing.md", "## agenteval report --history").partition("| place |")[2]
+    listed = {row[0]: set(re.findall(r"`(\w+)`", row[1])) for row in rows(f"| place |{page}")}
+    shapes: dict[str, type[results_shape.Shape]] = {
+        "top": results_history.HistoryShape,
+        "`points[]`": results_history.HistoryPointShape,
+        "`agents[]`": results_history.AgentFiguresShape,
+        "`means[]`": results_history.MetricMeanShape,
+        "`left_out[]`": results_history.LeftOutRunsShape,
+    }
+    assert listed.pop("`agents[]`") == {*shapes.pop("`agents[]`").model_fields, "mean", "p50", "p95", "n"}
+    assert listed == {place: set(shape.model_fields) for place, shape in shapes.items()}
+    assert f"`schema_version` ({results_history.HISTORY_VERSION})" in page
 
 
 def test_the_words_for_an_attacker_are_those_that_are_looked_for() -> None:

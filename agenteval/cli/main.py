@@ -14,6 +14,7 @@ import typer
 
 from agenteval.cli.command_group import CommandGroup
 from agenteval.cli.help_pages import WIDEST, GroupedCommand
+from agenteval.cli.optional_numbers import ReportCommand
 from agenteval.cli.options import (
     RUN_HELP,
     RUN_PANEL,
@@ -196,7 +197,7 @@ def _run(
     if watching:
         from agenteval.cli.commands.watch import watch
 
-        _refuse_with_watch({"--resume": resume, "--record": record, "--open": reporting.open})
+        _refuse_with("--watch", {"--resume": resume, "--record": record, "--open": reporting.open})
         request = request_from_options(selecting, judging)
         raise typer.Exit(watch(request, [each for each in sys.argv[1:] if each != "--watch"]))
     request = replace(
@@ -243,9 +244,11 @@ def _plan(
     raise typer.Exit(plan(request, reports=report or ()))
 
 
-@app.command("report", cls=GroupedCommand, rich_help_panel=LOOKING)
+@app.command("report", cls=ReportCommand, rich_help_panel=LOOKING)
 def _report(
-    run: Annotated[str, typer.Argument(metavar="RUN", autocompletion=make_completer("runs"), help=RUN_HELP)],
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", autocompletion=make_completer("runs"), help=RUN_HELP)
+    ] = None,
     report: Annotated[
         list[str] | None,
         typer.Option(
@@ -258,6 +261,15 @@ def _report(
     open_page: OpenOption = False,
     verbose: VerboseOption = False,
     quiet: QuietOption = False,
+    history: Annotated[
+        int | None,
+        typer.Option(
+            "--history",
+            metavar="[N]",
+            min=1,
+            help="Without RUN: show the latest N runs of the suite over time (default 20).",
+        ),
+    ] = None,
     rejudge: Annotated[
         bool,
         typer.Option(
@@ -273,7 +285,16 @@ def _report(
     model: ModelOption = None,
     metric: MetricOption = None,
 ) -> None:
-    """Write the reports of a run again, even if it was interrupted; exits with the run's exit code."""
+    """Write the reports of a run again, with its exit code, or show the latest runs over time (--history)."""
+    of_rejudge = {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric}
+    if history is not None:
+        from agenteval.cli.commands.report_history import report_history
+
+        _refuse_with(
+            "--history", {"RUN": run, "-q": quiet, "--rejudge": rejudge, "--open": open_page, **of_rejudge}
+        )
+        raise typer.Exit(report_history(history, reports=report or ()))
+    run = _require_run(run)
     reports = reporter_choices(report, opens=open_page)
     if rejudge:
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
@@ -286,18 +307,28 @@ def _report(
         )
     from agenteval.cli.commands.report import report as again
 
-    _refuse_without("--rejudge", {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric})
+    _refuse_without("--rejudge", of_rejudge)
     detail = detail_of(verbose=verbose, quiet=quiet)
     raise typer.Exit(again(run, reports=reports, detail=detail, opens=open_page))
 
 
-def _refuse_with_watch(given: dict[str, Any]) -> None:
-    """Raise ``AuthorError`` for options that cannot be repeated in each round of ``--watch``."""
+def _require_run(run: str | None) -> str:
+    """Return the run. Raise ``AuthorError`` if none was given."""
+    from agenteval.core.errors import AuthorError, Problem
+
+    if run is None:
+        what = "RUN is missing: the id of a run, or latest"
+        raise AuthorError(Problem(what, "use --history to show the latest runs over time"))
+    return run
+
+
+def _refuse_with(option: str, given: dict[str, Any]) -> None:
+    """Raise ``AuthorError`` for arguments and options that cannot be combined with ``option``."""
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
         raise AuthorError(
-            Problem(f"{', '.join(names)} cannot be combined with --watch", "remove one of them")
+            Problem(f"{', '.join(names)} cannot be combined with {option}", "remove one of them")
         )
 
 

@@ -296,3 +296,14 @@ def read_journal(path: Path) -> Iterator[Event]:
             first = error.errors()[0]
             what = f"invalid journal event: {first['msg']}"
             raise AuthorError(Problem(what, "", Place(str(path), number))) from None
+
+
+def read_first_event(path: Path) -> Event | None:
+    """Return the first event in a journal without reading the rest of the file, or ``None`` if its line is
+    not an event."""
+    with path.open("rb") as file:
+        line = file.readline()
+    try:
+        return event_from_json(line)
+    except ValidationError:
+        return None

@@ -139,6 +139,18 @@ def load_run(path: Path) -> tuple[Event, ...]:
     return events
 
 
+def load_run_start(path: Path) -> RunStarted:
+    """Load only the first event of a run from its folder or its journal, which takes the same time however
+    long the run was. Raise ``AuthorError`` as ``load_run`` does."""
+    file = path / JOURNAL_FILE if path.is_dir() else path
+    with wrap_read_errors("the journal", Place(str(file))):
+        _check_version(file)
+        event = journal.read_first_event(file)
+    if not isinstance(event, RunStarted):
+        raise AuthorError(_no_start(file))
+    return event
+
+
 def _placeholders_in(events: Sequence[Event]) -> Iterator[str]:
     for event in events:
         if isinstance(event, RunStarted):
@@ -167,8 +179,7 @@ def _check_samples(events: Sequence[Event], file: Path) -> None:
     """Check that every sample event belongs to a sample that was started, so that readers can rely on this
     even if the file was edited."""
     if not events or not isinstance(events[0], RunStarted):
-        what = "the journal does not start with `run_started`, so the run cannot be read"
-        raise AuthorError(Problem(what, "the run may have been killed as it started", Place(str(file), 1)))
+        raise AuthorError(_no_start(file))
     scenarios = {scenario.id for scenario in events[0].scenarios}
     if unknown := set(events[0].plan.scenarios) - scenarios:
         raise AuthorError(
@@ -191,3 +202,8 @@ def _check_samples(events: Sequence[Event], file: Path) -> None:
                     Place(str(file), number),
                 )
             )
+
+
+def _no_start(file: Path) -> Problem:
+    what = "the journal does not start with `run_started`, so the run cannot be read"
+    return Problem(what, "the run may have been killed as it started", Place(str(file), 1))

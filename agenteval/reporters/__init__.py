@@ -29,6 +29,9 @@ class Reporter:
     comparison: RenderFunction = ""
     """The function with which ``diff`` renders the comparison of two runs; empty if the format does not
     support comparisons."""
+    history: RenderFunction = ""
+    """The pure function ``render(history, options) -> str`` with which ``report --history`` renders the
+    history of a suite; empty if the format does not support histories."""
     file: str = ""
     """The default file name in the run's folder; empty if the report is printed to the screen."""
     form: Literal["text", "json", "xml", "csv", "html"] = "text"
@@ -69,11 +72,13 @@ REPORTERS: Registry[Reporter] = Registry(
         "terminal": Reporter(
             "agenteval.reporters.terminal.screen:render",
             comparison="agenteval.reporters.terminal.comparison:render",
+            history="agenteval.reporters.terminal.history:render",
             shows="few",
         ),
         "json": Reporter(
             "agenteval.reporters.results.document:render",
             comparison="agenteval.reporters.results.comparison:render",
+            history="agenteval.reporters.results.history:render",
             file="results.json",
             form="json",
         ),
@@ -89,6 +94,7 @@ REPORTERS: Registry[Reporter] = Registry(
         "markdown": Reporter(
             "agenteval.reporters.markdown.document:render",
             comparison="agenteval.reporters.markdown.comparison:render",
+            history="agenteval.reporters.markdown.history:render",
             file="report.md",
             shows="failed",
         ),

@@ -51,6 +51,7 @@ def _with_errors_contained(name: str, reporter: Reporter) -> Reporter:
         reporter,
         render=contained(reporter.render),
         comparison=contained(reporter.comparison),
+        history=contained(reporter.history),
         step_summary=contained(reporter.step_summary),
     )
 

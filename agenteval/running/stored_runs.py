@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 
 from agenteval.core.decision import Decision
-from agenteval.core.event import Event, IssuesFound, RunResumed
+from agenteval.core.event import Event, IssuesFound, Reconsidered, RunResumed, Scored
+from agenteval.core.score import Finding
 from agenteval.files import config_file, runs
+from agenteval.planning.run_files import list_input_files
 from agenteval.scoring.issues import find_issues
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
@@ -28,9 +30,22 @@ class DecidedRun(NamedTuple):
 def load_decided_run(name: str) -> DecidedRun:
     """Load the run called ``name`` from its journal, and decide the verdict of the run. Raise ``AuthorError``
     if there is no such run."""
-    path = runs.find_run(name, runs_root())
+    return decide_stored_run(runs.find_run(name, runs_root()))
+
+
+def decide_stored_run(path: Path) -> DecidedRun:
+    """Load a run from its folder or its journal, and decide its verdict. Raise ``AuthorError`` if the journal
+    cannot be read."""
     folded = reporting.build_report(add_missing_issues(runs.load_run(path)))
     return DecidedRun(folded, gates.decide(folded), path if path.is_dir() else path.parent)
+
+
+def list_run_inputs(kept: DecidedRun) -> Iterator[Path]:
+    """Yield the journal and the input files of a run."""
+    yield kept.folder / runs.JOURNAL_FILE
+    run = kept.report.run
+    cwd = run.request.get("cwd", run.config.root)  # the journal of a score does not contain it
+    yield from list_input_files(run.config, run.scenarios, cwd=cwd)
 
 
 def runs_root() -> Path:
@@ -44,7 +59,12 @@ def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
     """Group the findings of a run that was killed before its findings were grouped. The findings are grouped
     by code alone, as in a run without a model."""
     marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
-    if marks and isinstance(marks[-1], IssuesFound):
+    if (marks and isinstance(marks[-1], IssuesFound)) or not any(map(_has_finding, events)):
         return events
     found = anyio.run(find_issues, reporting.build_report(events).scenarios)
     return (*events, found) if found else events
+
+
+def _has_finding(event: Event) -> bool:
+    items = event.items if isinstance(event, Scored | Reconsidered) else ()
+    return any(isinstance(item, Finding) for item in items)

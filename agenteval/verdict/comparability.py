@@ -98,19 +98,41 @@ def why_not_comparable(before: RunSummary, after: RunSummary) -> tuple[Problem, 
     """Return every problem that prevents a comparison: the runs did not measure the same thing, or no
     scenario is identical in both. A scenario that has changed or is in only one run does not prevent a
     comparison; the scenario is listed instead."""
-    agents, lost = match_agents(before, after)
-    scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
-    problems = [Problem(text, _AGAIN) for text in _setup_differences(before, after, scenarios)]
-    if scenarios:
+    found = find_differences(before, after)
+    problems = [Problem(text, _AGAIN) for text in found.setup]
+    if any(agent.pairs for agent in found.agents):
         return tuple(problems)
-    texts = [each.sentence for each in lost]
-    texts += [each.sentence for agent in agents for each in agent.unmatched_scenarios]
+    texts = [each.sentence for each in found.lost_agents]
+    texts += [each.sentence for each in found.unmatched_scenarios]
     texts = list(dict.fromkeys(texts))
     problems.append(Problem("no scenario is the same in both runs", _AGAIN))
     problems += [Problem(text, _AGAIN) for text in texts[:_MOST_NAMED]]
     if len(texts) > _MOST_NAMED:
         problems.append(Problem(f"and {len(texts) - _MOST_NAMED} more differ", _AGAIN))
     return tuple(problems)
+
+
+class RunDifferences(NamedTuple):
+    """The differences between what two runs measured."""
+
+    agents: tuple[MatchedAgents, ...]
+    lost_agents: tuple[LostAgent, ...]
+    """The agents that are in only one run."""
+    setup: tuple[str, ...]
+    """The differences in judges, prompts, simulated users and settings that affect the scenarios of both
+    runs."""
+
+    @property
+    def unmatched_scenarios(self) -> tuple[UnmatchedScenario, ...]:
+        """The scenarios that differ or are in only one run, for each pair of agents."""
+        return tuple(each for agent in self.agents for each in agent.unmatched_scenarios)
+
+
+def find_differences(before: RunSummary, after: RunSummary) -> RunDifferences:
+    """Find every difference between what two runs measured."""
+    agents, lost = match_agents(before, after)
+    scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
+    return RunDifferences(agents, lost, tuple(_setup_differences(before, after, scenarios)))
 
 
 def _setup_differences(

@@ -199,3 +199,39 @@ def test_the_commit_that_a_run_tested(tmp_path: Path, changes: dict[str, object]
 
 def test_a_run_without_a_journal_has_no_beginning(tmp_path: Path) -> None:
     assert (runs.read_start_time(tmp_path), runs.read_run_commit(tmp_path)) == ("", "")
+
+
+# ── the first event ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_start_of_a_run_is_read_without_the_rest(tmp_path: Path) -> None:
+    folder = made(tmp_path, "r1")
+    with (folder / "events.jsonl").open("a") as file:
+        file.write("no event\n")
+    for path in (folder, folder / "events.jsonl"):
+        assert runs.load_run_start(path).run_id == "r1"
+    with pytest.raises(AuthorError):
+        runs.load_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("", "run_started"),
+        ('{"type": "run_started"', "run_started"),
+        ('{"type": "notice", "text": "x"}\n', "run_started"),
+        ('{"type": "run_started", "schema_version": 1}\n', "version 1"),
+        ("[]\n", "not a run journal"),
+    ],
+)
+def test_a_journal_without_a_start(tmp_path: Path, text: str, fact: str) -> None:
+    (tmp_path / "events.jsonl").write_text(text, "utf-8")
+    with pytest.raises(AuthorError) as error:
+        runs.load_run_start(tmp_path)
+    assert fact in str(error.value)
+    assert "events.jsonl" in str(error.value)
+
+
+def test_there_is_no_start_without_a_journal(tmp_path: Path) -> None:
+    with pytest.raises(AuthorError):
+        runs.load_run_start(tmp_path)

@@ -147,7 +147,7 @@ def packaged(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("field", ["render", "comparison", "step_summary"])
+@pytest.mark.parametrize("field", ["render", "comparison", "history", "step_summary"])
 @pytest.mark.parametrize(
     ("name", "facts"),
     [
@@ -176,7 +176,7 @@ def test_a_reporter_of_another_package_renders(packaged: dict[str, Any]) -> None
     packaged["page"] = lambda report, decision, options: f"{decision.verdict} {options.width}"
     found = find_reporter("page", "/nowhere")
     assert found.function(*samples.mixed("bot"), ReportOptions(width=40)) == "failed 40"
-    assert (found.comparison, found.step_summary) == ("", "")
+    assert (found.comparison, found.history, found.step_summary) == ("", "", "")
 
 
 def test_a_package_cannot_replace_a_built_in_reporter(packaged: dict[str, Any]) -> None:

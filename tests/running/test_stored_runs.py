@@ -9,7 +9,12 @@ import pytest
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, IssuesFound, RunResumed
 from agenteval.core.score import Verdict
-from agenteval.running.stored_runs import add_missing_issues, load_decided_run, runs_root
+from agenteval.running.stored_runs import (
+    add_missing_issues,
+    list_run_inputs,
+    load_decided_run,
+    runs_root,
+)
 from tests.support.kept_runs import keep_run
 from tests.support.verdict_runs import BEHAVIOR, FAIL, PASS, Played, events_of, finding
 
@@ -50,6 +55,11 @@ def test_a_journal_of_another_name_lies_in_its_folder(root: Path) -> None:
 def test_no_such_run(root: Path) -> None:
     with pytest.raises(AuthorError):
         load_decided_run("r9")
+
+
+def test_the_journal_is_the_first_input(root: Path) -> None:
+    folder = keep_run(root, "r1", events_of({"a": [PASS]}))
+    assert next(list_run_inputs(load_decided_run("r1"))).resolve() == folder / "events.jsonl"
 
 
 # ── a run that was killed before its findings were grouped ───────────────────────────────────────

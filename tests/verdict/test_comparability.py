@@ -10,6 +10,7 @@ from agenteval.core.run_summary import RunSummary, ScenarioSummary
 from agenteval.verdict.comparability import (
     LostAgent,
     UnmatchedScenario,
+    find_differences,
     match_agents,
     why_not_comparable,
 )
@@ -211,3 +212,22 @@ def test_agents_of_one_run_only_are_named_where_nothing_can_be_compared() -> Non
     texts = [problem.what for problem in why_not_comparable(before, after)]
     assert len(texts) == 4
     assert [name for name in "xyz" if any(f"'{name}'" in text for text in texts)] == ["x", "y", "z"]
+
+
+# ── all differences ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_all_differences_are_found_also_where_nothing_can_be_compared() -> None:
+    before = run(scenario("a"), scenario("b"), settings={"now": "1"})
+    after = run(scenario("c"), settings={"now": "2"})
+    found = find_differences(before, after)
+    assert [each.scenario for each in found.unmatched_scenarios] == ["a", "b", "c"]
+    assert [(each.before, each.after) for each in found.agents] == [("bot", "bot")]
+    (setup,) = found.setup
+    assert "'now'" in setup
+    assert found.lost_agents == ()
+
+
+def test_the_same_runs_have_no_differences() -> None:
+    found = find_differences(run(), run())
+    assert (found.unmatched_scenarios, found.lost_agents, found.setup) == ((), (), ())

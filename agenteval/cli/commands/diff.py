@@ -5,23 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 
 from agenteval.cli.commands.output import (
-    ReportTarget,
-    make_report_options,
+    parse_reporters_with,
     refuse_overwriting_inputs,
     resolve_targets,
-    write_report_text,
+    write_rendered,
 )
-from agenteval.cli.commands.report import list_run_inputs
-from agenteval.cli.safe_output import print_err
-from agenteval.core.config import Config, ReporterChoice, parse_reporter
-from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError
 from agenteval.files import runs
-from agenteval.reporters import REPORTERS, load_function
-from agenteval.reporters.custom_reporters import RenderError
-from agenteval.running.stored_runs import DecidedRun, load_decided_run, runs_root
+from agenteval.running.stored_runs import DecidedRun, list_run_inputs, load_decided_run, runs_root
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
 from agenteval.verdict.accepted_failures import apply_accept_list
@@ -43,41 +37,12 @@ def diff(
 ) -> int:
     """Compare two runs and write the comparison. Return 0 if nothing regressed, 1 if there is a regression,
     and 3 if the result is undecided. Raise ``AuthorError`` if the two runs cannot be compared."""
-    targets = resolve_targets(Config(reporters=()), _parse_reporters(reports))
+    targets = resolve_targets(Config(reporters=()), parse_reporters_with("comparison", reports))
     runs_compared = load_decided_run(before), load_decided_run(after)
     refuse_overwriting_inputs(targets, chain.from_iterable(map(list_run_inputs, runs_compared)))
     compared = compare(*runs_compared, margin=margin)
-    written = [_write(target, compared, verbose=verbose) for target in sorted(targets, key=_is_terminal)]
-    return compared.exit_code if all(written) or compared.exit_code else 3
-
-
-def _parse_reporters(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
-    choices = tuple(map(parse_reporter, texts or ("terminal",)))
-    for choice in choices:
-        if choice.name not in REPORTERS or not REPORTERS.get(choice.name).comparison:
-            known = (name for name in REPORTERS if REPORTERS.get(name).comparison)
-            what = f"unknown comparison report '{choice.name}'"
-            raise AuthorError(Problem(what, did_you_mean(choice.name, known)))
-    return choices
-
-
-def _is_terminal(target: ReportTarget) -> bool:
-    return target.choice.name == "terminal"
-
-
-def _write(target: ReportTarget, compared: RunComparison, *, verbose: bool) -> bool:
-    choice, path, reporter = target
-    render = load_function(reporter.comparison)
-    options = make_report_options(choice, folder=Path(), detail="verbose" if verbose else "usual")
-    try:
-        write_report_text(choice.name, render(compared, options), path)
-    except RenderError as error:
-        print_err(f"agenteval: {error}")
-        return False
-    except OSError as error:
-        print_err(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
-        return False
-    return True
+    is_written = write_rendered(targets, "comparison", compared, detail="verbose" if verbose else "usual")
+    return compared.exit_code if is_written or compared.exit_code else 3
 
 
 def compare(before: DecidedRun, after: DecidedRun, *, margin: float) -> RunComparison:

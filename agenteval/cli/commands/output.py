@@ -16,12 +16,12 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from agenteval.cli.safe_output import Form, append_to_file, clean_output, print_err, print_out
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
-from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.safe_text import for_encoding
 from agenteval.files.judge_request_log import read_stored_requests
 from agenteval.reporters import REPORTERS, Reporter, load_function
@@ -37,6 +37,22 @@ def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
     for choice in choices:
         if not is_custom_reporter(choice.name):
             REPORTERS.get(choice.name)
+    return choices
+
+
+RunSetView: TypeAlias = Literal["comparison", "history"]
+"""The functions of a reporter that render something other than a run."""
+
+
+def parse_reporters_with(view: RunSetView, texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
+    """Parse each ``--report NAME[=PATH]`` option of a command that shows several runs. Without one, return
+    the terminal report. Raise ``AuthorError`` for a reporter that does not support this."""
+    choices = tuple(map(parse_reporter, texts or ("terminal",)))
+    for choice in choices:
+        if choice.name not in REPORTERS or not getattr(REPORTERS.get(choice.name), view):
+            known = (name for name in REPORTERS if getattr(REPORTERS.get(name), view))
+            what = f"unknown {view} report '{choice.name}'"
+            raise AuthorError(Problem(what, did_you_mean(choice.name, known)))
     return choices
 
 
@@ -184,6 +200,28 @@ def _open_in_browser(page: Path) -> None:
 
     if not (page.is_file() and webbrowser.open(page.resolve().as_uri())):
         print_err(f"no browser could be started; open {_display_path(page)}")
+
+
+def write_rendered(
+    targets: Iterable[ReportTarget], view: RunSetView, value: object, *, detail: Detail = "usual"
+) -> bool:
+    """Render a comparison or a history with each reporter, and write it; the terminal report comes last.
+    Return False if a report could not be rendered or written, which is reported on stderr."""
+    is_written = True
+    for target in sorted(targets, key=lambda target: target.choice.name == "terminal"):
+        choice, path, reporter = target
+        options = make_report_options(choice, folder=Path(), detail=detail)
+        try:
+            with redirect_stdout(sys.stderr):  # what a reporter of another package prints is no result
+                text = load_function(getattr(reporter, view))(value, options)
+            write_report_text(choice.name, text, path, reporter.form)
+        except RenderError as error:
+            print_err(f"agenteval: {error}")
+            is_written = False
+        except OSError as error:
+            print_err(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
+            is_written = False
+    return is_written
 
 
 _UNWRITTEN = 3

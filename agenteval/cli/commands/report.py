@@ -3,15 +3,14 @@ interrupted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from agenteval.cli.commands.output import refuse_overwriting_inputs, resolve_targets, write_reports
 from agenteval.core.config import Config, ReporterChoice
 from agenteval.files import runs
-from agenteval.planning.run_files import list_input_files
 from agenteval.reporters.options import Detail
-from agenteval.running.stored_runs import DecidedRun, load_decided_run, runs_root
+from agenteval.running.stored_runs import DecidedRun, list_run_inputs, load_decided_run, runs_root
 
 
 def report(
@@ -35,11 +34,3 @@ def _find_root(kept: DecidedRun) -> str:
     because the run was played on another machine."""
     root = kept.report.run.config.root
     return root if Path(root).is_dir() else str(Path.cwd())
-
-
-def list_run_inputs(kept: DecidedRun) -> Iterator[Path]:
-    """Yield the journal and the input files of a run."""
-    yield kept.folder / runs.JOURNAL_FILE
-    run = kept.report.run
-    cwd = run.request.get("cwd", run.config.root)  # the journal of a score does not contain it
-    yield from list_input_files(run.config, run.scenarios, cwd=cwd)

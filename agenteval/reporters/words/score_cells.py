@@ -75,11 +75,11 @@ def _column(name: str, spec: MetricSpec | None, score: Score | None) -> ScoreCol
         is_rate = spec.kind == "rate"
     else:
         is_rate = name == GOAL or (score is not None and score.value is None)
-    short = spec.short if spec and spec.short else _shortened(name)
+    short = spec.short if spec and spec.short else shorten_name(name)
     return ScoreColumn(name, short, is_rate, spec)
 
 
-def _shortened(name: str) -> str:
+def shorten_name(name: str) -> str:
     """Shorten a name by omitting the middle of the name, because related metrics often begin with the same
     words."""
     line = one_line(name, 200) or "?"

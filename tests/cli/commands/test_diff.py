@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from agenteval.cli.commands import diff as module
+from agenteval.cli.commands import output
 from agenteval.cli.commands.diff import MOST_EARLIER, diff
 from agenteval.cli.commands.output import write_report_text
+from agenteval.cli.safe_output import Form
 from agenteval.core.config import AcceptedFailure
 from agenteval.core.errors import AuthorError
 from agenteval.running.stored_runs import load_decided_run
@@ -78,12 +80,12 @@ def test_a_report_that_cannot_be_written_is_never_green(
     keep(root, 1, 20)
     keep(root, 2, after)
 
-    def write(name: str, text: str, path: Path | None) -> None:
+    def write(name: str, text: str, path: Path | None, form: Form) -> None:
         if name == "json":
             raise OSError(28, "full")
-        write_report_text(name, text, path)
+        write_report_text(name, text, path, form)
 
-    monkeypatch.setattr(module, "write_report_text", write)
+    monkeypatch.setattr(output, "write_report_text", write)
     assert diff("r01", "r02", margin=0.5, reports=["json=out.json", "terminal"]) == code
     said = capsys.readouterr()
     assert said.out

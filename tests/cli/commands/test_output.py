@@ -13,18 +13,23 @@ from typing import Any
 import pytest
 
 from agenteval.cli.commands.output import (
+    ReportTarget,
     make_report_options,
     parse_reporters,
+    parse_reporters_with,
     print_paged,
     refuse_overwriting_inputs,
     resolve_targets,
     write_file,
+    write_rendered,
     write_report_text,
     write_reports,
 )
 from agenteval.core.config import Config, ReporterChoice
-from agenteval.core.errors import AuthorError
-from agenteval.reporters.options import Detail
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.reporters import REPORTERS, Reporter
+from agenteval.reporters.custom_reporters import RenderError
+from agenteval.reporters.options import Detail, ReportOptions
 from agenteval.verdict.gates import decide
 from tests.support.verdict_runs import FAIL, PASS, report_of
 
@@ -205,6 +210,56 @@ def test_a_report_that_cannot_be_written_is_never_green(
     assert write_reports(report, decide(report), targets, folder=here, detail="usual") == code
     assert "junit" in capsys.readouterr().err
     assert (here / "results.json").exists()
+
+
+# ── comparisons and histories ────────────────────────────────────────────────────────────────────
+
+
+def test_a_reporter_must_know_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: Any = REPORTERS.built_in
+    monkeypatch.setitem(registered, "page", Reporter("m:f", history="m:g"))
+    assert parse_reporters_with("comparison", ()) == (choice("terminal"),)
+    chosen = parse_reporters_with("history", ["page=a.html", "json"])
+    assert chosen == (choice("page", "a.html"), choice("json"))
+    with pytest.raises(AuthorError) as error:
+        parse_reporters_with("comparison", ["page"])
+    assert "'page'" in str(error.value)
+    assert "json" in str(error.value)
+
+
+def rendered(here: Path, *functions: Any) -> bool:
+    """Write the history ``"value"`` with each function to a file of its own."""
+    targets = [
+        ReportTarget(choice(f"r{n}", f"r{n}.txt"), here / f"r{n}.txt", Reporter("", history=function))
+        for n, function in enumerate(functions)
+    ]
+    return write_rendered(targets, "history", "value", detail="verbose")
+
+
+def test_what_is_shown_is_written_and_what_is_printed_is_no_result(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def render(value: str, options: ReportOptions) -> str:
+        print("printed")
+        return f"{value} {options.verbose}\n"
+
+    assert rendered(here, render)
+    assert (here / "r0.txt").read_text() == "value True\n"
+    shown = capsys.readouterr()
+    assert (shown.out, "printed" in shown.err, "r0.txt" in shown.err) == ("", True, True)
+
+
+def test_one_that_fails_does_not_hide_the_others(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(value: str, options: ReportOptions) -> str:
+        raise RenderError(Problem("no report by 'page'"))
+
+    def write(value: str, options: ReportOptions) -> str:
+        return "x"
+
+    assert not rendered(here, fail, write)
+    assert (here / "r1.txt").read_text() == "x"
+    assert "no report by 'page'" in capsys.readouterr().err
+    assert not rendered(here / "r1.txt", write)  # a file is no folder
 
 
 @pytest.mark.parametrize(("report", "code"), [(REPORT, 0), (FAILED, 1)])

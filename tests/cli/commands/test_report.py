@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agenteval.cli.commands.report import list_run_inputs, report
+from agenteval.cli.commands.report import report
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError
-from agenteval.running.stored_runs import load_decided_run
 from tests.support.kept_runs import keep_run
 from tests.support.verdict_runs import FAIL, PASS, UNSURE, Played, events_of
 
@@ -48,8 +47,3 @@ def test_the_journal_is_not_overwritten(root: Path) -> None:
     with pytest.raises(AuthorError) as error:
         report("r1", reports=[ReporterChoice(name="json", path=str(folder / "events.jsonl"))])
     assert "events.jsonl" in str(error.value)
-
-
-def test_the_journal_is_the_first_input(root: Path) -> None:
-    folder = keep_run(root, "r1", events_of({"a": [PASS]}))
-    assert next(list_run_inputs(load_decided_run("r1"))).resolve() == folder / "events.jsonl"
