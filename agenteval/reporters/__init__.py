@@ -101,6 +101,7 @@ REPORTERS: Registry[Reporter] = Registry(
         "html": Reporter(
             "agenteval.reporters.html.document:render",
             comparison="agenteval.reporters.html.comparison:render",
+            history="agenteval.reporters.html.history:render",
             file="report.html",
             form="html",
         ),

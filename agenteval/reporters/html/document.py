@@ -65,7 +65,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     data = [_data("index", pack_json(index))]
     data += [_data(f"block-{n}", block) for n, block in enumerate(packed.blocks)]
     data += [_data(f"requests-{n}", block) for n, block in enumerate(packed.requests)]
-    notes = tuple(_left_out(packed))
+    notes = (*_left_out(packed), _CONTENTS)
     return make_page(title, header(facts), views, data, notes)
 
 
@@ -113,7 +113,7 @@ def make_page(
     notes: Sequence[str] = (),
 ) -> str:
     """Return a page. Views without content are omitted. ``data`` are the packed conversations, and ``notes``
-    tell what is not in the page."""
+    are shown at the foot."""
     style, script = _asset("page.css") + _asset("charts.css"), _asset("page.js")
     shown = [view for view in views if view.content]
     links = (element("a", view.title, href=f"#/{view.name}") for view in shown)
@@ -128,11 +128,21 @@ def make_page(
         for view in shown
     )
     body = [
-        element("a", "To the list", href="#list-title", class_="skip"),
-        element("header", *head, element("nav", *links, aria_label="Views", id="views")),
-        element("main", *sections, element("section", id="conversation", class_="view", hidden=True)),
+        element(
+            "header",
+            element("a", "To the content", href="#main", class_="skip"),
+            *head,
+            element("nav", *links, aria_label="Views", id="views"),
+        ),
+        element(
+            "main",
+            *sections,
+            element("section", id="conversation", class_="view", hidden=True),
+            id="main",
+            tabindex="-1",
+        ),
         element("p", role="status", id="status", class_="unseen"),
-        element("footer", *(element("p", note) for note in (*notes, _CONTENTS)), class_="quiet"),
+        element("footer", *(element("p", note) for note in notes), class_="quiet"),
     ]
     return "".join((
         "<!doctype html>\n",

@@ -4,8 +4,8 @@ chart that would show fewer than two values is omitted."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from math import fsum, nan
 
@@ -23,7 +23,6 @@ from agenteval.reporters.html.charts import (
     epoch_grid,
     histogram,
     interval_chart,
-    line_chart,
     scatter,
 )
 from agenteval.reporters.html.drawing import Axis, ChartText, Reading
@@ -333,56 +332,3 @@ def _success_rate(scenarios: Iterable[ScenarioReport], facts: Facts) -> Estimate
 
 def _short(text: str) -> str:
     return one_line(text, 60)
-
-
-# ── history ──────────────────────────────────────────────────────────────────────────────────────
-
-Series = Mapping[str, Sequence[Reading | None]]
-"""Measurements of each agent, one for each run. ``None`` means that the run did not measure the agent."""
-
-
-@dataclass(frozen=True)
-class RunHistory:
-    """What runs measured, the oldest run first."""
-
-    runs: tuple[str, ...]
-    """The label of each run, such as its date."""
-    commits: tuple[str, ...]
-    """The commit of each run, shortened; empty if it is unknown."""
-    pass_rates: Series = field(default_factory=dict)
-    scores: Mapping[str, Series] = field(default_factory=dict)
-    """The mean scores, keyed by metric."""
-    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """The scale of each metric; a metric without a scale is a share from 0 to 1."""
-    costs: Series = field(default_factory=dict)
-    """The mean cost of a conversation in US dollars."""
-    latencies: Series = field(default_factory=dict)
-    """The median latency of a conversation in milliseconds."""
-
-
-def history_figures(history: RunHistory) -> Iterator[Markup]:
-    """Yield the charts of a history of runs: one for each number that was measured in at least two runs."""
-    share = (0.0, 1.0)
-    charts = [("Pass rate", Axis("pass rate", "%", share), history.pass_rates)]
-    for metric, series in history.scores.items():
-        scale = history.scales.get(metric)
-        axis = Axis("mean score", "", scale) if scale else Axis("share without a failure", "%", share)
-        charts.append((f"Scores for {_short(metric)}", axis, series))
-    charts += [
-        ("Cost of a conversation", Axis("cost in USD", "USD", (0.0,)), history.costs),
-        ("Latency of a conversation", Axis("latency in ms", "ms", (0.0,)), history.latencies),
-    ]
-    runs = [*zip(history.runs, history.commits, strict=True)]
-    for number, (title, axis, series) in enumerate(charts):
-        if any(sum(each is not None for each in line) > 1 for line in series.values()):
-            sentence = " ".join(_change(agent, line, axis) for agent, line in series.items())
-            yield line_chart(ChartText(f"chart-history-{number}", title, sentence, "run"), runs, series, axis)
-
-
-def _change(agent: str, line: Sequence[Reading | None], axis: Axis) -> str:
-    """Describe the last change of a series, such as ``bot: 90.0 %, before 85.0 %.``"""
-    known = [reading for reading in line if reading and reading.drawable()]
-    if not known:
-        return f"{_short(agent)}: not measured."
-    before = f", {axis.text(known[-2].value)} in the run before" if len(known) > 1 else ""
-    return f"{_short(agent)}: {axis.text(known[-1].value)}{before}."

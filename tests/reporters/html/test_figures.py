@@ -1,4 +1,4 @@
-"""Which charts a run and a history get, what is in them, and what each states."""
+"""Which charts a run gets, what is in them, and what each states."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from agenteval.core.decision import GateRow, SampleDecision
 from agenteval.core.event import TurnFinished
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.trajectory import StopReason, Usage
-from agenteval.reporters.html.drawing import Reading
-from agenteval.reporters.html.figures import RunHistory, figures, history_figures
+from agenteval.reporters.html.figures import figures
 from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report, build_report
@@ -319,38 +318,3 @@ def test_the_best_agent_is_named() -> None:
     samples |= {key: SampleDecision(Verdict.FAILED) for key in samples if key.agent == "bot"}
     drawn = charts(report, samples=samples)["agents"]
     assert "new succeeded most often, and bot had the fewest tokens" in drawn.sentence
-
-
-# History
-
-
-def history(**more: Any) -> dict[str, Drawn]:
-    made = history_figures(RunHistory(("Mon", "Tue", "Wed"), ("aaa", "", "ccc"), **more))
-    return {drawn.svg.findtext("title") or "": drawn for drawn in map(Drawn, made)}
-
-
-def test_a_history_has_a_chart_for_each_number() -> None:
-    line = {"bot": [Reading(0.5, 0.2, 0.8), None, Reading(0.9, 0.6, 1.0)]}
-    drawn = history(
-        pass_rates=line,
-        scores={"stars": {"bot": [Reading(3.0), Reading(4.0), Reading(5.0)]}, "goal": line},
-        scales={"stars": (1.0, 5.0)},
-        costs={"bot": [Reading(0.1), Reading(0.2), None]},
-        latencies={"bot": [None, Reading(100), None]},
-    )
-    assert [*drawn] == ["Pass rate", "Scores for stars", "Scores for goal", "Cost of a conversation"]
-    assert drawn["Pass rate"].column("commit") == ["ccc", "", "aaa"]
-    assert "bot: 90.0 %, 50.0 % in the run before." in drawn["Pass rate"].sentence
-    assert drawn["Scores for stars"].starts("line")[0] == (72, 124)
-    ids = [each for one in drawn.values() for each in one.ids]
-    assert len(ids) == len(set(ids))
-
-
-def test_agents_of_a_history_are_lines() -> None:
-    drawn = history(pass_rates={"bot": [Reading(0.5)] * 3, "new": [None] * 3})["Pass rate"]
-    assert drawn.table[0] == ["run", "commit", "bot", "new"]
-    assert "new: not measured." in drawn.sentence
-
-
-def test_a_history_of_one_run_has_no_chart() -> None:
-    assert history(pass_rates={"bot": [Reading(0.5), None, None]}) == {}
