@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -127,7 +126,7 @@ def test_a_large_block_has_no_character_of_markup() -> None:
 
 def test_the_same_text_is_packed_alike_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
     first = pack_json("x")
-    monkeypatch.setattr(gzip.time, "time", lambda: 2_000_000_000.0)
+    monkeypatch.setattr("gzip.time.time", lambda: 2_000_000_000.0)
     assert pack_json("x") == first
 
 
@@ -144,7 +143,11 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversations, "BLOCK", 1)
 
 
-MIXED = {"passed": [PASS], "failed": [PASS, FAIL, None], "lost": [LOST]}
+MIXED: Mapping[str, Sequence[Played | None]] = {
+    "passed": [PASS],
+    "failed": [PASS, FAIL, None],
+    "lost": [LOST],
+}
 IN_ORDER = [key("failed"), key("failed", 1), key("lost"), key("passed")]
 
 
