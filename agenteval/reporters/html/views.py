@@ -85,9 +85,9 @@ def comparison_view(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Mark
             columns = ("scenario", "before", "now", "why", "confidence")
             yield table(columns, cells[:_MOST_CHANGES], root=".")
     apart = [
-        (name, agent, f"changed: {', '.join(parts)}")
+        (name, agent, f"changed: {differences}")
         for agent, scenarios_ in baseline.changed.items()
-        for name, parts in scenarios_.items()
+        for name, differences in scenarios_.items()
     ]
     apart += [(name, "", "not in this run") for name in baseline.gone]
     if apart:
