@@ -34,7 +34,6 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         "gates.require_calibrated": "use `thresholds` or `pass_rate`",
     },
     "reporter": {
-        "html": "use markdown",
         "csv": "use json",
     },
 }

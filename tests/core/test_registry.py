@@ -88,7 +88,7 @@ def test_a_plugin_that_cannot_be_loaded(name: str, words: tuple[str, ...]) -> No
     ("name", "words"),
     [
         ("plugn", ("no reporter", "'plugn'", "'plugin'")),
-        ("html", ("not supported yet", "markdown")),
+        ("csv", ("not supported yet", "json")),
     ],
 )
 def test_an_unknown_name(name: str, words: tuple[str, ...]) -> None:

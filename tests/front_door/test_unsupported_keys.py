@@ -203,7 +203,7 @@ def test_keys_of_configurations_that_are_not_built_are_refused_with_what_to_writ
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["html", "csv"])
+@pytest.mark.parametrize("name", ["csv"])
 def test_a_reporter_that_is_not_built_is_refused_with_another(project: Project, name: str) -> None:
     project.agent(AGENT)
     project.scenarios("{id: a, turns: [Hi], checks: none}\n")
