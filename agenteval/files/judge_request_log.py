@@ -8,7 +8,7 @@ which begins with the record of the previous turn, and the rules of a metric, wh
 requests. Therefore only a small part of each request is new, and that part is compressed.
 
 When a resumed run repeats a sample, the line ``{"anew": KEY}`` marks the earlier requests of the sample as
-obsolete. Reports do not use this file. Incomplete parts, left by a killed process, are ignored."""
+obsolete. Only the HTML report uses this file. Incomplete parts, left by a killed process, are ignored."""
 
 from __future__ import annotations
 

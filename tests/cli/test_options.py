@@ -10,7 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from agenteval.cli.main import app
-from agenteval.cli.options import expand_option_groups, given_options
+from agenteval.cli.options import ReportingOptions, expand_option_groups, given_options, reporter_choices
+from agenteval.core.errors import AuthorError
 
 OWN = {
     *(("--report", command) for command in ("plan", "report", "diff")),
@@ -89,3 +90,32 @@ def test_commands_and_many_options_stand_in_groups() -> None:
     assert heads() == ["Run:", "Inspect runs:", "Check the setup:", "Options:"]
     assert heads("run") == ["Selection:", "Execution:", "Judges:", "Output:", "Other:"]
     assert heads("diff") == ["Arguments:", "Options:"]
+
+
+# ── reports ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("texts", "opens", "reports"),
+    [
+        (None, False, []),
+        (None, True, [("html", None)]),
+        (["json"], True, [("json", None), ("html", None)]),
+        (["html"], True, [("html", None)]),
+        (["html=a.html", "json"], True, [("html", "a.html"), ("json", None)]),
+        (["html=a.html"], False, [("html", "a.html")]),
+        (["markdown=html"], True, [("markdown", "html"), ("html", None)]),
+    ],
+)
+def test_the_page_to_be_opened_is_one_of_the_reports(
+    texts: list[str] | None, opens: bool, reports: list[tuple[str, str | None]]
+) -> None:
+    chosen = reporter_choices(texts, opens=opens)
+    assert [(each.name, each.path) for each in chosen] == reports
+    assert ReportingOptions(report=texts, open=opens).choices == chosen
+
+
+def test_an_unknown_report_is_refused_with_and_without_a_page() -> None:
+    for opens in (True, False):
+        with pytest.raises(AuthorError, match="htlm"):
+            reporter_choices(["htlm"], opens=opens)

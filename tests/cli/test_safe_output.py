@@ -79,6 +79,9 @@ def err(monkeypatch: pytest.MonkeyPatch, stream: Stream) -> Stream:
         (f"<a>{SECRET}</a>", "xml", False, "<a>***</a>"),
         (f'"{SECRET}",1\n', "csv", False, '"***",1\n'),
         (f'"{JUMP}a",1\n', "csv", False, '"a",1\n'),
+        (f"<p>{SECRET}</p>", "html", False, "<p>***</p>"),
+        (f"<script>{SECRET}</script>", "html", False, f"<script>{SECRET}</script>"),
+        (f"<p>a{JUMP}b\u202e</p>", "html", True, "<p>ab</p>"),
         (f"{RED}red", "text", False, "red"),
         (f"{RED}red", "text", True, f"{RED}red"),
         (f"a{JUMP}b", "text", True, "ab"),
@@ -108,7 +111,7 @@ def test_a_message_is_no_command_of_a_ci_service(text: str) -> None:
     assert SECRET not in cleaned
 
 
-@pytest.mark.parametrize("form", ["text", "json", "xml", "csv"])
+@pytest.mark.parametrize("form", ["text", "json", "xml", "csv", "html"])
 def test_without_settings_nothing_is_masked_but_all_is_harmless(
     monkeypatch: pytest.MonkeyPatch, form: Form
 ) -> None:

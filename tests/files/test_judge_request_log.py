@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from agenteval.core.event import ModelAsked, SampleFinished, SampleStarted
 from agenteval.core.scenario import SampleKey
 from agenteval.core.trajectory import Stop, StopReason
-from agenteval.files.judge_request_log import JUDGE_REQUESTS_FILE, JudgeRequestLog, load_judge_requests
+from agenteval.files.judge_request_log import (
+    JUDGE_REQUESTS_FILE,
+    JudgeRequestLog,
+    StoredRequests,
+    load_judge_requests,
+    read_stored_requests,
+)
 
 RULES = "\n\n".join(f"Rule {n}: the answer keeps to what is known, and says so plainly." for n in range(20))
 END = Stop(reason=StopReason.SCRIPT_DONE)
@@ -85,3 +95,96 @@ def test_a_sample_that_is_played_again_is_asked_about_anew(tmp_path: Path) -> No
     write(tmp_path, ("a", [asked("a", 0)]), begin=True)
     assert load_judge_requests(tmp_path, [key("a")]) == (asked("a", 0),)
     assert load_judge_requests(tmp_path, [key("b")]) == (asked("b", 0),)
+
+
+# ── as they are stored ───────────────────────────────────────────────────────────────────────────
+
+
+def stored(folder: Path) -> StoredRequests:
+    found = read_stored_requests(folder)
+    assert found
+    return found
+
+
+def lines(folder: Path, *written: Any) -> None:
+    """Write lines as they are; anything but a text as JSON."""
+    text = "".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in written)
+    (folder / JUDGE_REQUESTS_FILE).write_bytes(gzip.compress(text.encode()))
+
+
+def test_without_the_file_there_is_nothing(tmp_path: Path) -> None:
+    assert read_stored_requests(tmp_path) is None
+    (tmp_path / JUDGE_REQUESTS_FILE).mkdir()
+    assert read_stored_requests(tmp_path) is None
+
+
+def test_a_file_without_requests_is_no_missing_file(tmp_path: Path) -> None:
+    (tmp_path / JUDGE_REQUESTS_FILE).write_bytes(b"")
+    assert read_stored_requests(tmp_path) == ({}, {})
+
+
+def test_requests_are_read_by_sample_with_each_string_once(tmp_path: Path) -> None:
+    write(tmp_path, ("a", [asked("a", 0), asked("a", 1)]), ("b", [asked("b", 0)]))
+    found = stored(tmp_path)
+    assert {each.scenario: len(requests) for each, requests in found.by_sample.items()} == {"a": 2, "b": 1}
+    first, second = found.by_sample[key("a")]
+    assert (first["metric"], first["model"], first["answer"]) == ("helpfulness", "m/1", {"score": 4})
+    assert (first["turn"], second["turn"]) == (0, 1)
+    assert found.texts[first["asked"]["system"]] == "You judge."
+
+    def whole(name: str) -> str:
+        text = found.texts[name]
+        return text if isinstance(text, str) else "".join(map(whole, text))
+
+    assert "".join(map(whole, second["asked"]["prompt"])) == asked("a", 1).prompt
+    assert whole(second["asked"]["prompt"][0]) == asked("a", 1).prompt[: asked("a", 1).record]
+    plain = [text for text in found.texts.values() if isinstance(text, str)]
+    assert len(plain) == len(set(plain))
+
+
+KEY = {"scenario": "a", "agent": "bot"}
+REQUEST = {"asked": {"system": "s", "prompt": ["p", "q"]}, "key": KEY, "metric": "help"}
+
+
+def test_fields_are_kept_as_they_are_written(tmp_path: Path) -> None:
+    composed = {"text": "p", "of": ["x", "y"]}
+    lines(tmp_path, {"text": "s", "is": "S"}, composed, REQUEST, {**REQUEST, "metric": "other"})
+    assert stored(tmp_path) == (
+        {"s": "S", "p": ["x", "y"]},
+        {key("a"): [REQUEST, {**REQUEST, "metric": "other"}]},
+    )
+
+
+def test_the_last_string_of_a_name_counts(tmp_path: Path) -> None:
+    lines(
+        tmp_path, {"text": "s", "of": ["x"]}, {"text": "s", "is": "S"}, {"text": "t"}, {"text": "e", "is": ""}
+    )
+    assert stored(tmp_path).texts == {"s": "S", "t": [], "e": ""}
+
+
+def test_what_was_asked_before_a_sample_was_repeated_is_left_out(tmp_path: Path) -> None:
+    other = {**REQUEST, "key": {"scenario": "b", "agent": "bot"}}
+    again = {**REQUEST, "metric": "again"}
+    lines(tmp_path, REQUEST, other, {"anew": KEY}, {"anew": {"scenario": "z", "agent": "bot"}}, again)
+    assert stored(tmp_path).by_sample == {key("b"): [other], key("a"): [again]}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "not JSON",
+        "",
+        "[1, 2]",
+        '"asked"',
+        {},
+        {"asked": {"system": "s", "prompt": []}},
+        {"asked": {"system": "s", "prompt": []}, "key": None},
+        {"asked": {"system": "s", "prompt": []}, "key": {"scenario": 1}},
+        {"asked": {"system": "s", "prompt": []}, "key": {**KEY, "other": 1}},
+        {"anew": "a"},
+        {"anew": None},
+    ],
+)
+def test_a_line_that_is_none_hides_no_other(tmp_path: Path, line: Any) -> None:
+    lines(tmp_path, {"text": "s", "is": "S"}, line, REQUEST)
+    assert stored(tmp_path) == ({"s": "S"}, {key("a"): [REQUEST]})

@@ -11,6 +11,7 @@ import re
 import stat
 import sys
 from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,14 @@ from agenteval.core.config import AcceptedFailure, Config
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event
 from agenteval.core.providers import PROVIDERS
+from agenteval.files import redaction
 from agenteval.files.redaction import (
     KEY_VARIABLES,
     MASK,
     mask_value,
     redact_csv,
     redact_events,
+    redact_html,
     redact_json,
     redact_keys,
     redactor,
@@ -39,6 +42,7 @@ from agenteval.files.redaction import (
 )
 from tests.support.kit import Done, Project
 from tests.support.local_servers import LocalServer, chat, respond_json
+from tests.support.pages import index_of, packed_in, without_data
 from tests.support.plans import begun
 
 KEY = "sk-proj/4f1d+9e77b2=Qx"
@@ -172,6 +176,40 @@ def test_json_stays_json() -> None:
     register_secrets([])
 
 
+@pytest.fixture
+def known() -> Iterator[None]:
+    """A secret of this process, and one that is a word of the markup."""
+    store = redaction._store
+    before = store.secrets, store.mask
+    register_secrets([PLAIN, "section"])
+    yield
+    store.secrets, store.mask = before
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"<p>{PLAIN}</p>", "<p>***</p>"),
+        (f"<p>a {PLAIN}<b>{PLAIN}</b> c</p>\n{PLAIN}", "<p>a ***<b>***</b> c</p>\n***"),
+        (f"<p>\n{PLAIN[:9]}\u200b{PLAIN[9:]}\n</p>", "<p>\n***\n</p>"),
+        (f"<title>{PLAIN}</title><pre>{PLAIN}</pre>", "<title>***</title><pre>***</pre>"),
+        ('<section class="section">section</section>', '<section class="section">***</section>'),
+        (f"<script>'{PLAIN}' > 1</script>", f"<script>'{PLAIN}' > 1</script>"),
+        (f"<style>.a > {PLAIN} {{}}</style>", f"<style>.a > {PLAIN} {{}}</style>"),
+        (
+            f'<script type="text/plain" id="a">{PLAIN}</script>{PLAIN}<script>\n{PLAIN}\n</script>{PLAIN}',
+            f'<script type="text/plain" id="a">{PLAIN}</script>***<script>\n{PLAIN}\n</script>***',
+        ),
+        (f"<scripts>{PLAIN}</scripts>", "<scripts>***</scripts>"),
+        ("<p>nothing</p>", "<p>nothing</p>"),
+        (f"<p>{PLAIN[:9]}…</p>", "<p>***…</p>"),
+    ],
+)
+def test_html_keeps_its_markup_and_its_scripts(text: str, masked: str) -> None:
+    assert redact_html(text) == masked
+
+
 WORDS_OF_A_TABLE = {"properties": {"verdict": {"enum": ["passed"]}, "latency": {}}}
 
 
@@ -234,12 +272,13 @@ def agent(message):
     print(" ".join(forms[:1]))
     return " ".join(forms)
 """
-FILES = ("results.json", "samples.csv", "junit.xml", "report.md")
+FILES = ("results.json", "samples.csv", "junit.xml", "report.md", "report.html")
 REPORTS = (
     "json=results.json",
     "csv=samples.csv",
     "junit=junit.xml",
     "markdown=report.md",
+    "html=report.html",
     "github",
     "terminal",
 )
@@ -271,7 +310,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
 def written(project: Project) -> dict[str, str]:
     paths = [path for path in project.root.rglob("*") if path.is_file()]
     own = {"agent.py", "agenteval.yaml", "suite.yaml"}
-    return {path.name: _text(path) for path in paths if path.name not in own and path.suffix != ".pyc"}
+    texts = {path.name: _text(path) for path in paths if path.name not in own and path.suffix != ".pyc"}
+    return texts | packed_in(texts.get("report.html", ""))
 
 
 def _text(path: Path) -> str:
@@ -297,6 +337,10 @@ def test_no_key_of_a_model_is_in_anything_that_is_written(told: tuple[Project, D
         "samples.csv",
         "junit.xml",
         "report.md",
+        "report.html",
+        "index",
+        "block-0",
+        "requests-0",
         "summary.md",
     } <= texts.keys()
     # What the author's own code prints is not agenteval's.
@@ -307,6 +351,9 @@ def test_no_key_of_a_model_is_in_anything_that_is_written(told: tuple[Project, D
     assert MASK in texts["events.jsonl"]
     assert MASK in texts["results.json"]
     assert MASK in texts["stdout"]
+    assert MASK in without_data(texts["report.html"])
+    assert MASK in texts["index"]
+    assert MASK in texts["block-0"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
@@ -317,7 +364,7 @@ def test_what_may_hold_conversations_is_for_its_owner(told: tuple[Project, Done]
         journal,
         *(
             project.root / name
-            for name in ("tape.jsonl", "results.json", "samples.csv", "junit.xml", "report.md")
+            for name in ("tape.jsonl", "results.json", "samples.csv", "junit.xml", "report.md", "report.html")
         ),
     ]
     assert {path.name: mode(path) for path in paths} == {path.name: 0o600 for path in paths}
@@ -385,9 +432,17 @@ def test_secrets_that_are_ordinary_words_cost_no_run(project: Project) -> None:
         headers = {f"X-{name.replace('_', '-')}": f"${{{name}}}" for name in env}
         agent = {"endpoint": f"{server.address}/v1/chat/completions", "headers": headers}
         project.write("agenteval.yaml", json.dumps({"agent": agent, "metrics": []}))
-        done = project.run("--report", "terminal", "--report", "junit=ju.xml", env=env)
+        reports = [part for name in ("junit=ju.xml", "html=page.html") for part in ("--report", name)]
+        done = project.run("--report", "terminal", *reports, env=env)
     assert done.code == 1, done.all
     assert ElementTree.parse(project.root / "ju.xml").getroot().find(".//failure") is not None
+    page = (project.root / "page.html").read_text("utf-8")
+    assert [(row["id"], row["is"]) for row in index_of(page)["rows"]] == [
+        ("b", ["failed"]),
+        ("a", ["passed"]),
+    ]
+    lines = packed_in(page)["block-0"].split("\n")
+    assert [json.loads(line)["sample"]["verdict"] for line in lines] == ["failed", "passed"]
     results = project.results()
     assert results["summary"]["verdict"] == "failed"
     verdicts = {each["id"]: each["verdict"] for each in results["scenarios"]}

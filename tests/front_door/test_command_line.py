@@ -220,7 +220,6 @@ WRONG_USE = {
     "tools check": ("'check'",),
     "run --record-tools f": ("--record-tools", "--record,"),
     "run --shard 1/2": ("--shard",),
-    "report latest --open": ("--open",),
     "scenarios/suite.yaml": ("agenteval run scenarios/suite.yaml",),
 }
 

@@ -77,9 +77,9 @@ def comparison_view(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Mark
     if baseline is None:
         return
     apart = [
-        (name, agent, f"changed: {', '.join(parts)}")
+        (name, agent, f"changed: {differences}")
         for agent, scenarios_ in baseline.changed.items()
-        for name, parts in scenarios_.items()
+        for name, differences in scenarios_.items()
     ]
     apart += [(name, "", "not in this run") for name in baseline.gone]
     counts = Counter[str]()

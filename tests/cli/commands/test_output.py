@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agenteval.cli.commands import output
 from agenteval.cli.commands.output import (
     ReportTarget,
     make_report_options,
@@ -337,6 +339,130 @@ def test_what_fails_leaves_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(OSError, match="full"):
         write_file(here / "a", "after")
     assert (os.listdir(here), (here / "a").read_text()) == (["a"], "before")
+
+
+# ── in a browser ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses that a browser was to open; there is one that opens them."""
+    addresses: list[str] = []
+
+    def open_page(url: str) -> bool:
+        addresses.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_page)
+    return addresses
+
+
+def open_reports(here: Path, *requested: ReporterChoice, report: Any = REPORT, opens: bool = True) -> int:
+    targets = resolve_targets(Config(root=str(here), reporters=()), requested)
+    return write_reports(report, decide(report), targets, folder=here / "run", detail="usual", opens=opens)
+
+
+@pytest.mark.parametrize(
+    ("requested", "page"),
+    [
+        ([choice("html")], "run/report.html"),
+        ([choice("html", "a.html")], "a.html"),
+        ([choice("html", "deep/a b#c?d.html"), choice("json")], "deep/a%20b%23c%3Fd.html"),
+        ([choice("html", "a.html"), choice("html", "b.html")], "b.html"),
+        ([choice("html", "a.html"), choice("html")], "run/report.html"),
+        ([choice("terminal"), choice("html", "a.html"), choice("json", "a.json")], "a.html"),
+    ],
+)
+def test_the_page_is_opened_where_it_was_written(
+    here: Path, opened: list[str], requested: list[ReporterChoice], page: str
+) -> None:
+    assert open_reports(here, *requested) == 0
+    assert opened == [f"{here.as_uri()}/{page}"]
+
+
+@pytest.mark.parametrize(
+    ("requested", "opens"),
+    [([choice("html", "a.html")], False), ([choice("json", "a.json")], True), ([], True)],
+)
+def test_nothing_is_opened_unless_it_is_asked_for(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    opened: list[str],
+    requested: list[ReporterChoice],
+    opens: bool,
+) -> None:
+    assert open_reports(here, *requested, opens=opens) == 0
+    assert opened == []
+    assert "browser" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("report", "code"), [(REPORT, 0), (FAILED, 1)])
+def test_without_a_browser_the_path_is_named_and_the_verdict_stays(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    report: Any,
+    code: int,
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda url: False)
+    assert open_reports(here, choice("html", "deep/a.html"), report=report) == code
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        f"html report: {Path('deep', 'a.html')}",
+        f"no browser could be started; open {Path('deep', 'a.html')}",
+    ]
+
+
+def test_a_page_that_was_not_written_is_not_opened(
+    here: Path, capsys: pytest.CaptureFixture[str], opened: list[str]
+) -> None:
+    targets = resolve_targets(Config(root=str(here), reporters=()), [choice("html", "a.html")])
+    (here / "a.html").mkdir()  # since then
+    (here / "a.html" / "b").touch()
+    assert write_reports(REPORT, decide(REPORT), targets, folder=here, detail="usual", opens=True) == 3
+    assert opened == []
+    assert "cannot write the html report" in capsys.readouterr().err
+
+
+SLOW = "MB, which a browser opens slowly; a selection of scenarios is smaller"
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "note"),
+    [
+        ("html", 30_000_000, ""),
+        ("html", 30_000_001, f" (30 {SLOW})"),
+        ("html", 1_234_600_000, f" (1,235 {SLOW})"),
+        ("json", 30_000_001, ""),
+        ("markdown", 30_000_001, ""),
+    ],
+)
+def test_the_size_of_a_large_page_is_named(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    size: int,
+    note: str,
+) -> None:
+    class Large(str):
+        """A short text that is as long as a large page."""
+
+        def __len__(self) -> int:
+            return size
+
+    monkeypatch.setattr(output, "clean_output", lambda text, form: Large("x"))
+    write_report_text(name, "x", here / "a")
+    assert capsys.readouterr().err == f"{name} report: a{note}\n"
+
+
+def test_the_requests_to_judges_are_those_of_the_run(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "read_stored_requests", lambda folder: folder)
+    for name in ("html", "terminal"):
+        read = make_report_options(choice(name), folder=here / "run").judge_requests
+        assert read
+        assert read() == here / "run"
 
 
 # ── the screen ───────────────────────────────────────────────────────────────────────────────────

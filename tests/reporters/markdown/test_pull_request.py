@@ -1,4 +1,4 @@
-"""The comment on a pull request: kinds of change, their order and cells, gates and the baseline."""
+"""The comment on a pull request: the order of the kinds of change, cells, gates and the baseline."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from agenteval.core.event import Baseline
 from agenteval.core.score import Verdict
 from agenteval.reporters.markdown.pull_request import MARKER, MOST, render
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections.baseline_changes import ChangeRow, baseline_changes
-from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report
 from tests.support.verdict_runs import FAIL, LOST, PASS, Played, report_of
 
 Outcomes = Mapping[str, tuple[bool | None, ...]]
-LENIENT = {"gates": {"pass_rate": {"at_least": 0.3, "reject_below": 0.01}}}
 
 
 def baseline(outcomes: Outcomes, *agents: str) -> Baseline:
@@ -32,105 +29,10 @@ def report(told: Mapping[str, Sequence[Played | None]], before: Outcomes | None,
     return report_of(told, run=run, **more)
 
 
-def rows(
-    told: Mapping[str, Sequence[Played | None]], before: Outcomes | None, **more: Any
-) -> list[ChangeRow]:
-    found = report(told, before, **more)
-    return list(baseline_changes(Facts(found, decide(found))))
-
-
 def comment(found: Report, **decision: Any) -> list[str]:
     text = render(found, replace(decide(found), **decision), ReportOptions())
     assert text.endswith("\n")
     return text.rstrip("\n").split("\n\n")
-
-
-# ── kinds of change ──────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("now", "before", "expected"),
-    [
-        ([PASS], (True,), None),
-        ([PASS], None, None),
-        ([FAIL], (True,), ("Newly failing", "1/1", "0/1", "may be chance")),
-        ([FAIL] * 9, (True,) * 9, ("Newly failing", "9/9", "0/9", "significant")),
-        ([FAIL] * 9, (True,) * 8 + (False,), ("Newly failing", "8/9", "0/9", "significant")),
-        ([FAIL], (False,), ("Still failing", "0/1", "0/1", "may be chance")),
-        ([PASS, FAIL], (True, False), ("Still failing", "1/2", "1/2", "may be chance")),
-        ([FAIL], None, ("Failing, and not in the baseline", "–", "0/1", "unknown")),
-        ([FAIL], (None,), ("Newly failing", "0/0", "0/1", "unknown")),
-        ([PASS], (False,), ("Fixed", "0/1", "1/1", "may be chance")),
-        ([PASS] * 9, (False,) * 9, ("Fixed", "0/9", "9/9", "significant")),
-        ([LOST], (True,), ("Undecided", "1/1", "0/0", "unknown")),
-        ([LOST], None, ("Undecided", "–", "0/0", "unknown")),
-    ],
-)
-def test_the_kind_of_a_change_and_how_sure_it_is(
-    now: list[Played | None], before: tuple[bool | None, ...] | None, expected: tuple[str, ...] | None
-) -> None:
-    found = rows({"a": now}, {} if before is None else {"a": before})
-    assert [(row.kind, row.before, row.after, row.confidence) for row in found] == (
-        [expected] if expected else []
-    )
-
-
-def test_a_scenario_that_passes_far_less_often_is_told() -> None:
-    (row,) = rows({"a": [PASS] * 8 + [FAIL] * 12}, {"a": (True,) * 20}, **LENIENT)
-    assert row.kind == "Passing, but significantly less often"
-    assert (row.before, row.after, row.confidence) == ("20/20", "8/20", "significant")
-
-
-@pytest.mark.parametrize(("passed", "kinds"), [(16, []), (12, []), (17, ["Fixed"]), (24, ["Fixed"])])
-def test_a_passing_scenario_is_fixed_only_if_it_passes_more_often(passed: int, kinds: list[str]) -> None:
-    before = (True,) * 16 + (False,) * 8
-    found = rows({"a": [PASS] * passed + [FAIL] * (24 - passed)}, {"a": before}, **LENIENT)
-    assert [row.kind for row in found] == kinds
-
-
-@pytest.mark.parametrize(("played", "kinds"), [(FAIL, ["Failing"]), (LOST, ["Undecided"]), (PASS, [])])
-def test_without_a_baseline_all_that_does_not_pass_is_told(played: Played, kinds: list[str]) -> None:
-    assert [row.kind for row in rows({"a": [played]}, None)] == kinds
-
-
-def test_names_are_full_and_have_the_agent_where_there_are_several() -> None:
-    assert [row.name for row in rows({"a": [FAIL]}, {"a": (True,)})] == ["s/a.yaml::a"]
-    both = rows({"a": [FAIL]}, {"a": (True,)}, agents=("bot", "new"))
-    assert [row.name for row in both] == ["s/a.yaml::a · bot", "s/a.yaml::a · new"]
-    assert [row.kind for row in both] == ["Newly failing"] * 2
-
-
-def test_a_baseline_is_read_by_agent() -> None:
-    found = report_of({"a": [FAIL]}, run={"baseline": baseline({"a": (True,)}, "bot")}, agents=("bot", "new"))
-    kinds = [row.kind for row in baseline_changes(Facts(found, decide(found)))]
-    assert kinds == ["Newly failing", "Failing, and not in the baseline"]
-
-
-def test_the_first_reason_is_told_only_of_what_does_not_pass() -> None:
-    failing, fixed = rows({"a": [FAIL], "b": [PASS]}, {"a": (True,), "b": (False,)})
-    assert "not there" in failing.why
-    assert fixed.why == ""
-
-
-DATA = {name: {"pattern": "rows-${row.n}", "source": "s/x.yaml:1"} for name in "abcd"}
-
-
-def test_data_rows_that_changed_alike_are_one_row() -> None:
-    told = {"a": [FAIL], "b": [FAIL], "c": [FAIL], "d": [PASS]}
-    before: Outcomes = {"a": (True,), "b": (True,), "c": (False,), "d": (False,)}
-    found = rows(told, before, scenarios=DATA)
-    assert [(row.kind, row.rows) for row in found] == [
-        ("Newly failing", 2),
-        ("Still failing", 1),
-        ("Fixed", 1),
-    ]
-    assert found[0].name.startswith("s/x.yaml::a")
-    assert found[0].name.endswith(" 1 more row")
-    assert "more" not in found[1].name
-    (row, *_) = rows({"a": [FAIL], "b": [FAIL], "c": [FAIL]}, None, scenarios=DATA)
-    assert (row.rows, row.name.endswith(" 2 more rows")) == (3, True)
-    head = comment(report(told, before, scenarios=DATA))[1]
-    assert head.endswith("— 2 newly failing, 1 still failing, 1 fixed")
 
 
 # ── the comment ──────────────────────────────────────────────────────────────────────────────────
@@ -194,8 +96,12 @@ def test_the_cells_of_a_row_stand_below_their_heads() -> None:
     assert row == "| s/a.yaml::a | 0/1 | not there |"
 
 
-def test_a_scenario_of_the_baseline_alone_is_not_told() -> None:
-    assert rows({"a": [PASS]}, {"a": (True,), "gone": (True, False)}) == []
+def test_data_rows_that_changed_alike_are_counted_one_by_one() -> None:
+    data = {name: {"pattern": "rows-${row.n}", "source": "s/x.yaml:1"} for name in "abcd"}
+    told: dict[str, list[Played | None]] = {"a": [FAIL], "b": [FAIL], "c": [FAIL], "d": [PASS]}
+    before: Outcomes = {"a": (True,), "b": (True,), "c": (False,), "d": (False,)}
+    head = comment(report(told, before, scenarios=data))[1]
+    assert head.endswith("— 2 newly failing, 1 still failing, 1 fixed")
 
 
 def test_without_a_baseline_there_is_no_before() -> None:
