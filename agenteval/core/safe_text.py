@@ -20,7 +20,8 @@ autolinking."""
 
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colors, cursor, erase
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\r]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and kin
+    # OSC, DCS and kin; none begins within another, so that the search takes linear time
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n\r]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]++[0-~]"  # character sets and the like
 )
 # Of a cut or unknown sequence only the ESC is removed: its text must stay visible.

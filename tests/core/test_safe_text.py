@@ -68,6 +68,8 @@ def test_clean_leaves_nothing_to_obey(text):
 def test_a_megabyte_of_unfinished_sequences_is_cleaned():
     assert clean("\x1b]" * 500_000) == "]" * 500_000
     assert clean("\x1b[" + "0" * 1_000_000) == "[" + "0" * 1_000_000
+    assert clean("\x9d" * 1_000_000) == ""
+    assert clean("\x9dx\x98a\x9cb") == "xb"
 
 
 @given(ANY, st.integers(1, 40))
