@@ -38,9 +38,9 @@ from agenteval.reporters.words.transcript_lines import disclosed_secrets, how_it
 BLOCK = 1_000_000
 """The number of characters after which a block ends."""
 MOST_BYTES = 28_000_000
-"""The size of the packed conversations above which the requests to judges are left out."""
-MOST_CONVERSATION_BYTES = 28_000_000
 """The size of the packed conversations above which conversations that passed are left out."""
+_SMALL, _SMALL_BYTES, _BYTES_EACH = 1_000, 3_700_000, 2_700
+"""The budget of a small run, which grows with each further conversation."""
 
 
 @dataclass
@@ -50,27 +50,44 @@ class PackedConversations:
     blocks: list[str] = field(default_factory=list)
     """The blocks of conversations."""
     requests: list[str] = field(default_factory=list)
-    """The requests to judges, with one block for each block of conversations; empty if there are none."""
+    """The requests to judges, with one block for each of the first blocks of conversations; empty if there
+    are none."""
     places: dict[SampleKey, tuple[int, int]] = field(default_factory=dict)
     """The block of each conversation, and its line in that block."""
     left_out: int = 0
     """The number of conversations that were left out because of the size of the page."""
-    requests_left_out: bool = False
-    """True if the requests to judges were left out because of the size of the page."""
+    requests_left_out: int = 0
+    """The number of conversations whose requests to judges were left out because of the size of the page."""
 
     @property
     def size(self) -> int:
         """The size of the conversations in bytes."""
         return sum(map(len, self.blocks))
 
-    def add(self, block: Mapping[SampleKey, str], requests: StoredRequests | None) -> None:
+    def add(self, block: Mapping[SampleKey, str]) -> None:
         self.places |= {key: (len(self.blocks), line) for line, key in enumerate(block)}
         self.blocks.append(_pack("\n".join(block.values())))
-        if requests and not self.requests_left_out:
-            self.requests.append(_pack(_requests_of(list(block), requests)))
-            if self.size + sum(map(len, self.requests)) > MOST_BYTES:
-                self.requests_left_out = True
-                self.requests.clear()
+
+    def add_requests(self, stored: StoredRequests) -> None:
+        """Add the requests about the first conversations, as many as there is room for. Conversations that
+        failed come first, so that their requests are the last to be left out."""
+        room = most_bytes(len(self.places)) - self.size
+        by_block: dict[int, list[SampleKey]] = {}
+        for key, (number, _) in self.places.items():
+            by_block.setdefault(number, []).append(key)
+        for keys in by_block.values():
+            packed = _pack(_requests_of(keys, stored)) if room > 0 else ""
+            room -= len(packed)
+            if room <= 0:
+                self.requests_left_out += sum(key in stored.by_sample for key in keys)
+            else:
+                self.requests.append(packed)
+
+
+def most_bytes(conversations: int) -> int:
+    """Return the size above which requests to judges are left out: 4 MB for a page with 1,000 conversations
+    and 30 MB for one with 10,000, less what the rest of the page takes."""
+    return min(_SMALL_BYTES + max(0, conversations - _SMALL) * _BYTES_EACH, MOST_BYTES)
 
 
 def pack_conversations(
@@ -84,16 +101,18 @@ def pack_conversations(
         if epoch.sample is None:
             continue
         is_fine = epoch.decided.verdict is Verdict.PASSED and not epoch.sample.findings
-        if is_fine and packed.size >= MOST_CONVERSATION_BYTES:
+        if is_fine and packed.size >= MOST_BYTES:
             packed.left_out += 1
             continue
         block[epoch.key] = writer.write(scenario, epoch, epoch.sample)
         size += len(block[epoch.key])
         if size >= BLOCK:
-            packed.add(block, requests)
+            packed.add(block)
             block, size = {}, 0
     if block:
-        packed.add(block, requests)
+        packed.add(block)
+    if requests:
+        packed.add_requests(requests)
     return packed
 
 

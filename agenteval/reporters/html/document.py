@@ -83,15 +83,19 @@ def _index(
         "agents": list(facts.report.dimensions),
         "columns": [[facts.columns[n].name, facts.columns[n].short] for n in columns],
         "issues": {text.issue.id: text.title for text in texts},
-        "requests": bool(packed.requests),
+        "requests": len(packed.requests),
         "rows": [row_to_json(row, columns, packed.places) for row in rows],
     }
 
 
 def _left_out(packed: PackedConversations) -> Iterator[str]:
     if packed.requests_left_out:
+        about = plural(packed.requests_left_out, "conversation")
         command = "`agenteval show ID --judge` shows it"
-        yield f"What the judges were asked is left out, because the page would be too large: {command}"
+        yield (
+            f"What the judges were asked about {about} is left out, because the page would be too large:"
+            f" {command}"
+        )
     if packed.left_out:
         count = plural(packed.left_out, "conversation")
         command = "`agenteval show ID` shows them"

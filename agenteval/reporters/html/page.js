@@ -542,7 +542,7 @@
       held.length ? element("details", {}, element("summary", {}, `✓ ${held.length} ${held.length === 1 ? "check" : "checks"} passed`),
         element("ul", {}, held.map((check) => element("li", {}, `${check.name} ${check.detail}`)))) : null,
     ].flat().filter(Boolean);
-    const asked = index.requests && conversation.packed !== undefined ? drawAsked(conversation, at) : null;
+    const asked = conversation.packed < index.requests ? drawAsked(conversation, at) : null;
     if (!parts.length && at === null) return asked ? element("aside", {}, asked) : null;
     return element("aside", {}, title ? element("h3", {}, title) : null, parts, asked);
   }

@@ -182,7 +182,7 @@ def test_a_block_ends_where_it_is_full(
 def test_a_run_without_conversations_has_no_block() -> None:
     found = packed(report_of({"a": [None]}))
     assert (found.blocks, found.requests, found.places, found.size) == ([], [], {}, 0)
-    assert (found.left_out, found.requests_left_out) == (0, False)
+    assert (found.left_out, found.requests_left_out) == (0, 0)
 
 
 def test_the_size_is_that_of_the_blocks() -> None:
@@ -462,7 +462,7 @@ def test_each_block_has_the_requests_of_its_own_conversations() -> None:
 
 def test_a_run_that_stored_no_requests_has_none() -> None:
     found = packed(report_of({"a": [FAIL]}))
-    assert (found.requests, found.requests_left_out) == ([], False)
+    assert (found.requests, found.requests_left_out) == ([], 0)
 
 
 # ── a large page ─────────────────────────────────────────────────────────────────────────────────
@@ -478,32 +478,39 @@ def big_requests() -> StoredRequests:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize(("less", "is_left_out"), [(0, False), (1, True)])
-def test_requests_are_left_out_first(monkeypatch: pytest.MonkeyPatch, less: int, is_left_out: bool) -> None:
+@pytest.mark.parametrize(
+    ("blocks", "less", "kept", "left_out"),
+    [(8, 0, 8, 0), (4, 0, 3, 1), (4, -1, 4, 0), (2, 0, 1, 3), (2, -1, 2, 2), (1, 0, 0, 4), (0, 0, 0, 4)],
+)
+def test_requests_are_left_out_first_and_those_of_failures_last(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, less: int, kept: int, left_out: int
+) -> None:
+    """There is room for all conversations and for the requests of the first ``blocks`` blocks. Only the first
+    four have requests."""
+    monkeypatch.setattr(conversations, "most_bytes", lambda count: 10**9)
     whole = packed(report_of(MANY), big_requests())
     assert len(whole.requests) == len(whole.blocks) == 8
-    total = whole.size + sum(map(len, whole.requests))
-    monkeypatch.setattr(conversations, "MOST_BYTES", total - less)
+    room = whole.size + sum(map(len, whole.requests[:blocks])) - less + (blocks == 8)
+    monkeypatch.setattr(conversations, "most_bytes", lambda count: room)
     found = packed(report_of(MANY), big_requests())
-    assert found.requests_left_out is is_left_out
-    assert found.requests == ([] if is_left_out else whole.requests)
+    assert found.requests == whole.requests[:kept]
+    assert found.requests_left_out == left_out
     assert found.blocks == whole.blocks
     assert found.left_out == 0
 
 
-@pytest.mark.usefixtures("small_blocks")
-def test_requests_are_left_out_altogether(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not only from the block on with which the page would be too large."""
-    first = packed(report_of({"a": [FAIL]}), big_requests())
-    monkeypatch.setattr(conversations, "MOST_BYTES", first.size + len(first.requests[0]))
-    found = packed(report_of(MANY), big_requests())
-    assert (found.requests, found.requests_left_out) == ([], True)
-    assert len(found.blocks) == 8
+@pytest.mark.parametrize(
+    ("count", "most"),
+    [(0, 3_700_000), (1000, 3_700_000), (1001, 3_702_700), (2000, 6_400_000), (10_000, 28_000_000),
+     (100_000, 28_000_000)],
+)  # fmt: skip
+def test_the_budget_grows_with_the_run(count: int, most: int) -> None:
+    assert conversations.most_bytes(count) == most
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_where_no_requests_were_stored_none_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversations, "MOST_BYTES", 1)
+    monkeypatch.setattr(conversations, "most_bytes", lambda count: 1)
     assert not packed(report_of(MANY)).requests_left_out
 
 
@@ -516,7 +523,7 @@ def test_only_conversations_that_passed_without_a_finding_are_left_out(
 ) -> None:
     """The page is full as soon as it holds the first ``kept`` conversations."""
     whole = packed(report_of(MANY))
-    monkeypatch.setattr(conversations, "MOST_CONVERSATION_BYTES", sum(map(len, whole.blocks[:kept])))
+    monkeypatch.setattr(conversations, "MOST_BYTES", sum(map(len, whole.blocks[:kept])))
     found = packed(report_of(MANY))
     assert found.left_out == left_out
     assert set(ALWAYS) <= found.places.keys()
@@ -527,17 +534,15 @@ def test_only_conversations_that_passed_without_a_finding_are_left_out(
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("played", [FAIL, LOST, UNSURE, CUT, NOTED])
 def test_none_that_tells_something_is_ever_left_out(monkeypatch: pytest.MonkeyPatch, played: Played) -> None:
-    monkeypatch.setattr(conversations, "MOST_CONVERSATION_BYTES", 0)
     monkeypatch.setattr(conversations, "MOST_BYTES", 0)
     found = packed(report_of({"a": [PASS, played, PASS], "b": [played, None]}), big_requests())
     assert set(found.places) == {key("a", 1), key("b")}
     assert found.left_out == 2
-    assert (found.requests, found.requests_left_out) == ([], True)
+    assert found.requests == []
 
 
 def test_the_limits_are_those_of_a_page_that_a_browser_opens_at_once() -> None:
     assert (conversations.BLOCK, conversations.MOST_BYTES) == (1_000_000, 28_000_000)
-    assert conversations.MOST_CONVERSATION_BYTES == 28_000_000
 
 
 # ── secrets ──────────────────────────────────────────────────────────────────────────────────────

@@ -137,7 +137,7 @@ def test_the_file_is_whole() -> None:
     assert PAGE.startswith('<!doctype html>\n<html lang="en">\n')
     assert PAGE.endswith("</script>\n</body>\n</html>\n")
     assert [each.name for each in whole.one("html").content if isinstance(each, Node)] == ["head", "body"]
-    assert whole.one("title").text == "agenteval · failed: 20261121-101500-ab12"
+    assert whole.one("head").one("title").text == "agenteval · failed: 20261121-101500-ab12"
     names = {
         node.attributes["name"]: node.attributes["content"]
         for node in whole.all("meta")
@@ -168,11 +168,11 @@ def test_each_id_is_there_once() -> None:
     } <= set(ids)
 
 
-def test_a_reader_of_the_page_alone_can_skip_to_the_list() -> None:
+def test_a_reader_of_the_page_alone_can_skip_to_the_content() -> None:
     whole = read_html(PAGE)
-    first = whole.one("body").below[0]
-    assert (first.text, first.attributes["href"]) == ("To the list", "#list-title")
-    assert whole.one(id="list-title").name == "h2"
+    first = whole.one("header").below[0]
+    assert (first.text, first.attributes["href"]) == ("To the content", "#main")
+    assert whole.one(id="main").name == "main"
     assert whole.one(id="status").attributes["role"] == "status"
     assert "hidden" in whole.one(id="conversation").attributes
 
@@ -291,7 +291,7 @@ def test_each_row_leads_to_its_conversation(monkeypatch: pytest.MonkeyPatch) -> 
 def test_requests_to_judges_are_there_if_they_were_stored() -> None:
     report = report_of({"a": [PASS]})
     text = page(report, asking(request()))
-    assert index_of(text)["requests"] is True
+    assert index_of(text)["requests"] == 1
     assert json.loads(packed_in(text)["requests-0"])["texts"] == {"s": "You judge.", "p": "The prompt."}
     for options in (OPTIONS, asking(None)):
         without = page(report, options)
@@ -319,13 +319,13 @@ def test_the_last_words_say_who_can_read_the_conversations() -> None:
 def test_it_says_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     report = report_of({"a": [FAIL], "b": [PASS], "c": [PASS, PASS]})
     monkeypatch.setattr(conversations, "BLOCK", 1)
-    monkeypatch.setattr(conversations, "MOST_BYTES", 10)
+    monkeypatch.setattr(conversations, "most_bytes", lambda count: 10)
     text = page(report, asking(request()))
     judges, _ = notes(text)
-    assert judges.startswith("What the judges were asked is left out")
+    assert judges.startswith("What the judges were asked about 1 conversation is left out")
     assert "`agenteval show ID --judge`" in judges
-    assert index_of(text)["requests"] is False
-    monkeypatch.setattr(conversations, "MOST_CONVERSATION_BYTES", 10)
+    assert index_of(text)["requests"] == 0
+    monkeypatch.setattr(conversations, "MOST_BYTES", 10)
     text = page(report, asking(request()))
     judges_again, passed, _ = notes(text)
     assert judges_again == judges

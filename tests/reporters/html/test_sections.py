@@ -45,7 +45,7 @@ def test_the_table_stands_between_the_title_and_the_notes() -> None:
 
 def test_a_table_can_be_scrolled_with_the_keyboard_and_has_a_name() -> None:
     box = read_html(table(("", "rule", "", 'a "b"'), [("x", "y", "z", "w")], root=".")).one("div", "wide")
-    assert (box.attributes["tabindex"], box.attributes["role"]) == ("0", "region")
+    assert (box.attributes["tabindex"], box.attributes["role"]) == ("0", "group")
     assert box.attributes["aria-label"] == 'Table: rule, a "b"'
 
 
