@@ -12,9 +12,7 @@ from tests.support import cut_runs, scored_logs
 from tests.support.kit import Done, Project
 from tests.support.pages import index_of
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="elsewhere, PATH alone finds no browser"
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, PATH alone finds no browser")
 
 BROWSER = """\
 #!{python}
