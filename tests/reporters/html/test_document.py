@@ -188,6 +188,12 @@ def test_the_title_has_the_verdict_and_the_run(changes: dict[str, Any], title: s
     assert read_html(page(report_of({"a": [PASS]}), **changes)).one("title").text == title
 
 
+def test_the_title_is_one_short_line() -> None:
+    report = report_of({"a": [PASS]})
+    report = replace(report, run=report.run.model_copy(update={"run_id": f"r\n{'1' * 99}"}))
+    assert read_html(page(report)).one("title").text == f"agenteval · passed: r {'1' * 57}…"
+
+
 # ── views ────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -90,9 +90,9 @@ def test_an_issue_has_its_head_its_explanation_its_quotations_and_remarks() -> N
 
 
 def test_a_quotation_leads_to_its_epoch_and_variant() -> None:
-    example = IssueExample(scenario="a", agent="bot", epoch=0, variant="v 1", turn=2)
+    example = IssueExample(scenario="a", agent="bot", epoch=1, variant="v 1", turn=2)
     (link,) = issues_of(issue(examples=(example,))).one("ul").all("a")
-    assert link.attributes["href"] == "#/c/a/1/turn/3?agent=bot&variant=v%201"
+    assert link.attributes["href"] == "#/c/a/2/turn/3?agent=bot&variant=v%201"
 
 
 def test_an_issue_without_more_is_its_head() -> None:
@@ -307,10 +307,12 @@ def remarks_of(*notices: Notice, **changes: Any) -> list[tuple[str, str]]:
 
 
 def test_remarks_come_first_and_then_notices() -> None:
-    notices = (Notice(level="info", text="all <b>\nread"), Notice(level="warning", text="slow"))
-    assert [each for each in remarks_of(*notices) if each[0] in ("info", "warning")] == [
-        ("warning", "warning: slow"),
-        ("info", "info: all <b> read"),
+    levels = ("error", "info", "warning")
+    notices = [Notice(level=level, text=f"<b>\n{level}") for level in levels]
+    assert [each for each in remarks_of(*notices) if each[0] in levels] == [
+        ("error", "error: <b> error"),
+        ("warning", "warning: <b> warning"),
+        ("info", "info: <b> info"),
     ]
 
 

@@ -123,3 +123,4 @@ def test_who_judged(scores: Sequence[str], checks: Sequence[str], text: str) -> 
     items = [Score(metric="stars", value=4, by=name) for name in scores]
     more = [Check(name="criteria", passed=True, by=name) for name in checks]
     assert judges_text(report_of({"a": [Played((*items, *more), turns=((),))]})) == text
+    assert judges_text(report_of({"a": [PASS], "b": [Played(turns=((*items, *more),))]})) == text
