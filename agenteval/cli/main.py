@@ -296,6 +296,8 @@ def _report(
         raise typer.Exit(report_history(history, reports=report or ()))
     run = _require_run(run)
     reports = reporter_choices(report, opens=open_page)
+    if dry_run:
+        _refuse_with("--dry-run", {"--open": open_page})
     if rejudge:
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
         from agenteval.planning.score_preparation import ScoreRequest

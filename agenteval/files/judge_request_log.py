@@ -167,12 +167,25 @@ def read_stored_requests(folder: Path) -> StoredRequests | None:
     found: dict[SampleKey, list[dict[str, Any]]] = {}
     for line in _lines(packed):
         if "text" in line:
-            texts[str(line["text"])] = line["is"] if "is" in line else line.get("of", [])
+            text = line["is"] if "is" in line else line.get("of", [])
+            texts[str(line["text"])] = text if isinstance(text, str) else _hashes(text)
         elif "anew" in line and (key := _parse_key(line["anew"])):
             found.pop(key, None)
-        elif "asked" in line and (key := _parse_key(line.get("key"))):
+        elif _is_request(line.get("asked")) and (key := _parse_key(line.get("key"))):
             found.setdefault(key, []).append(line)
     return StoredRequests(texts, found)
+
+
+def _is_request(asked: object) -> bool:
+    """Check whether a line is a complete request. Damaged lines are ignored."""
+    if not isinstance(asked, dict) or not isinstance(asked.get("system"), str):
+        return False
+    prompt = asked.get("prompt")
+    return isinstance(prompt, list) and len(_hashes(prompt)) == 2
+
+
+def _hashes(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelAsked, ...] | None:

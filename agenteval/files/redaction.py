@@ -16,6 +16,7 @@ from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from html import escape, unescape
 from typing import Any, TypeAlias
 from urllib.parse import quote, quote_plus, urlsplit
 
@@ -517,7 +518,7 @@ _IN_XML = re.compile(r'(?<==")[^"<]*+|(?<=>)[^<]++')
 
 def redact_xml(text: str) -> str:
     """Redact XML so that it stays valid. Words in the markup are kept."""
-    return text if redact_text(text) == text else _IN_XML.sub(lambda found: redact_text(found[0]), text)
+    return _IN_XML.sub(lambda found: _redact_escaped(found[0]), text)
 
 
 _CSV_CELL = re.compile(r'"([^"]*+(?:""[^"]*+)*)"|[^",\r\n]++')
@@ -541,15 +542,24 @@ def redact_csv(text: str, schema: Callable[[], Any] = dict) -> str:
     return _CSV_CELL.sub(masked, text)
 
 
-_IN_HTML = re.compile(r"(<(?:script|style)\b[^>]*>.*?</(?:script|style)>)|(?<=>)[^<]+", re.DOTALL)
+_IN_HTML = re.compile(
+    r"(<(?:script|style)\b[^>]*>.*?</(?:script|style)>)"
+    r'|(?<=>)[^<]++|(?:(?<=href=")|(?<=title=")|(?<=label="))[^"<]*+',
+    re.DOTALL,
+)
 
 
 def redact_html(text: str) -> str:
     """Redact an HTML page. Markup, scripts and styles are kept, because a page allows its script by its
     hash."""
-    if redact_text(text) == text:
-        return text
-    return _IN_HTML.sub(lambda found: found[1] or redact_text(found[0]), text)
+    return _IN_HTML.sub(lambda found: found[1] or _redact_escaped(found[0]), text)
+
+
+def _redact_escaped(text: str) -> str:
+    """Redact text in which ``&``, ``<`` and ``>`` are escaped."""
+    plain = unescape(text)
+    masked = redact_text(plain)
+    return text if masked == plain else escape(masked)
 
 
 def redact_url(url: str) -> str:

@@ -110,6 +110,18 @@ def packed_in(page: str) -> dict[str, str]:
     return {node.attributes["id"] or "": unpack(node.text) for node in read_html(page).all(type="text/plain")}
 
 
+def records_in(block: str) -> list[dict[str, Any]]:
+    """The conversations of an unpacked block, with the results of their calls in place."""
+    count, *lines = block.split("\n")
+    results, records = lines[: int(count)], [json.loads(line) for line in lines[int(count) :]]
+    assert results == sorted(set(results))
+    for record in records:
+        calls = [call for turn in record["sample"]["turns"] for call in turn["tool_calls"]]
+        for call, line in zip(calls, record.pop("results"), strict=True):
+            call["result"] = json.loads(results[line])
+    return records
+
+
 def index_of(page: str) -> dict[str, Any]:
     index: dict[str, Any] = json.loads(packed_in(page)["index"])
     return index

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -174,11 +174,13 @@ def write_reports(
     """Write all reports and return the exit code. The terminal report is written last, so that the verdict is
     the last output on the screen. If a report cannot be rendered or written, the error is reported on stderr
     and the exit code is never 0. If ``opens`` is True, the HTML report is opened in a browser."""
+    pages: list[Path | None] = []
     for target in sorted(targets, key=lambda target: target.choice.name == "terminal"):
         choice = target.choice
         try:
             options = make_report_options(choice, folder=folder, detail=detail, name=name)
             _write(target, report, decision, folder=folder, options=options)
+            pages += [_target_path(target, folder)] if choice.name == "html" else []
         except RenderError as error:
             print_err(f"agenteval: {error}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
@@ -187,19 +189,37 @@ def write_reports(
             where = target.path or "stdout"
             print_err(f"agenteval: cannot write the {choice.name} report to {where}: {reason}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
-    pages = [_target_path(target, folder) for target in targets if target.choice.name == "html"]
-    if opens and pages and (page := pages[-1]):
-        _open_in_browser(page)
+    if opens and pages:
+        _open_in_browser(pages[-1])
     return decision.exit_code
 
 
-def _open_in_browser(page: Path) -> None:
+def _open_in_browser(page: Path | None) -> None:
     """Open a page in the browser (``BROWSER``, or the default of the system). The verdict does not depend on
-    whether that is possible."""
+    whether that is possible. What the browser prints is no result."""
     import webbrowser
 
-    if not (page.is_file() and webbrowser.open(page.resolve().as_uri())):
+    if page is None:
+        print_err("--open opens nothing, because the html report was written to stdout")
+        return
+    is_opened = False
+    with suppress(OSError, ValueError, webbrowser.Error), _stdout_to_stderr():
+        is_opened = webbrowser.open(page.resolve().as_uri())
+    if not is_opened:
         print_err(f"no browser could be started; open {_display_path(page)}")
+
+
+@contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Redirect the output of processes that are started to stderr."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def write_rendered(

@@ -1,27 +1,25 @@
 """Pack the conversations of a run, and what judges were asked about them, for the page.
 
 Conversations are JSON, one per line, in blocks of about one megabyte. A block is compressed (gzip) and
-encoded (base85); a browser unpacks it when one of its conversations is opened. The requests to judges about
-the conversations of a block are a block of their own, in which each shared string is stored once."""
+encoded (base85); a browser unpacks it when one of its conversations is opened. The results of tools, which
+are often repeated, precede the conversations of a block: each is there once, and similar ones are neighbors,
+because gzip finds repetitions within 32 kB only. The requests to judges about the conversations of a block
+are a block of their own, in which each shared string is stored once."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from base64 import b85encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import Score, Verdict
+from agenteval.core.score import Score
 from agenteval.core.trajectory import Step
 from agenteval.files.judge_request_log import StoredRequests
-from agenteval.files.redaction import mask_value, redact_json
+from agenteval.reporters.html.packing import DisclosureMask, pack, redact
 from agenteval.reporters.html.scenario_rows import ListedEpoch, ListedScenario
-from agenteval.reporters.results.document import Groups, finding_groups, sample_shape, to_json
-from agenteval.reporters.results.shape import Results
+from agenteval.reporters.results.document import Groups, finding_groups, sample_shape, to_json, value_to_json
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import sample_violations
 from agenteval.reporters.words.places import shown_place, shown_places
@@ -33,7 +31,7 @@ from agenteval.reporters.words.rerun_commands import (
     show_command_of,
 )
 from agenteval.reporters.words.score_cells import is_low, threshold_of
-from agenteval.reporters.words.transcript_lines import disclosed_secrets, how_it_ended, mask_secrets
+from agenteval.reporters.words.transcript_lines import how_it_ended
 
 BLOCK = 1_000_000
 """The number of characters after which a block ends."""
@@ -64,11 +62,15 @@ class PackedConversations:
         """The size of the conversations in bytes."""
         return sum(map(len, self.blocks))
 
-    def add(self, block: Mapping[SampleKey, str]) -> None:
+    def add(self, block: Mapping[SampleKey, _Record]) -> None:
+        """Add a block: a line with the number of results, the results, and the conversations."""
         self.places |= {key: (len(self.blocks), line) for line, key in enumerate(block)}
-        self.blocks.append(_pack("\n".join(block.values())))
+        results = sorted({result for record in block.values() for result in record.results})
+        lines = {result: line for line, result in enumerate(results)}
+        records = (record.with_results(lines) for record in block.values())
+        self.blocks.append(pack("\n".join((str(len(results)), *results, *records))))
 
-    def add_requests(self, stored: StoredRequests) -> None:
+    def add_requests(self, stored: StoredRequests, mask: DisclosureMask) -> None:
         """Add the requests about the first conversations, as many as there is room for. Conversations that
         failed come first, so that their requests are the last to be left out."""
         room = most_bytes(len(self.places)) - self.size
@@ -76,7 +78,7 @@ class PackedConversations:
         for key, (number, _) in self.places.items():
             by_block.setdefault(number, []).append(key)
         for keys in by_block.values():
-            packed = _pack(_requests_of(keys, stored)) if room > 0 else ""
+            packed = pack(redact(mask.mask_json(_requests_of(keys, stored)))) if room > 0 else ""
             room -= len(packed)
             if room <= 0:
                 self.requests_left_out += sum(key in stored.by_sample for key in keys)
@@ -91,72 +93,75 @@ def most_bytes(conversations: int) -> int:
 
 
 def pack_conversations(
-    facts: Facts, rows: Iterable[ListedScenario], requests: StoredRequests | None, *, root: str, run: str
+    facts: Facts,
+    rows: Iterable[ListedScenario],
+    requests: StoredRequests | None,
+    mask: DisclosureMask,
+    *,
+    root: str,
 ) -> PackedConversations:
-    """Pack the conversations in the order of the list. ``run`` is the name of the run for use in commands."""
-    packed, writer = PackedConversations(), _RecordWriter(facts, root, run)
-    block: dict[SampleKey, str] = {}
+    """Pack the conversations in the order of the list."""
+    packed, writer = PackedConversations(), _RecordWriter(facts, mask, root, facts.report.run.run_id)
+    block: dict[SampleKey, _Record] = {}
     size = 0
     for scenario, epoch in ((row.report, epoch) for row in rows for epoch in row.epochs):
         if epoch.sample is None:
             continue
-        is_fine = epoch.decided.verdict is Verdict.PASSED and not epoch.sample.findings
-        if is_fine and packed.size >= MOST_BYTES:
+        if epoch.is_fine and packed.size >= MOST_BYTES:
             packed.left_out += 1
             continue
         block[epoch.key] = writer.write(scenario, epoch, epoch.sample)
-        size += len(block[epoch.key])
+        size += block[epoch.key].size
         if size >= BLOCK:
             packed.add(block)
             block, size = {}, 0
     if block:
         packed.add(block)
-    if requests:
-        packed.add_requests(requests)
+    if requests and requests.by_sample:
+        packed.add_requests(requests, mask)
     return packed
 
 
-def _pack(text: str) -> str:
-    """Compress and encode text. The encoding is the usual base85 (RFC 1924), except that the page cannot
-    contain ``<``, for which ``,`` is written. It is 6 % shorter than base64. The first character is the
-    number of bytes that pad the data to a multiple of four."""
-    packed = gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)
-    return f"{-len(packed) % 4}{b85encode(packed, pad=True).decode().replace('<', ',')}"
+class _Record(NamedTuple):
+    """A conversation as JSON, and the results of its tool calls as JSON, in the order of the calls."""
+
+    text: str
+    results: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.text) + sum(map(len, self.results))
+
+    def with_results(self, lines: Mapping[str, int]) -> str:
+        """Return the JSON with the lines of the results."""
+        numbers = ",".join(str(lines[result]) for result in self.results)
+        return f'{self.text[:-1]},"results":[{numbers}]}}'
 
 
-def pack_json(value: Any) -> str:
-    """Return a JSON value, compressed and encoded."""
-    return _pack(_redacted(_json(value)))
-
-
-def _redacted(text: str) -> str:
-    """Mask secrets in JSON. The journal is masked already, so that this is a second line of defense."""
-    masked = redact_json(text, Results.model_json_schema)
-    return text if masked == text else _json(json.loads(masked))
-
-
-_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+_RESULTS = {"turns": {"__all__": {"tool_calls": {"__all__": {"result"}}}}}
 
 
 class _RecordWriter:
     """Writes conversations as JSON. ``sample`` in a record is the entry of the JSON report; the other fields
     are what a reader of the page needs besides."""
 
-    def __init__(self, facts: Facts, root: str, run: str) -> None:
+    def __init__(self, facts: Facts, mask: DisclosureMask, root: str, run: str) -> None:
+        self._mask = mask
         self._report, self._decision = facts.report, facts.decision
         self._columns = {column.name: column for column in facts.columns}
         self._groups: Groups = finding_groups(facts.report)
         self._options = score_options(facts.report.run.command)
         self._root, self._run = root, run
 
-    def write(self, scenario: ScenarioReport, epoch: ListedEpoch, sample: SampleReport) -> str:
-        key = epoch.key
-        shape = sample_shape(scenario, key, sample, self._decision, self._groups.get(key, {}))
+    def write(self, scenario: ScenarioReport, epoch: ListedEpoch, sample: SampleReport) -> _Record:
+        shape = sample_shape(scenario, epoch.key, sample, self._decision, self._groups.get(epoch.key, {}))
         more = self._more(scenario, epoch, sample)
-        text = f'{{"sample":{to_json(shape)},{_json(more)[1:]}'
-        if hidden := disclosed_secrets(sample):
-            text = _json(mask_value(json.loads(text), lambda text: mask_secrets(text, hidden)))
-        return _redacted(text)
+        text = f'{{"sample":{to_json(shape, exclude=_RESULTS)},{value_to_json(more)[1:]}'
+        results = [value_to_json(call.result) for turn in shape.turns for call in turn.tool_calls]
+        return _Record(self._masked(text), tuple(map(self._masked, results)))
+
+    def _masked(self, text: str) -> str:
+        return redact(self._mask.mask_json(text))
 
     def _more(self, scenario: ScenarioReport, epoch: ListedEpoch, sample: SampleReport) -> dict[str, Any]:
         spec, key = scenario.scenario, epoch.key
@@ -221,7 +226,7 @@ def _requests_of(keys: Sequence[SampleKey], requests: StoredRequests) -> str:
         _collect(line["asked"]["system"], requests.texts, wanted)
         for part in line["asked"]["prompt"]:
             _collect(part, requests.texts, wanted)
-    return _redacted(_json({"texts": wanted, "asked": asked}))
+    return value_to_json({"texts": wanted, "asked": asked})
 
 
 def _without_key(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ security policy allows the script and the style of the page by their hashes and 
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -17,14 +18,16 @@ from agenteval.core.decision import Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey
-from agenteval.reporters.html.conversations import PackedConversations, pack_conversations, pack_json
+from agenteval.reporters.html.conversations import PackedConversations, pack_conversations
 from agenteval.reporters.html.figures import figures
 from agenteval.reporters.html.links import conversation_link
 from agenteval.reporters.html.markup import Markup, element, join
 from agenteval.reporters.html.overview import header, overview
+from agenteval.reporters.html.packing import DisclosureMask, pack, redact
 from agenteval.reporters.html.scenario_rows import ListedScenario, listed_columns, row_to_json, scenario_rows
 from agenteval.reporters.html.views import comparison_view, gate_view, issue_view, measure_view, run_view
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.results.document import value_to_json
 from agenteval.reporters.sections.baseline_changes import baseline_changes
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.issue import IssueText, issues_text
@@ -47,7 +50,8 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     rows = scenario_rows(facts, texts, options.root)
     changes = list(baseline_changes(facts)) if report.run.baseline else []
     stored = options.judge_requests() if options.judge_requests else None
-    packed = pack_conversations(facts, rows, stored, root=options.root, run=report.run.run_id)
+    mask = DisclosureMask(report.samples)
+    packed = pack_conversations(facts, rows, stored, mask, root=options.root)
     views = [
         View("", "Results", tuple(overview(facts, rows, texts, changes, options.root))),
         View("issues", f"Issues ({len(texts):,})", tuple(issue_view(facts, texts))),
@@ -62,10 +66,11 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     ]
     title = f"{decision.verdict_label}: {one_line(report.run.run_id, 60)}"
     index = _index(facts, rows, texts, packed)
-    data = [_data("index", pack_json(index))]
+    data = [_data("index", pack(redact(mask.mask_json(value_to_json(index)))))]
     data += [_data(f"block-{n}", block) for n, block in enumerate(packed.blocks)]
     data += [_data(f"requests-{n}", block) for n, block in enumerate(packed.requests)]
     notes = (*_left_out(packed), _CONTENTS)
+    views = [view._replace(content=tuple(map(mask.mask_markup, view.content))) for view in views]
     return make_page(title, header(facts), views, data, notes)
 
 
@@ -171,7 +176,10 @@ _CONTENTS = (
 
 
 def _asset(name: str) -> str:
-    return files("agenteval.reporters.html").joinpath(name).read_text(encoding="utf-8")
+    """Return a file of this package. Characters that are not ASCII are escaped, because the script must match
+    its hash even if the page is printed in another encoding."""
+    text = files("agenteval.reporters.html").joinpath(name).read_text(encoding="utf-8")
+    return text if text.isascii() else re.sub(r"[^\x00-\x7f]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _policy(style: str, script: str) -> str:

@@ -12,7 +12,7 @@ from agenteval.core.score import Verdict
 from agenteval.reporters.html.links import conversation_link, filter_link
 from agenteval.reporters.html.markup import Markup, element, join
 from agenteval.reporters.html.scenario_rows import ListedScenario
-from agenteval.reporters.html.sections import MARKS, table, verdict_mark
+from agenteval.reporters.html.sections import MARKS, rest, table, verdict_mark
 from agenteval.reporters.sections.baseline_changes import KINDS, ChangeRow
 from agenteval.reporters.sections.gates import COLUMNS, gate_cells
 from agenteval.reporters.sections.remarks import caveats
@@ -32,8 +32,13 @@ from agenteval.verdict.failure_rates import FailureRate
 
 MOST_STATIC_ROWS = 200
 """The maximum number of scenarios that are listed without the script."""
-_MOST_GATES, _MOST_ISSUES = 8, 5
-_SIGNS = {**{str(verdict): sign for verdict, sign in MARKS.items()}, "flaky": "≈", "accepted": "○"}
+_MOST_GATES, _MOST_ISSUES, _MOST_MISTAKES = 8, 5, 100
+_SIGNS = {
+    **{str(verdict): sign for verdict, sign in MARKS.items()},
+    "flaky": "≈",
+    "accepted": "○",
+    "finding": "!",
+}
 _STATES = ("failed", "inconclusive", "flaky", "accepted", "passed")
 
 
@@ -62,9 +67,10 @@ def overview(
     """Yield the parts of the first view, in the order of their importance."""
     yield from _counts(rows, is_log=facts.decision.is_reported)
     if mistakes := facts.decision.author_errors:
-        lines = (element("li", one_line_message(text, 1000)) for text in mistakes)
+        lines = (element("li", one_line_message(text, 1000)) for text in mistakes[:_MOST_MISTAKES])
         yield element("h2", "To fix in the scenarios or the configuration")
         yield element("ul", *lines)
+        yield from rest(len(mistakes), _MOST_MISTAKES, "mistake")
     yield from _gates(facts, root)
     yield from _changes(facts, changes)
     yield from _rates(facts)
@@ -75,20 +81,16 @@ def overview(
 def _counts(rows: Sequence[ListedScenario], *, is_log: bool) -> Iterator[Markup]:
     """Yield the number of scenarios in each state. Each number is a link that filters the list."""
     found = Counter(state for row in rows for state in row.states)
-    states = ("finding",) if is_log else _STATES
+    states = ("finding", "failed", "inconclusive") if is_log else _STATES
     links = [
-        element("a", f"{_sign(state)} {found[state]:,} {_word(state)}", href=filter_link(f"v:{state}"))
+        element(
+            "a", f"{_SIGNS.get(state, '!')} {found[state]:,} {_word(state)}", href=filter_link(f"v:{state}")
+        )
         for state in states
         if found[state]
     ]
     everything = element("a", f"{len(rows):,} in total", href=filter_link(""))
     yield element("p", *links, everything, class_="counts")
-
-
-def _sign(state: str) -> str:
-    return (
-        MARKS.get(Verdict(state), "") if state in MARKS else {"flaky": "≈", "accepted": "○"}.get(state, "!")
-    )
 
 
 def _word(state: str) -> str:
@@ -181,19 +183,20 @@ def severity_badge(severity: str) -> Markup:
 def _list(facts: Facts, rows: Sequence[ListedScenario]) -> Iterator[Markup]:
     """Yield the list as the page shows it without its script: what did not pass. The script replaces it."""
     noun = "record" if facts.decision.without_scenarios else "scenario"
+    state = "severity" if facts.decision.is_reported else "verdict"
     if facts.decision.is_reported:
-        shown = [row for row in rows if row.worst]
+        shown = [row for row in rows if row.worst or row.verdict is not Verdict.PASSED]
     else:
         shown = [row for row in rows if row.verdict is not Verdict.PASSED]
     yield element("h2", f"{noun.capitalize()}s", id="list-title")
     yield element("div", id="list-tools", hidden=True)
-    head = element("tr", *(element("th", title, scope="col") for title in ("verdict", noun, "reason")))
+    head = element("tr", *(element("th", title, scope="col") for title in (state, noun, "reason")))
     body = (
         element(
             "tr",
             element("td", _row_mark(row, is_log=facts.decision.is_reported)),
             element("td", element("a", row.report.scenario.id, href=conversation_link(_first(row)))),
-            element("td", row.reason or (row.worst.explanation if row.worst else ""), class_="reason"),
+            element("td", row.reason, class_="reason"),
         )
         for row in shown[:MOST_STATIC_ROWS]
     )
@@ -209,8 +212,8 @@ def _list(facts: Facts, rows: Sequence[ListedScenario]) -> Iterator[Markup]:
 
 
 def _row_mark(row: ListedScenario, *, is_log: bool) -> Markup:
-    if is_log:
-        return severity_badge(str(row.worst.severity)) if row.worst else Markup("")
+    if is_log and row.worst:
+        return severity_badge(str(row.worst.severity))
     return verdict_mark(row.verdict.value)
 
 

@@ -68,7 +68,10 @@
     return unpacked.get(id);
   }
 
-  const lines = async (number) => (await block(`block-${number}`)).split("\n");
+  async function readBlock(number) {
+    const [count, ...lines] = (await block(`block-${number}`)).split("\n");
+    return { results: lines.slice(0, Number(count)), records: lines.slice(Number(count)) };
+  }
 
   let index = null;
   let conversations = []; // every epoch of every row, in the order of the list
@@ -87,7 +90,7 @@
     });
     conversations.forEach((each, at) => {
       each.at = at;
-      each.isFine = index.log ? !each.row.severity : each.result === "passed";
+      each.isFine = each.result === "passed" && !(index.log && each.row.severity);
     });
   }
 
@@ -236,7 +239,7 @@
         [element("a", { href: listLink(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`) }, tag), " "]
       ))) : null);
     return element("tr", { class: row.is[0] === "passed" ? "fine" : null },
-      element("td", {}, index.log ? severity(row.severity) : state(row)),
+      element("td", {}, index.log && (row.severity || row.is[0] === "passed") ? severity(row.severity) : state(row)),
       name,
       element("td", { class: "reason" }, row.reason || ""),
       element("td", { class: "dots" }, row.epochs.map(dot)),
@@ -253,7 +256,8 @@
   }
 
   // The conversations of a log without expectations have no verdict.
-  const outcome = (each) => (index.log ? severity(each.row.severity) : verdict(each.result));
+  const outcome = (each) => (index.log && each.isFine ? null : index.log && each.row.severity
+    ? severity(each.row.severity) : verdict(each.result));
 
   function epochName(each) {
     const name = `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}`;
@@ -289,18 +293,25 @@
     list.search = search;
     list.hits = new Map();
     find("search-all").textContent = "Cancel the search";
-    const wanted = JSON.stringify(text.trim().toLowerCase()).slice(1, -1);
+    const wanted = text.trim().toLowerCase();
+    const escaped = JSON.stringify(wanted).slice(1, -1);
+    const isIn = (value) => (typeof value === "string" ? value.toLowerCase().includes(wanted)
+      : value !== null && typeof value === "object" && Object.values(value).some(isIn));
+    // The JSON text is searched first, which is fast; its keys are not what is meant.
+    const holds = (json) => json.toLowerCase().includes(escaped) && isIn(JSON.parse(json));
     const packed = conversations.filter((each) => each.packed !== undefined);
     const blocks = [...new Set(packed.map((each) => each.packed))];
     for (const [at, number] of blocks.entries()) {
       announce(`searching, ${Math.round((100 * at) / blocks.length)} %`);
       find("list-tools").lastChild.textContent = find("status").textContent;
-      const texts = await lines(number);
+      const { results, records } = await readBlock(number);
       if (search.isStopped) return;
+      const found = new Set(results.flatMap((text, line) => (holds(text) ? [line] : [])));
       for (const each of packed) {
-        if (each.packed === number && !list.hits.has(each.row) && texts[each.line].toLowerCase().includes(wanted)) {
-          list.hits.set(each.row, each);
-        }
+        if (each.packed !== number || list.hits.has(each.row)) continue;
+        const record = records[each.line];
+        const own = JSON.parse(record.slice(record.lastIndexOf('"results":') + 10, -1));
+        if (holds(record) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
       }
     }
     stopSearch();
@@ -339,7 +350,12 @@
 
   async function read(conversation) {
     if (conversation.packed === undefined) return null;
-    return JSON.parse((await lines(conversation.packed))[conversation.line]);
+    const { results, records } = await readBlock(conversation.packed);
+    const record = JSON.parse(records[conversation.line]);
+    record.sample.turns.flatMap((turn) => turn.tool_calls).forEach((call, at) => {
+      call.result = JSON.parse(results[record.results[at]]);
+    });
+    return record;
   }
 
   const back = () => element("a", { href: listLink(list.text || "", list.hits) }, "← all");

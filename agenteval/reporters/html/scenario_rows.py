@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import isfinite
 from typing import Any
 
 from agenteval.core.decision import Decision, SampleDecision
+from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Verdict
+from agenteval.reporters.sections.scenarios import format_score
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import NEVER_RAN, planned, scenario_decision
 from agenteval.reporters.words.issue import IssueText, by_scenario
@@ -36,6 +39,12 @@ class ListedEpoch:
     sample: SampleReport | None
     """The sample; ``None`` if it never ran."""
     decided: SampleDecision
+
+    @property
+    def is_fine(self) -> bool:
+        """True if the sample passed without a finding or an accepted failure."""
+        has_finding = self.sample is not None and bool(self.sample.findings)
+        return self.decided.verdict is Verdict.PASSED and not self.decided.accepted and not has_finding
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ def scenario_rows(facts: Facts, texts: Sequence[IssueText], root: str) -> list[L
             report=each,
             verdict=scenario_decision(decision, each).verdict,
             epochs=tuple(_epochs(each, decision)),
-            reason=reasons.get((each.scenario.id, each.agent), ""),
+            reason=reasons.get((each.scenario.id, each.agent)) or _worst_explanation(each),
             issues=tuple(text.issue.id for text in issues.get((each.scenario.id, each.agent), ())),
             cells=scenario_cells(each, facts.columns, report, marks),
             where=shown_places((each.scenario.where(), each.scenario.row), root),
@@ -111,6 +120,12 @@ def _epochs(scenario: ScenarioReport, decision: Decision) -> Iterator[ListedEpoc
         yield ListedEpoch(key, sample, decision.samples.get(key, NEVER_RAN))
 
 
+def _worst_explanation(scenario: ScenarioReport) -> str:
+    findings = (finding for sample in scenario.samples for finding in sample.findings)
+    worst = max(findings, key=lambda finding: finding.severity.rank, default=None)
+    return one_line(worst.explanation, _LONGEST_REASON) if worst else ""
+
+
 def _first_reasons(facts: Facts) -> dict[tuple[str, str], str]:
     """Return the first reason of each scenario. Reasons that count take precedence over tolerated ones."""
     reasons: dict[tuple[str, str], str] = {}
@@ -127,9 +142,6 @@ def listed_columns(rows: Sequence[ListedScenario], columns: Sequence[ScoreColumn
     return (gating or used)[:MOST_COLUMNS]
 
 
-_THRESHOLD_MARKS = {Verdict.PASSED: " ✓", Verdict.FAILED: " ✗", Verdict.INCONCLUSIVE: " ?"}
-
-
 def row_to_json(
     row: ListedScenario, columns: Sequence[int], places: Mapping[SampleKey, tuple[int, int]]
 ) -> dict[str, Any]:
@@ -138,9 +150,10 @@ def row_to_json(
     are missing. Fields without content are omitted."""
     spec, samples = row.report.scenario, [each.sample for each in row.epochs if each.sample]
     costs = [sample.trajectory.usage.cost for sample in samples]
-    times = [sample.trajectory.latency_ms for sample in samples if sample.trajectory.latency_ms]
+    times = [ms for sample in samples if isfinite(ms := sample.trajectory.latency_ms) and ms]
     tools = dict.fromkeys(call.name for sample in samples for call in sample.trajectory.tool_calls)
     worst = row.worst
+    means = {name: each.value for name, each in row.report.aggregates.items()}
     fields = {
         "id": spec.id,
         "agent": row.report.agent,
@@ -153,20 +166,13 @@ def row_to_json(
         "tools": list(tools),
         "issues": list(row.issues),
         "severity": str(worst.severity) if worst else "",
-        "scores": [_score(row.cells[n]) for n in columns],
-        "values": {
-            name: each.value for name, each in row.report.aggregates.items() if each.value is not None
-        },
+        "scores": [format_score(row.cells[n]) for n in columns],
+        "values": {name: mean for name, mean in means.items() if mean is not None and isfinite(mean)},
         "cost": sum(filter(None, costs)) if costs and None not in costs and any(costs) else None,
         "ms": round(sum(times) / len(times)) if times else None,
         "epochs": [_epoch(each, places.get(each.key)) for each in row.epochs],
     }
     return {name: value for name, value in fields.items() if value not in ("", [], {}, None)}
-
-
-def _score(cell: ScoreCell) -> str:
-    parts = [cell.text if is_scored(cell) else "–", _THRESHOLD_MARKS[cell.verdict] if cell.verdict else ""]
-    return "".join(parts) + (f" !{cell.missing}" if cell.missing else "")
 
 
 def _epoch(epoch: ListedEpoch, place: tuple[int, int] | None) -> list[Any]:

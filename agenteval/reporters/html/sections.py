@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from agenteval.core.plurals import plural
 from agenteval.core.score import Verdict
 from agenteval.reporters.html.markup import Markup, element, join
 from agenteval.reporters.sections.section import Cell, Item, LocationCell, Section, StyledText, has_text
@@ -19,16 +20,17 @@ def section_to_html(section: Section, root: str = ".") -> Markup:
     parts: list[Markup] = [element(f"h{min(section.level + 1, 6)}", section.title)]
     if section.rows:
         parts.append(table(section.columns, section.rows[:MOST_ROWS], root=root, numbers=section.numbers))
-        parts += _rest(len(section.rows), section.noun)
+        parts += rest(len(section.rows), MOST_ROWS, section.noun)
     if section.notes:
         parts.append(element("ul", *map(_note, section.notes[:MOST_ROWS]), class_="notes"))
-        parts += _rest(len(section.notes), "line")
+        parts += rest(len(section.notes), MOST_ROWS, "line")
     return element("div", *parts, class_="section")
 
 
-def _rest(count: int, noun: str) -> Iterator[Markup]:
-    if count > MOST_ROWS:
-        yield element("p", f"… and {count - MOST_ROWS:,} more ({noun})", class_="quiet")
+def rest(count: int, most: int, noun: str) -> Iterator[Markup]:
+    """Yield how many of ``count`` things are not shown, if only ``most`` are."""
+    if count > most:
+        yield element("p", f"… and {plural(count - most, f'more {noun}')}", class_="quiet")
 
 
 def table(

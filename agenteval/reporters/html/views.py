@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line_message
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import IssueExample
@@ -17,7 +16,7 @@ from agenteval.reporters.html.drawing import ChartText
 from agenteval.reporters.html.links import conversation_link
 from agenteval.reporters.html.markup import Markup, element
 from agenteval.reporters.html.overview import issue_head
-from agenteval.reporters.html.sections import section_to_html, table
+from agenteval.reporters.html.sections import rest, section_to_html, table
 from agenteval.reporters.sections import accepted, agents, gates, issues, scenarios, usage
 from agenteval.reporters.sections.baseline_changes import KINDS, SIGNIFICANCE_NOTE, ChangeRow
 from agenteval.reporters.sections.remarks import remarks
@@ -35,8 +34,7 @@ def issue_view(facts: Facts, texts: Sequence[IssueText]) -> Iterator[Markup]:
     """Yield all issues with their quotations, and what failed outside the agent."""
     for text in texts[:_MOST_ISSUES]:
         yield element("article", *_issue(text), class_="issue")
-    if len(texts) > _MOST_ISSUES:
-        yield element("p", f"… and {plural(len(texts) - _MOST_ISSUES, 'more issue')}", class_="quiet")
+    yield from rest(len(texts), _MOST_ISSUES, "issue")
     if not texts:
         yield from map(section_to_html, issues.issues(facts))
         yield element("p", "No issue: no finding of a judge or a detector was grouped.", class_="quiet")
@@ -97,9 +95,11 @@ def comparison_view(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Mark
             yield element("h3", f"{kind} ({counts[kind]:,})")
             columns = ("scenario", "before", "now", "why", "confidence")
             yield table(columns, cells[:_MOST_CHANGES], root=".")
+            yield from rest(len(cells), _MOST_CHANGES, "scenario")
     if apart:
         yield element("h3", f"Not comparable ({len(apart):,})")
         yield table(("scenario", "agent", "why"), apart[:_MOST_CHANGES], root=".")
+        yield from rest(len(apart), _MOST_CHANGES, "scenario")
     if not changes and not apart:
         yield element("p", "No scenario changed.")
     yield element("p", SIGNIFICANCE_NOTE.replace("*", ""), class_="quiet")

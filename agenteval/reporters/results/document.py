@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any, TypeAlias
 
 from pydantic_core import PydanticSerializationError
+from pydantic_core import to_json as to_json_bytes
 
 from agenteval.core.decision import Decision
 from agenteval.core.event import ModelAsked
@@ -77,14 +78,22 @@ def _may_hold_unseen(piece: str) -> bool:
     return ("\x7f" in piece) if piece.isascii() else _UNSEEN.search(piece) is not None
 
 
-def to_json(value: shape.Shape, indent: int | None = None) -> str:
-    """Return the object as JSON. NaN and infinite numbers become null."""
+def to_json(value: shape.Shape, indent: int | None = None, exclude: Any = None) -> str:
+    """Return the object as JSON, without the fields in ``exclude``. NaN and infinite numbers become null."""
     try:
-        return value.model_dump_json(indent=indent, exclude_unset=True, fallback=repr)
+        return value.model_dump_json(indent=indent, exclude=exclude, exclude_unset=True, fallback=repr)
     except (PydanticSerializationError, UnicodeError):
         # Half of a surrogate pair, or a key that is not a string. Only these rare cases take the slow path.
-        plain = _portable(value.model_dump(exclude_unset=True))
+        plain = _portable(value.model_dump(exclude=exclude, exclude_unset=True))
         return json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False, default=repr)
+
+
+def value_to_json(value: Any) -> str:
+    """Return any value as JSON. What JSON cannot represent is replaced as in ``to_json``."""
+    try:
+        return to_json_bytes(value, inf_nan_mode="null", fallback=repr).decode()
+    except (PydanticSerializationError, UnicodeError):
+        return json.dumps(_portable(value), ensure_ascii=False, allow_nan=False, default=repr)
 
 
 def _portable(value: Any, depth: int = 0) -> Any:

@@ -89,7 +89,7 @@ def scores(facts: Facts) -> Iterator[Section]:
     yield Section(
         "Scores (uncalibrated)" if any(map(is_scored, cells)) else "Scores",
         columns=("", "scenario", *agent, *(_heading(columns[n]) for n in used)),
-        rows=tuple((*row.head, *(_score(row.cells[n]) for n in used)) for row in rows),
+        rows=tuple((*row.head, *(format_score(row.cells[n]) for n in used)) for row in rows),
         notes=tuple(filter(None, notes)),
         noun="scenario",
         named_by=2,
@@ -119,7 +119,8 @@ def _heading(column: ScoreColumn) -> str:
 _THRESHOLD_MARKS = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.INCONCLUSIVE: "?"}
 
 
-def _score(cell: score_cells.ScoreCell) -> str:
+def format_score(cell: score_cells.ScoreCell) -> str:
+    """Format the scores of a scenario with their marks, which ``legend`` explains."""
     parts = (
         cell.text + ("ˢ" if cell.scripted else ""),
         _THRESHOLD_MARKS[cell.verdict] if cell.verdict and is_scored(cell) else "",

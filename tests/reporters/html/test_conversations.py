@@ -24,7 +24,7 @@ from agenteval.reporters.results.document import results
 from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report, build_report
-from tests.support.pages import DIGITS, unpack
+from tests.support.pages import DIGITS, records_in, unpack
 from tests.support.report_samples import conversation, started, turn
 from tests.support.score_samples import judged_run
 from tests.support.verdict_runs import (
@@ -68,8 +68,8 @@ def packed(
 
 def records(found: PackedConversations) -> dict[SampleKey, dict[str, Any]]:
     """Each conversation, from its place."""
-    blocks = [unpack(block).split("\n") for block in found.blocks]
-    return {each: json.loads(blocks[block][line]) for each, (block, line) in found.places.items()}
+    blocks = [records_in(unpack(block)) for block in found.blocks]
+    return {each: blocks[block][line] for each, (block, line) in found.places.items()}
 
 
 def record(report: Report, name: SampleKey | None = None, **more: Any) -> dict[str, Any]:
@@ -155,16 +155,16 @@ def test_conversations_stand_in_the_order_of_the_list() -> None:
     found = packed(report_of(MIXED))
     assert found.places == {each: (0, line) for line, each in enumerate(IN_ORDER)}
     assert len(found.blocks) == 1
-    lines = unpack(found.blocks[0]).split("\n")
-    assert [json.loads(line)["scenario"] for line in lines] == ["failed", "failed", "lost", "passed"]
-    assert [json.loads(line)["sample"]["epoch"] for line in lines] == [0, 1, 0, 0]
+    found_records = records_in(unpack(found.blocks[0]))
+    assert [each["scenario"] for each in found_records] == ["failed", "failed", "lost", "passed"]
+    assert [each["sample"]["epoch"] for each in found_records] == [0, 1, 0, 0]
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_a_full_block_begins_the_next() -> None:
     found = packed(report_of(MIXED))
     assert found.places == {each: (block, 0) for block, each in enumerate(IN_ORDER)}
-    assert [unpack(block).count("\n") for block in found.blocks] == [0] * 4
+    assert [len(records_in(unpack(block))) for block in found.blocks] == [1] * 4
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_block_ends_where_it_is_full(
     monkeypatch: pytest.MonkeyPatch, more: int, places: list[tuple[int, int]]
 ) -> None:
     report = report_of({name: [FAIL] for name in "abcd"})
-    one = len(unpack(packed(report).blocks[0]).split("\n")[0])
+    one = len(unpack(packed(report).blocks[0]).split("\n")[1]) - len(',"results":[]')
     monkeypatch.setattr(conversations, "BLOCK", 2 * one + more)
     assert list(packed(report).places.values()) == places
 

@@ -28,7 +28,7 @@ from agenteval.reporters.html.markup import Markup, element
 from agenteval.reporters.options import ReportOptions
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report
-from tests.support.pages import Node, index_of, packed_in, read_html, without_data
+from tests.support.pages import Node, index_of, packed_in, read_html, records_in, without_data
 from tests.support.report_samples import decide as decide_plainly
 from tests.support.report_samples import hostile, mixed
 from tests.support.score_samples import judged_run
@@ -289,7 +289,7 @@ def test_each_row_leads_to_its_conversation(monkeypatch: pytest.MonkeyPatch) -> 
     assert set(packed) == {"index", "block-0", "block-1", "block-2", "block-3"}
     for row in index_of(text)["rows"]:
         for epoch, _, verdict, block, line in row["epochs"]:
-            record = json.loads(packed[f"block-{block}"].split("\n")[line])
+            record = records_in(packed[f"block-{block}"])[line]
             assert (record["scenario"], record["sample"]["epoch"]) == (row["id"], epoch)
             assert record["sample"]["verdict"] == verdict
 
@@ -301,12 +301,12 @@ def test_requests_to_judges_are_there_if_they_were_stored() -> None:
     assert json.loads(packed_in(text)["requests-0"])["texts"] == {"s": "You judge.", "p": "The prompt."}
     for options in (OPTIONS, asking(None)):
         without = page(report, options)
-        assert index_of(without)["requests"] is False
+        assert index_of(without)["requests"] == 0
         assert set(packed_in(without)) == {"index", "block-0"}
 
 
 def test_the_name_of_the_run_is_in_its_commands() -> None:
-    record = json.loads(packed_in(PAGE)["block-0"].split("\n")[0])
+    record = records_in(packed_in(PAGE)["block-0"])[0]
     assert record["show"] == "agenteval show 20261121-101500-ab12 b@1"
 
 
@@ -408,7 +408,7 @@ def test_hostile_text_is_packed_as_it_is(text: str) -> None:
     report, decision = hostile(text)
     shown = render(report, decision, OPTIONS)
     kept = text.replace("\ud83d", "\ufffd")
-    record = json.loads(packed_in(shown)["block-0"].split("\n")[0])
+    record = records_in(packed_in(shown)["block-0"])[0]
     assert record["sample"]["turns"][0]["user"] in (kept, text.replace("\ud83d", "?"))
 
 
