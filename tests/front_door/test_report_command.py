@@ -47,7 +47,7 @@ def journal_of(project: Project) -> Path:
 def test_the_reports_are_those_of_the_run_to_the_byte(
     ran: Project, filters: tuple[str, ...], code: int
 ) -> None:
-    names = ("json", "junit", "markdown", "github")
+    names = ("json", "junit", "markdown", "github", "html")
     files = [part for name in names for part in ("--report", f"{name}=first.{name}")]
     first = ran.call("run", *files, *filters)
     assert first.code == code
