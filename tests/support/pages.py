@@ -123,7 +123,7 @@ def records_in(block: str) -> list[dict[str, Any]]:
 
 
 def index_of(page: str) -> dict[str, Any]:
-    index: dict[str, Any] = json.loads(packed_in(page)["index"])
+    index: dict[str, Any] = json.loads(unpack(read_html(page).one(id="index").text))
     return index
 
 

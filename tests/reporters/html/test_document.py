@@ -19,7 +19,7 @@ from agenteval.core.decision import Decision
 from agenteval.core.event import Baseline
 from agenteval.core.safe_text import for_encoding
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.score import Check, Severity
+from agenteval.core.score import Check, Severity, Verdict
 from agenteval.core.trajectory import Step, Turn
 from agenteval.files.judge_request_log import StoredRequests
 from agenteval.reporters.html import conversations, overview, sections
@@ -35,6 +35,7 @@ from tests.support.pages import Node, index_of, packed_in, read_html, records_in
 from tests.support.report_samples import conversation, hostile, mixed, started
 from tests.support.report_samples import decide as decide_plainly
 from tests.support.score_samples import judged_run
+from tests.support.synthetic_runs import REAL_TURNS, TURNS, synthetic_run
 from tests.support.verdict_runs import FAIL, LOST, PASS, Played, finding, report_of, score
 
 OPTIONS = ReportOptions()
@@ -516,12 +517,49 @@ def test_a_page_of_many_scenarios_is_bounded_without_its_data(monkeypatch: pytes
     monkeypatch.setattr(views_module, "_MOST_CHANGES", 50)
     small, large = (without_data(many(count)) for count in (220, 440))
     assert len(large) < len(small) + 1000
-    tables = [
-        (each.attributes.get("id"), len(each.one("tbody").all("tr")))
-        for each in read_html(large).all("table")
-    ]
+    whole = read_html(large)
+    assert len(whole.below) <= len(read_html(small).below) + 10
+    tables = [(each.attributes.get("id"), len(each.one("tbody").all("tr"))) for each in whole.all("table")]
     assert [rows for name, rows in tables if name == "list"] == [20]
     assert [rows for name, rows in tables if name != "list" and rows > 10] == [50] * 5
+
+
+def test_a_page_of_1000_short_conversations_is_small() -> None:
+    text = render(*synthetic_run(1000, turns=TURNS), OPTIONS)
+    assert len(text.encode()) < 2_000_000
+
+
+def test_a_page_of_1000_real_conversations_is_small_and_a_larger_one_leaves_out_what_passed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The budget is 4 MB for text like that of real logs. These runs are judged, which logs are not, and are
+    slightly larger: 4.04 MB. The script is to build the list, so that what is read without it is bounded."""
+    report, decision = synthetic_run(1000, turns=REAL_TURNS)
+    text = render(report, decision, OPTIONS)
+    assert len(text.encode()) < 4_100_000
+    static = read_html(without_data(text))
+    assert len(static.one("table", id="list").rows()) <= overview.MOST_STATIC_ROWS
+    assert len(static.below) < 4_000
+
+    monkeypatch.setattr(conversations, "MOST_BYTES", conversations.MOST_BYTES // 10)
+    small = render(report, decision, OPTIONS)
+    assert len(small) < len(text) - 500_000
+    kept = {
+        SampleKey(scenario=row["id"], agent=row["agent"], epoch=epoch)
+        for row in index_of(small)["rows"]
+        for epoch, _, _, *place in row["epochs"]
+        if place
+    }
+    told = {
+        sample.key
+        for sample in report.samples
+        if sample.findings or decision.samples[sample.key].verdict is not Verdict.PASSED
+    }
+    assert len(told) > 100
+    assert told < kept
+    left_out = len(report.samples) - len(kept)
+    assert left_out > 100
+    assert notes(small)[0].startswith(f"{left_out} conversations that passed left out")
 
 
 def test_noise_in_the_data_breaks_nothing() -> None:
