@@ -311,8 +311,9 @@ def test_each_block_has_its_own_results() -> None:
 
 
 def test_a_result_that_is_no_json_is_replaced() -> None:
-    found = packed(report_of({"a": [calling(returned([nan, inf, "\ud83d"]))]}))
-    assert records(found)[key()]["sample"]["turns"][0]["tool_calls"][0]["result"] == [None, None, "\ufffd"]
+    calls = (returned([nan, inf]), returned("\ud83d"))
+    made = record(report_of({"a": [calling(*calls)]}))["sample"]["turns"][0]["tool_calls"]
+    assert [each["result"] for each in made] == [[None, None], "\ufffd"]
 
 
 def test_results_count_toward_the_size_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:

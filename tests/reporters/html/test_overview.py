@@ -360,7 +360,8 @@ def listed(found: Node) -> list[list[str]]:
 
 
 def test_what_did_not_pass_is_listed() -> None:
-    broken = Played((Check(name="output.contains", passed=False, detail=HOSTILE),))
+    check = Check(name="output.contains", passed=False, detail=HOSTILE)
+    broken = Played((check,), turns=((finding(Severity.LOW),),))
     found = shown({"a": [PASS], "b": [LOST], "c": [broken], "d": [NOTED]})
     assert found.one(id="list-title").text == "Scenarios"
     table = found.one("table", id="list")
