@@ -91,7 +91,7 @@ def comparison_view(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Mark
     for kind in KINDS:
         rows = [row for row in changes if row.kind == kind]
         if rows:
-            cells = [(row.name, row.before, row.after, row.why, row.confidence) for row in rows]
+            cells = [(_change_link(row), row.before, row.after, row.why, row.confidence) for row in rows]
             yield element("h3", f"{kind} ({counts[kind]:,})")
             columns = ("scenario", "before", "now", "why", "confidence")
             yield table(columns, cells[:_MOST_CHANGES], root=".")
@@ -103,6 +103,12 @@ def comparison_view(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Mark
     if not changes and not apart:
         yield element("p", "No scenario changed.")
     yield element("p", SIGNIFICANCE_NOTE.replace("*", ""), class_="quiet")
+
+
+def _change_link(row: ChangeRow) -> str | Markup:
+    if not row.scenario:
+        return row.name
+    return element("a", row.name, href=conversation_link(SampleKey(scenario=row.scenario, agent=row.agent)))
 
 
 def measure_view(facts: Facts, pictures: Sequence[Markup], root: str) -> Iterator[Markup]:

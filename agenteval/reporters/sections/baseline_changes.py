@@ -40,6 +40,9 @@ class ChangeRow(NamedTuple):
     confidence: str
     """The certainty of the change, such as ``significant``."""
     rows: int = 1
+    scenario: str = ""
+    """The id of the scenario. ``agent`` is the name of the agent."""
+    agent: str = ""
 
 
 def baseline_changes(facts: Facts) -> Iterator[ChangeRow]:
@@ -66,7 +69,16 @@ def baseline_changes(facts: Facts) -> Iterator[ChangeRow]:
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
             group = groups.get(key, ())
             why = _first_gist(group) if group else ""
-            row = ChangeRow(kind, name, _rate(old), _rate(new), why, _confidence(change, old, new))
+            row = ChangeRow(
+                kind,
+                name,
+                _rate(old),
+                _rate(new),
+                why,
+                _confidence(change, old, new),
+                scenario=scenario.scenario.id,
+                agent=scenario.agent,
+            )
             grouped.setdefault((kind, template_key(scenario), broken_rule_keys(group)), []).append(row)
     for first, *others in grouped.values():
         more = f" and {plural(len(others), 'more row')}" if others else ""
