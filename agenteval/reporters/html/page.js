@@ -5,6 +5,8 @@
   const ROWS = 200; // rows that are added to the list at a time
   const LINES = 12; // lines of a value that are shown before it is unfolded
   const LINE = 90; // characters of a value that is shown on one line
+  const DEEPEST = 20; // levels of a value that are indented
+  const QUOTE = 4000; // characters of a quotation that are looked for where its white space differs
   const KEPT = 6; // unpacked blocks that stay in memory
   const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?" };
   const KEYS = [
@@ -69,6 +71,14 @@
   }
 
   const lines = async (number) => (await block(`block-${number}`)).split("\n");
+
+  // A number that a script cannot hold, such as a long id, stays as it was written where the browser can do that.
+  function parse(json) {
+    return JSON.parse(json, (_, value, written) => (
+      typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER && written && JSON.rawJSON
+        ? JSON.rawJSON(written.source) : value
+    ));
+  }
 
   let index = null;
   let conversations = []; // every epoch of every row, in the order of the list
@@ -338,7 +348,7 @@
 
   async function read(conversation) {
     if (conversation.packed === undefined) return null;
-    return JSON.parse((await lines(conversation.packed))[conversation.line]);
+    return parse((await lines(conversation.packed))[conversation.line]);
   }
 
   const back = () => element("a", { href: listLink(list.text || "", list.hits) }, "← all");
@@ -483,18 +493,38 @@
 
   function pretty(content) {
     if (content === undefined) return "not known";
-    let plain = content;
-    if (typeof content === "string") {
-      if (!/^\s*[[{]/.test(content)) return content;
-      try {
-        plain = JSON.parse(content);
-      } catch {
-        return content; // text that begins with a bracket
-      }
+    const json = typeof content === "string" ? content : JSON.stringify(content);
+    if (typeof content === "string" && !/^\s*[[{]/.test(content)) return content;
+    try {
+      JSON.parse(json);
+    } catch {
+      return content; // text that begins with a bracket
     }
-    const text = JSON.stringify(plain, null, 2);
+    const text = indented(json);
     const line = text.replace(/\n\s*/g, " ");
     return line.length <= LINE && !/\\n/.test(line) ? line : text;
+  }
+
+  // JSON over several lines, however deep it is. Numbers and repeated keys are kept as they were written.
+  function indented(json) {
+    let depth = 0;
+    let isText = false;
+    const start = () => `\n${"  ".repeat(Math.min(depth, DEEPEST))}`;
+    const text = json.replace(/\\u[0-9a-f]{4}|\\.|["[\]{}:,]|\s+/gi, (token) => {
+      if (token === '"') isText = !isText;
+      if (isText || token === '"') return token.startsWith("\\u") ? character(token) : token;
+      if (token === "[" || token === "{") depth += 1;
+      if (token === "]" || token === "}") depth -= 1;
+      if (token === ":") return ": ";
+      if (token === "," || token === "[" || token === "{") return token + start();
+      return token === "]" || token === "}" ? start() + token : "";
+    });
+    return text.replace(/([[{])\n *\n *(?=[\]}])/g, "$1");
+  }
+
+  function character(escape) {
+    const made = String.fromCharCode(parseInt(escape.slice(2), 16));
+    return made < " " || made === '"' || made === "\\" ? escape : made;
   }
 
   // The quoted parts of a text, as marks. White space may differ between a quotation and its source.
@@ -514,7 +544,7 @@
     const plain = quote.trim();
     const at = plain ? text.indexOf(plain) : -1;
     if (at >= 0) return [at, at + plain.length];
-    const words = plain.split(/\s+/).slice(0, 300).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    const words = plain.slice(0, QUOTE).split(/\s+/).slice(0, 300).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     const found = words.length > 1 ? new RegExp(words.join("\\s+")).exec(text) : null;
     return found ? [found.index, found.index + found[0].length] : null;
   }

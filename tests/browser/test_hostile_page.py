@@ -1,0 +1,371 @@
+"""The page of a run, a log and a comparison in which every text is hostile: the browser shows all of them
+and obeys none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support.browser import Page
+from tests.support.kit import Project
+from tests.support.scripted import judge, script, user
+
+READY = "document.documentElement.dataset.ready !== undefined"
+MARKUP = (
+    "<script>pwned()</script></script><!--<script><style>*{display:none}</style>"
+    "<img src=x onerror=pwned()><svg onload=pwned()><a href='javascript:pwned()'>x</a>"
+    "<meta http-equiv=refresh content='0;url=http://evil.example'><base href=http://evil.example>"
+    "<form action=http://evil.example><input name=children></form>"
+    "<iframe srcdoc='<script>parent.pwned()</script>'></iframe>]]></textarea></title></template>-->"
+    "&lt;b&gt; \"'` $&{pwned()} {{7*7}} [a](javascript:pwned()) ![i](http://evil.example/i.png) @everyone #1"
+    " www.evil.example"
+)
+TAG = "<script>pwned()</script><img src=x onerror=pwned()>&lt;"
+FILE = "<img src=x onerror=pwned()>&#47;"
+SUITE = f"{FILE}<script>x</script>.yaml"
+"""A folder and a file whose names together have a closing tag."""
+UNSEEN = (
+    "\x1b[31mred\x1b[0m \x1b]8;;http://x\x07 \u202eevil\u202c z\u200bw \u2066\ufeff\x00\x9b1m \u2028 \ud800|"
+)
+EVERY = "".join(
+    f"{chr(number)}." for number in (*range(0x500), *range(0x2000, 0x2100), 0xFEFF, *range(0xE0000, 0xE0080))
+)
+"""The characters that are removed, among others."""
+FENCES = "\n```\n````\n~~~\n# PWNED\n<b>PWNED</b>\n" + "`" * 40 + "\n" + "` " * 150_000
+PATTERN = "(a+)+$ [[[ (?: \\ a* a* a* {99999} ^| \\d"
+
+
+def hostile(place: str) -> str:
+    """A text that names the place where it was written."""
+    return f"«{place}» {MARKUP} «/{place}»"
+
+
+def brief(place: str) -> str:
+    """As ``hostile``, for places where reports show the first words alone."""
+    return f"«{place}» {TAG}"
+
+
+# ── a run ────────────────────────────────────────────────────────────────────────────────────────
+
+AGENT = """
+import json
+from pathlib import Path
+
+T = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
+FAILS = Path(__file__).with_name("fails").exists()
+
+
+def asks(tool, arguments, **more):
+    call = {"id": "1", "function": {"name": tool, "arguments": arguments}}
+    return {"role": "assistant", "tool_calls": [call], **more}
+
+
+def agent(messages, ctx):
+    how = ctx.scenario_id
+    if not FAILS and how != "accepted":
+        return "all right"
+    if messages[-1]["role"] != "tool" and ctx.turn == 0:
+        if how == "raises":
+            raise ValueError(T["error"])
+        if how == "calls":
+            nested = {T["key"]: [json.dumps({T["key"]: T["value"]}), {"__proto__": {"a": 1}}]}
+            odd = {"__proto__": nested, "constructor": 1, "toString": None, "hasOwnProperty": T["value"]}
+            return asks(T["tool"], json.dumps(odd), name=T["speaker"], content=T["step"])
+        if how == "raw":
+            return asks("returns", T["raw"])
+        if how in ("returns", "refuses"):
+            return asks(how, "{}")
+        if how == "numbers":
+            return asks("numbers", '{"id": 12345678901234567890, "large": 1%s}' % ("0" * 400))
+    return T["answer"] + (T["fences"] if how == "judged" and ctx.turn == 0 else "")
+"""
+TOOLS = """
+import json
+from pathlib import Path
+
+T = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
+
+
+def returns(args):
+    return {T["result key"]: [T["result"], json.dumps({T["result key"]: [T["result"]]})], "__proto__": 1}
+
+
+def numbers(args):
+    return '{"price": 1.10, "id": 12345678901234567890, "id": 2, "text": "a \\\\u00fc \\\\ud83d\\\\ude00"}'
+"""
+CHECKS = """
+import json
+from pathlib import Path
+
+T = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
+
+
+def check(conversation):
+    return T["check"]
+"""
+METRICS = """
+import json
+from pathlib import Path
+
+from agenteval import QualitativeMetric, QualResult, QuantitativeMetric, QuantResult
+
+T = json.loads(Path(__file__).with_name("texts.json").read_text("utf-8"))
+
+
+class Labelled(QualitativeMetric):
+    name = "constructor"
+    labels = {"fine": "ok", T["label"]: "high"}
+
+    def evaluate(self, input):
+        return QualResult(T["label"], T["reason"], T["pattern"])
+
+
+class Scored(QuantitativeMetric):
+    name = "toString"
+
+    def score(self, input):
+        return QuantResult(1.0, T["low reason"], ("y" * 100_000 + " ") * 3)
+"""
+LONG_TEXTS = (
+    "error", "key", "value", "raw", "answer", "step", "result key", "result", "check", "reason", "low reason",
+)  # fmt: skip
+SCENARIOS = ("raises", "calls", "raw", "returns", "refuses", "numbers", "judged", "accepted")
+ODD_TAGS = ("__proto__", 'q"uo te', "a:b", "İ", "-x")
+
+
+class Ran(NamedTuple):
+    """The page of a run, its results, and the page that compares it with its baseline."""
+
+    page: Path
+    diff: Path
+    results: dict[str, Any]
+
+    def sample(self, scenario: str) -> dict[str, Any]:
+        """Return the first conversation of a scenario."""
+        (found,) = [each for each in self.results["scenarios"] if each["id"] == scenario]
+        return found["samples"][0]  # type: ignore[no-any-return]
+
+
+def write_run(project: Project) -> None:
+    texts = {place: hostile(place) for place in LONG_TEXTS}
+    texts |= {place: brief(place) for place in ("tool", "label", "speaker")}
+    texts |= {"pattern": PATTERN, "fences": FENCES}
+    texts["answer"] += UNSEEN + PATTERN
+    texts["step"] += EVERY
+    project.write("texts.json", json.dumps(texts))
+    project.agent(AGENT)
+    for name, text in {"tools.py": TOOLS, "checks.py": CHECKS, "metrics.py": METRICS}.items():
+        project.write(name, text)
+    every: dict[str, Any] = {
+        "name": hostile("name"),
+        "tags": [brief("tag"), *ODD_TAGS],
+        "note": hostile("note"),
+        "turns": [hostile("user"), "again"],
+    }
+    judged = {
+        "goal": hostile("goal"),
+        "profile": hostile("profile"),
+        "knowledge": [hostile("knowledge")],
+        "facts": [hostile("fact")],
+        "turns": [hostile("user"), {"simulate": 1}],
+        "epochs": 2,
+        "expect": {
+            "output": {"contains": [brief("never")]},
+            "criteria": [hostile("criterion")],
+            "python": ["../../checks.py:check"],
+        },
+    }
+    own: dict[str, dict[str, Any]] = {
+        "judged": judged,
+        "accepted": {"expect": {"output": {"contains": ["known"]}}},
+    }
+    scenarios = [{"id": name, **every, **own.get(name, {})} for name in SCENARIOS]
+    scenarios.append({"id": "skipped", "turns": ["x"], "skip": hostile("skip")})
+    tools = {name: {"python": f"../../tools.py:{name}"} for name in ("returns", "numbers")}
+    refuses = {"description": hostile("description"), "error": hostile("tool error")}
+    defaults = {
+        "expect": {"output": {"any_of": [brief("never"), "all right"]}},
+        "tools": {**tools, "refuses": refuses},
+    }
+    suite = {"defaults": defaults, "scenarios": scenarios}
+    project.scenarios(json.dumps(suite, ensure_ascii=False), f"scenarios/{SUITE}")
+    quote = "]]></textarea></title></template>-->"
+    grouped = {"title": brief("issue"), "explanation": hostile("issue explanation"), "severity": "high"}
+    script(
+        project,
+        user("judged", 1, f"Please help me {brief('simulated user')}", done=True),
+        judge({"label": "fail", "evidence": quote, "reason": hostile("criterion reason")}, metric="criteria"),
+        judge({"label": "as it should", "reason": hostile("review reason")}, metric="user_review"),
+        judge({"score": 2, "evidence": quote, "reason": hostile("help reason")}, metric="helpfulness"),
+        judge(
+            {"label": "repetition", "evidence": quote, "reason": hostile("behaviour reason")},
+            metric="agent_behavior_failure",
+        ),
+        dedup={"issues": [{**grouped, "findings": ["f1"]}]},
+    )
+    (project.root / "replies.yaml").rename(project.root / f"{FILE}.yaml")
+    agent = {"name": brief("agent"), "target": "agent.py:agent", "policy": hostile("policy")}
+    config = {
+        "agent": agent,
+        "models": {"default": f"scripted/{FILE}.yaml"},
+        "metrics": ["helpfulness", "agent_behavior_failure", "constructor", "toString"],
+        "custom_metrics": ["metrics.py:Labelled", "metrics.py:Scored"],
+        "thresholds": {"constructor": 0.5, "toString": 3, "helpfulness": 3},
+        "accepted": "accepted.yaml",
+    }
+    project.write("accepted.yaml", "accepted: []\n")
+    project.write("agenteval.yaml", json.dumps(config, ensure_ascii=False))
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    project = Project(tmp_path_factory.mktemp("run"))
+    write_run(project)
+    assert project.run().code == 1
+    (known,) = [each for each in project.results()["scenarios"] if each["id"] == "accepted"]
+    entry = {
+        "fingerprint": known["violations"][0]["fingerprints"][0],
+        "owner": hostile("owner"),
+        "reason": hostile("accepted reason"),
+        "expires": "2999-01-01",
+        "scenario": "accepted",
+        "what": hostile("what"),
+    }
+    project.write("accepted.yaml", json.dumps({"accepted": [entry]}, ensure_ascii=False))
+    project.write("fails", "")
+    assert project.run("--baseline", "latest").code == 1
+    results = project.results()
+    forged = forge(project, results["run"]["id"])
+    assert project.call("report", forged, "--report", "html=run.html").code == 1
+    assert project.call("diff", "previous", forged, "--report", "html=diff.html").code == 1
+    return Ran(project.root / "run.html", project.root / "diff.html", results)
+
+
+RUN_ID = brief("run id")
+
+
+def forge(project: Project, run: str) -> str:
+    """Give a copy of a run another id, and return its folder."""
+    runs = project.root / ".agenteval" / "runs"
+    shutil.copytree(runs / run, runs / "forged")
+    journal = runs / "forged" / "events.jsonl"
+    first, rest = journal.read_text("utf-8").split("\n", 1)
+    journal.write_text(f"{json.dumps({**json.loads(first), 'run_id': RUN_ID})}\n{rest}", "utf-8")
+    return ".agenteval/runs/forged"
+
+
+# ── a log ────────────────────────────────────────────────────────────────────────────────────────
+
+IDS = (
+    "a/b?c#d%e&f=g@h: i", "a\"b'c`d", "%41", "A", "%", "%E0%A4%A", "%2F", "emoji 🎉 漢字", "turn/1",
+    "x/1/turn/2",
+    "__proto__", "constructor", "toString", "hasOwnProperty", ".", "..", " ", "\u200b", " x ", "a+b", "a b",
+    "<script>alert(1)</script>", "a\\b", "v:failed", "-minus", "a,b", "\u202eevil", "zero\u200bwidth",
+    "two\nlines", "tab\tb", "nul\x00", "half\ud800", "İ", "ß", "((((", "'; DROP", "a" * 150,
+)  # fmt: skip
+
+
+HUGE: dict[str, tuple[str, str]] = {
+    "one word": (hostile("log result"), "w" * 1_000_000),
+    "many lines": ("{[(", "line\n" * 100_000),
+    "sequences": ("[]", "\x1b]" * 1000 + "\x9d" * 1000),
+    "deep": ("[" * 20_000 + "]" * 20_000, "."),
+    "rows": (json.dumps([{"n": n} for n in range(20_000)]), "."),
+    "escapes": (json.dumps("[" + '"\\' * 100_000), "."),
+}
+"""A result of a tool and an answer, by conversation."""
+
+
+def record(number: int, name: str, result: str, answer: str) -> dict[str, Any]:
+    call = {"name": brief("log tool"), "arguments": json.dumps({hostile("log key"): [number]})}
+    messages = [
+        {"role": "system", "content": hostile("log policy")},
+        {"role": "user", "content": f"number {number}: {hostile('log user')}"},
+        {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": call}]},
+        {"role": "tool", "tool_call_id": "1", "content": result},
+        {"role": "assistant", "content": answer},
+    ]
+    if number % 3 == 0:
+        messages.insert(-1, {"role": brief("log role"), "content": "?"})
+    # The scenario of every second conversation is another's id, so that its own id is a variant.
+    task = {"task": IDS[number % len(IDS) - 1]} if number % 2 else {}
+    other = {"type": "function", "function": {"name": "other", "parameters": {"type": "object"}}}
+    agent = brief(f"log agent {number % 2}")
+    return {"id": name, "agent": agent, "messages": messages, "tools": [other], **task}
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a log."""
+    project = Project(tmp_path_factory.mktemp("log"))
+    small = {name: (hostile("log result"), hostile("log answer")) for name in IDS}
+    records = [record(at, name, *texts) for at, (name, texts) in enumerate({**small, **HUGE}.items())]
+    path = project.root / f"{FILE}.jsonl"
+    path.write_text("\n".join([*map(json.dumps, records), hostile("unreadable")]), "utf-8")
+    done = project.call("score", path.name, "--scenario-from", "task", "--report", "html=log.html")
+    assert (project.root / "log.html").exists(), done.all
+    return project.root / "log.html"
+
+
+# ── what the reader does ─────────────────────────────────────────────────────────────────────────
+
+
+def opened(page: Page, path: Path, hash: str = "", **more: Any) -> Page:
+    page.open(path, hash=hash, **more)
+    page.wait_for(READY)
+    return page
+
+
+def go(page: Page, hash: str) -> None:
+    """Follow a link within the page to its end: to the view and, of a conversation, to its turns."""
+    page.evaluate(
+        "(() => { document.getElementById('conversation').replaceChildren();"
+        f" location.hash = {json.dumps(hash)}; }})()"
+    )
+    if hash.startswith("#/c/"):
+        page.wait_for("document.querySelector('#conversation h2')")
+    else:
+        page.frame()
+
+
+# ── what is shown and what is copied ─────────────────────────────────────────────────────────────
+
+
+def copied(page: Page, name: str) -> str:
+    page.evaluate("document.getElementById('status').textContent = ''")
+    page.click(f"#copy-{name}")
+    page.wait_for("document.getElementById('status').textContent === 'copied'")
+    return page.clipboard()
+
+
+def test_values_are_shown_as_they_were_written(page: Page, ran: Ran) -> None:
+    opened(page, ran.page, "#/c/numbers/1")
+    arguments, result = page.evaluate(
+        "[...document.querySelectorAll('#turn-1 .call pre')].map(each => each.textContent)"
+    )
+    assert arguments == f'{{\n  "id": 12345678901234567890,\n  "large": 1{"0" * 400}\n}}'
+    assert (
+        " ".join(result.split()) == '{ "price": 1.10, "id": 12345678901234567890, "id": 2, "text": "a ü 😀" }'
+    )
+    assert json.loads(copied(page, "json")) == ran.sample("numbers")
+    go(page, "#/c/calls/1")
+    sample = json.loads(copied(page, "json"))
+    assert sample == ran.sample("calls")
+    (call,) = sample["turns"][0]["tool_calls"]
+    assert list(call["args"]) == ["__proto__", "constructor", "toString", "hasOwnProperty"]
+    page.click("#turn-1 .call button")
+    written = page.evaluate("document.querySelector('#turn-1 .call pre').textContent")
+    assert json.loads(written) == call["args"]
+
+
+# ── files that are damaged, and browsers that are old ────────────────────────────────────────────
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "damaged.html"
+    path.write_text(text, "utf-8")
+    return path
