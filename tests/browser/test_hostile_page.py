@@ -4,6 +4,7 @@ and obeys none."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -332,6 +333,38 @@ def go(page: Page, hash: str) -> None:
         page.frame()
 
 
+def links(page: Page, selector: str) -> list[str]:
+    found = f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.getAttribute('href'))"
+    return list(page.evaluate(found))
+
+
+# ── links and the filter ─────────────────────────────────────────────────────────────────────────
+
+FIRST_MESSAGE = "document.querySelector('#turn-1 .message.user .text')?.textContent ?? ''"
+
+
+def heads(page: Page, hashes: list[str]) -> list[tuple[str, str]]:
+    """Return the headline and the first message of each conversation that a link leads to."""
+    found = []
+    for hash in hashes:
+        go(page, hash)
+        found.append((page.evaluate("document.querySelector('#conversation h2').textContent"),
+                      page.evaluate(FIRST_MESSAGE)))  # fmt: skip
+    return found
+
+
+ROWS = "[...document.querySelectorAll('#list tbody td:nth-child(2) > a')].map(each => each.textContent)"
+
+
+def typed(page: Page, text: str) -> list[str]:
+    """Put a text into the filter as a paste would, and return the names of the rows."""
+    page.evaluate(
+        "(() => { const box = document.getElementById('filter');"
+        f" box.value = {json.dumps(text)}; box.dispatchEvent(new Event('input')); }})()"
+    )
+    return list(page.evaluate(ROWS))
+
+
 # ── what is shown and what is copied ─────────────────────────────────────────────────────────────
 
 
@@ -369,3 +402,63 @@ def written(folder: Path, text: str) -> Path:
     path = folder / "damaged.html"
     path.write_text(text, "utf-8")
     return path
+
+
+def test_a_broken_block_breaks_its_own_conversations_alone(page: Page, ran: Ran, tmp_path: Path) -> None:
+    text = ran.page.read_text("utf-8")
+    at = text.index('id="block-0">') + 200
+    path = written(tmp_path, text[:at] + "zzzzz" + text[at + 5 :])
+    opened(page, path)
+    heads = {}
+    for hash in links(page, "#list .dot"):
+        go(page, hash)
+        heads[hash] = page.text("#conversation h2")
+    broken = [hash for hash, head in heads.items() if "This conversation cannot be shown" in head]
+    assert 0 < len(broken) < len(heads)
+    opened(page, path, broken[0])
+    assert "FAILED" in page.text("h1")
+    assert "is the file complete?" in page.text("#conversation h2")
+    go(page, "#/")
+    typed(page, "again")
+    page.click("#search-all")
+    page.wait_for(
+        "document.getElementById('list-tools').innerText.includes('some conversations cannot be read')"
+    )
+    assert 0 < len(page.evaluate(ROWS)) < len(SCENARIOS)
+    assert page.console_errors == []
+
+
+def test_broken_requests_leave_the_conversation(page: Page, ran: Ran, tmp_path: Path) -> None:
+    text = ran.page.read_text("utf-8")
+    path = written(tmp_path, re.sub(r'(id="requests-\d+">.{200}).{5}', r"\1zzzzz", text))
+    opened(page, path, "#/c/judged/1")
+    page.click("#turn-1 .asked summary")
+    page.wait_for("document.querySelector('#turn-1 .asked div').textContent.includes('cannot be read')")
+    assert page.console_errors == []
+
+
+HELD_BACK = """
+(() => {
+  const read = Response.prototype.text;
+  window.release = null;
+  Response.prototype.text = async function() {
+    Response.prototype.text = read;
+    const text = await this.text();
+    await new Promise(done => { window.release = done; });
+    return text;
+  };
+})()
+"""
+"""The first block that is read waits until it is released."""
+
+
+def test_the_conversation_that_was_asked_for_last_is_shown(page: Page, ran: Ran) -> None:
+    opened(page, ran.page)
+    page.evaluate(HELD_BACK)
+    page.evaluate("void (location.hash = '#/c/calls/1')")
+    page.wait_for("window.release !== null")
+    page.evaluate("void (location.hash = '#/c/raises/1')")
+    page.wait_for("document.querySelector('#conversation h2').textContent.includes('raises')")
+    page.evaluate("release()")
+    page.frame()
+    assert "raises" in page.text("#conversation h2")

@@ -46,6 +46,7 @@
   // ── data ─────────────────────────────────────────────────────────────────────────────────────
 
   async function unpack(id) {
+    if (!find(id)) throw new Error("it is missing");
     const bytes = decodeBase85(find(id).textContent);
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   }
@@ -219,9 +220,12 @@
     list.shown = 0;
     find("list").tBodies[0].replaceChildren();
     addRows();
-    const count = `${list.rows.length.toLocaleString("en")} of ${index.rows.length.toLocaleString("en")}`;
-    find("list-tools").lastChild.textContent = count;
-    announce(`${count} shown`);
+    showState(`${list.rows.length.toLocaleString("en")} of ${index.rows.length.toLocaleString("en")}`);
+  }
+
+  function showState(text) {
+    find("list-tools").lastChild.textContent = text;
+    announce(text);
   }
 
   function addRows() {
@@ -301,12 +305,13 @@
     const wanted = JSON.stringify(text.trim().toLowerCase()).slice(1, -1);
     const packed = conversations.filter((each) => each.packed !== undefined);
     const blocks = [...new Set(packed.map((each) => each.packed))];
+    let isWhole = true;
     for (const [at, number] of blocks.entries()) {
-      announce(`searching, ${Math.round((100 * at) / blocks.length)} %`);
-      find("list-tools").lastChild.textContent = find("status").textContent;
-      const texts = await lines(number);
+      showState(`searching, ${Math.round((100 * at) / blocks.length)} %`);
+      const texts = await lines(number).catch(() => null);
       if (search.isStopped) return;
-      for (const each of packed) {
+      if (texts === null) isWhole = false;
+      else for (const each of packed) {
         if (each.packed === number && !list.hits.has(each.row) && texts[each.line].toLowerCase().includes(wanted)) {
           list.hits.set(each.row, each);
         }
@@ -314,6 +319,7 @@
     }
     stopSearch();
     showList(text);
+    if (!isWhole) showState(`${find("status").textContent}; some conversations cannot be read: is the file complete?`);
   }
 
   // ── a conversation ───────────────────────────────────────────────────────────────────────────
@@ -330,12 +336,15 @@
     const chosen = matching(epoch, fields.variant || "");
     const other = besideEpoch ? matching(besideEpoch, besideVariant.join(",")) : null;
     const place = find("conversation");
+    current.conversation = chosen || null;
+    current.record = null;
     if (!chosen) {
       place.replaceChildren(element("h2", { tabindex: "-1" }, "There is no such conversation in this page"), back());
       return;
     }
+    const asked = location.hash;
     const records = await Promise.all([chosen, other].filter(Boolean).map(read));
-    current.conversation = chosen;
+    if (location.hash !== asked) return;
     current.record = records[0];
     const columns = records.map((record, at) => drawRecord(at ? other : chosen, record, at ? "beside-" : ""));
     place.replaceChildren(...drawHead(chosen, records[0], other),
@@ -607,8 +616,7 @@
 
   function drawAsked(conversation, at) {
     const place = element("div");
-    const load = async (event) => {
-      if (!event.currentTarget.open || place.childNodes.length) return;
+    const draw = async () => {
       const { texts, asked } = JSON.parse(await block(`requests-${conversation.packed}`));
       const restore = (name) => {
         const text = Object.hasOwn(texts, name) ? texts[name] : "";
@@ -620,7 +628,11 @@
         element("h4", {}, "System prompt"), element("pre", {}, restore(each.asked.system)),
         element("h4", {}, "Prompt"), element("pre", {}, each.asked.prompt.map(restore).join("")),
         element("h4", {}, "Answer"), element("pre", {}, each.answer ? pretty(each.answer) : each.error || "none")));
-      place.replaceChildren(...(drawn.length ? drawn : [element("p", { class: "quiet" }, "No judge was asked here.")]));
+      return drawn.length ? drawn : [element("p", { class: "quiet" }, "No judge was asked here.")];
+    };
+    const load = async (event) => {
+      if (!event.currentTarget.open || place.childNodes.length) return;
+      place.replaceChildren(...await draw().catch((error) => [`This cannot be read (${error.message}): is the file complete?`]));
     };
     return element("details", { class: "asked", ontoggle: load }, element("summary", {}, "What the judges were asked"), place);
   }
@@ -690,7 +702,12 @@
       else link.removeAttribute("aria-current");
     }
     if (isConversation) {
-      await showConversation(parts, fields);
+      const asked = location.hash;
+      await showConversation(parts, fields).catch((error) => {
+        if (location.hash !== asked) return;
+        const text = `This conversation cannot be shown (${error.message}): is the file complete?`;
+        find("conversation").replaceChildren(element("h2", { tabindex: "-1" }, text), back());
+      });
       return;
     }
     current.conversation = null;
