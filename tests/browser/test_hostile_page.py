@@ -314,6 +314,48 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # ── what the reader does ─────────────────────────────────────────────────────────────────────────
 
+OWN_ELEMENTS = re.compile(
+    r"html|head|meta|link|title|style|script|body|a|article|aside|b|button|code|d[dlt]|details|div|footer|h[1-4]"
+    r"|header|input|label|li|main|mark|nav|ol|option|p|pre|q|section|select|span|summary|table|tbody|t[dhr]|thead|ul"
+    # of charts
+    r"|caption|circle|desc|figcaption|figure|g|line|path|polyline|rect|svg|text"
+)
+OWN_ATTRIBUTES = re.compile(
+    r"aria-[a-z]+|autocomplete|charset|class|content|data-ready|for|hidden|href|http-equiv|id|lang|name|open"
+    r"|placeholder|rel|role|scope|selected|spellcheck|tabindex|title|type|value"
+    # of charts
+    r"|cx|cy|d|dx|dy|fill|focusable|height|pathLength|points|r|rx|ry|stroke|stroke-[a-z]+|text-anchor|transform|viewBox"
+    r"|width|x|x1|x2|y|y1|y2"
+)
+ELEMENTS = """
+(() => {
+  const found = {};
+  for (const each of document.querySelectorAll('*')) {
+    const links = [...each.attributes].filter(one => one.name === 'href').map(one => one.value.slice(0, 2));
+    const key = JSON.stringify([each.localName, [...each.attributes].map(one => one.name), links]);
+    found[key] = (found[key] || 0) + 1;
+  }
+  return Object.entries(found).map(([key, count]) => [...JSON.parse(key), count]);
+})()
+"""
+ONCE = {"meta": 6, "link": 1, "title": 1, "style": 1, "body": 1, "h1": 1, "main": 1, "input": 1, "select": 1}
+
+
+def untouched(page: Page, path: Path) -> None:
+    """Assert that nothing ran, nothing was asked for, and that no text became an element."""
+    assert page.console_errors == []
+    assert page.requests == [path.resolve().as_uri()]
+    assert page.evaluate("typeof pwned") == "undefined"
+    scripts = len(re.findall("<script", path.read_text("utf-8").replace("&lt;", "")))
+    counts = {**ONCE, "script": scripts}
+    for name, attributes, links, count in page.evaluate(ELEMENTS):
+        assert OWN_ELEMENTS.fullmatch(name), name
+        assert [each for each in attributes if not OWN_ATTRIBUTES.fullmatch(each)] == [], name
+        assert all(link.startswith("#") for link in links) or name == "link", links
+        counts[name] = counts.get(name, count) - count
+    assert [name for name in ONCE if counts[name] < 0] == []
+    assert counts["script"] == 0
+
 
 def opened(page: Page, path: Path, hash: str = "", **more: Any) -> Page:
     page.open(path, hash=hash, **more)
@@ -336,6 +378,11 @@ def go(page: Page, hash: str) -> None:
 def links(page: Page, selector: str) -> list[str]:
     found = f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.getAttribute('href'))"
     return list(page.evaluate(found))
+
+
+def is_whole(place: str, text: str) -> bool:
+    """Check whether all of a text is there, as it is or as a string in JSON."""
+    return hostile(place) in text or json.dumps(hostile(place), ensure_ascii=False)[1:-1] in text
 
 
 # ── links and the filter ─────────────────────────────────────────────────────────────────────────
@@ -398,10 +445,38 @@ def test_values_are_shown_as_they_were_written(page: Page, ran: Ran) -> None:
 # ── files that are damaged, and browsers that are old ────────────────────────────────────────────
 
 
+CUT = "This file was cut off when it was written or copied."
+
+
 def written(folder: Path, text: str) -> Path:
     path = folder / "damaged.html"
     path.write_text(text, "utf-8")
     return path
+
+
+def test_a_file_that_was_cut_off_shows_its_verdict_and_what_happened(
+    page: Page, ran: Ran, tmp_path: Path
+) -> None:
+    text = ran.page.read_text("utf-8")
+    index, block = text.index('id="index">'), text.index('id="block-0">')
+    views = [text.index('id="list"') + 200, text.index('id="/gates"') + 200]
+    for end in (len(text) // 2, *views, index + 500, block + 5, block + 5000, len(text) - 30):
+        opened(page, written(tmp_path, text[:end]))
+        assert "FAILED" in page.text("h1")
+        assert CUT in page.text("header")
+        if end > block:
+            assert sorted(page.evaluate(ROWS)) == sorted(SCENARIOS)
+            go(page, links(page, "#list .dot")[0])
+            is_whole = end > block + 5000
+            assert ("This conversation cannot be shown" in page.text("#conversation h2")) is not is_whole
+            page.press("c")
+            page.press("u")
+            page.wait_for("document.getElementById('conversation').hidden")
+        elif end > index:
+            assert "cannot be read" in page.text("#list-more")
+        assert page.console_errors == []
+    opened(page, ran.page)
+    assert CUT not in page.text("header")
 
 
 def test_a_broken_block_breaks_its_own_conversations_alone(page: Page, ran: Ran, tmp_path: Path) -> None:
@@ -435,6 +510,16 @@ def test_broken_requests_leave_the_conversation(page: Page, ran: Ran, tmp_path: 
     page.click("#turn-1 .asked summary")
     page.wait_for("document.querySelector('#turn-1 .asked div').textContent.includes('cannot be read')")
     assert page.console_errors == []
+
+
+def test_an_old_browser_shows_the_verdict_and_why_it_shows_no_more(page: Page, ran: Ran) -> None:
+    call = page.call("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")
+    opened(page, ran.page, "#/c/calls/1")
+    assert "FAILED" in page.text("h1")
+    assert "no DecompressionStream" in page.text("#list-more")
+    assert page.text("#list tbody a")
+    untouched(page, ran.page)
+    page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=call["identifier"])
 
 
 HELD_BACK = """

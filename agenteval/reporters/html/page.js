@@ -807,24 +807,37 @@
 
   const title = document.title;
 
+  // The script precedes what it works on, so that it also runs in a file that was cut off.
   async function start() {
-    if (find("index") && typeof DecompressionStream === "function") {
-      try {
-        prepare(JSON.parse(await unpack("index")));
-        setUpList();
-        addEventListener("keydown", pressed);
-      } catch (error) {
-        index = null;
-        find("list-more").textContent = `The conversations in this file cannot be read (${error.message}): is it complete?`;
-      }
-    } else if (find("index")) {
-      find("list-more").textContent = "This browser is too old to show the conversations: it has no DecompressionStream.";
+    if (!find("end")) {
+      const text = "This file was cut off when it was written or copied. What is missing is not shown.";
+      (document.querySelector("header") || document.body).append(element("p", { class: "caveat" }, text));
     }
-    setUpTheme();
-    addEventListener("hashchange", route);
-    await route();
+    if (document.querySelector("footer")) {
+      await setUpIndex();
+      setUpTheme();
+      addEventListener("hashchange", route);
+      await route();
+    }
     page.dataset.ready = "";
   }
 
-  start();
+  async function setUpIndex() {
+    if (!find("index")) return;
+    if (typeof DecompressionStream !== "function") {
+      find("list-more").textContent = "This browser is too old to show the conversations: it has no DecompressionStream.";
+      return;
+    }
+    try {
+      prepare(JSON.parse(await unpack("index")));
+      setUpList();
+      addEventListener("keydown", pressed);
+    } catch (error) {
+      index = null;
+      find("list-more").textContent = `The conversations in this file cannot be read (${error.message}): is it complete?`;
+    }
+  }
+
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+  else start();
 })();
