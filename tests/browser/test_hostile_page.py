@@ -6,11 +6,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from agenteval.core.safe_text import clean
 from tests.support.browser import Page
 from tests.support.kit import Project
 from tests.support.scripted import judge, script, user
@@ -136,6 +138,13 @@ LONG_TEXTS = (
 )  # fmt: skip
 SCENARIOS = ("raises", "calls", "raw", "returns", "refuses", "numbers", "judged", "accepted")
 ODD_TAGS = ("__proto__", 'q"uo te', "a:b", "İ", "-x")
+WHOLE = {
+    *LONG_TEXTS, "name", "note", "user", "goal", "profile", "knowledge", "fact", "policy", "description",
+    "tool error", "criterion", "criterion reason", "help reason", "behaviour reason", "review reason", "skip",
+    "issue explanation", "owner", "accepted reason", "what",
+}  # fmt: skip
+BRIEF = {"speaker", "tool", "label", "tag", "never", "agent", "issue", "run id", "simulated user"}
+"""Every place from which a text comes to the page of a run: all of the text, or its beginning."""
 
 
 class Ran(NamedTuple):
@@ -268,6 +277,16 @@ IDS = (
     "<script>alert(1)</script>", "a\\b", "v:failed", "-minus", "a,b", "\u202eevil", "zero\u200bwidth",
     "two\nlines", "tab\tb", "nul\x00", "half\ud800", "İ", "ß", "((((", "'; DROP", "a" * 150,
 )  # fmt: skip
+IN_LOG = {
+    "log user",
+    "log answer",
+    "log tool",
+    "log key",
+    "log result",
+    "log role",
+    "log agent 0",
+    "log agent 1",
+}
 
 
 HUGE: dict[str, tuple[str, str]] = {
@@ -375,14 +394,61 @@ def go(page: Page, hash: str) -> None:
         page.frame()
 
 
+def whole_text(page: Page) -> str:
+    """Return every text of the page, unfolded."""
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    page.wait_for("[...document.querySelectorAll('.asked > div')].every(each => each.childNodes.length)")
+    page.evaluate("document.querySelectorAll('#conversation .message button').forEach(each => each.click())")
+    place = "(document.querySelector('#conversation:not([hidden])') || document.body)"
+    return str(page.evaluate(f"document.title + '\\n' + {place}.textContent"))
+
+
 def links(page: Page, selector: str) -> list[str]:
     found = f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.getAttribute('href'))"
     return list(page.evaluate(found))
 
 
+def every_text(page: Page, path: Path) -> Iterator[str]:
+    """Go through all views and conversations, and yield the text of each."""
+    opened(page, path)
+    yield whole_text(page)
+    for hash in dict.fromkeys([*links(page, "#views a"), *links(page, "#list .dot")]):
+        go(page, hash)
+        yield whole_text(page)
+    untouched(page, path)
+
+
+def shown_in(page: Page, path: Path) -> str:
+    """Return every text of a page, which was read without its script and then with it."""
+    page.open(path, script=False)
+    untouched(page, path)
+    text = "\n".join(every_text(page, path))
+    assert text == clean(text)
+    return text
+
+
 def is_whole(place: str, text: str) -> bool:
     """Check whether all of a text is there, as it is or as a string in JSON."""
     return hostile(place) in text or json.dumps(hostile(place), ensure_ascii=False)[1:-1] in text
+
+
+def places_in(text: str) -> set[str]:
+    return set(re.findall("«([^»/]+)»", text))
+
+
+def test_the_page_of_a_run_shows_every_text_and_obeys_none(page: Page, ran: Ran) -> None:
+    text = shown_in(page, ran.page)
+    assert (WHOLE | BRIEF) - places_in(text) == set()
+    assert [place for place in sorted(WHOLE) if not is_whole(place, text)] == []
+
+
+def test_the_page_of_a_log_shows_every_text_and_obeys_none(page: Page, scored: Path) -> None:
+    text = shown_in(page, scored)
+    assert IN_LOG - places_in(text) == set()
+
+
+def test_the_page_of_a_comparison_obeys_no_text(page: Page, ran: Ran) -> None:
+    shown_in(page, ran.diff)
 
 
 # ── links and the filter ─────────────────────────────────────────────────────────────────────────
@@ -420,6 +486,18 @@ def copied(page: Page, name: str) -> str:
     page.click(f"#copy-{name}")
     page.wait_for("document.getElementById('status').textContent === 'copied'")
     return page.clipboard()
+
+
+def test_texts_are_shown_as_every_report_shows_them(page: Page, ran: Ran) -> None:
+    opened(page, ran.page, "#/c/calls/1")
+    answer = ran.sample("calls")["turns"][0]["agent"]
+    assert UNSEEN.replace("\ud800", "\ufffd") in answer
+    shown = "[...document.querySelectorAll('#turn-1 .agent .text')].map(each => each.textContent)"
+    assert page.evaluate(shown) == [clean(hostile("step") + EVERY), clean(answer)]
+    marks = page.evaluate(
+        "[...document.querySelectorAll('#turn-1 .agent mark')].map(each => each.textContent)"
+    )
+    assert marks[-1] == PATTERN
 
 
 def test_values_are_shown_as_they_were_written(page: Page, ran: Ran) -> None:
@@ -547,3 +625,19 @@ def test_the_conversation_that_was_asked_for_last_is_shown(page: Page, ran: Ran)
     page.evaluate("release()")
     page.frame()
     assert "raises" in page.text("#conversation h2")
+
+
+def test_without_a_script_everything_that_decides_is_text(page: Page, ran: Ran) -> None:
+    page.open(ran.page, script=False)
+    shown = page.text("body")
+    texts = (
+        brief("run id"),
+        brief("issue"),
+        brief("label"),
+        "ValueError: «error» <script>",
+        "«owner» <script>",
+    )
+    for part in ("FAILED", "exit 1", "every sample passes", "Against", "toString", *texts, *SCENARIOS[:-1]):
+        assert part in shown
+    assert page.evaluate("document.title").startswith("agenteval · failed: «run id» <script>")
+    untouched(page, ran.page)

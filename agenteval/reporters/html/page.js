@@ -1,6 +1,6 @@
 "use strict";
 // The list of all scenarios and the conversations. Everything else is in the page without this script.
-// Text from agents, tools, users and models is inserted as text nodes only.
+// Text from agents, tools, users and models is inserted as text nodes only, and cleaned as in all reports.
 (() => {
   const ROWS = 200; // rows that are added to the list at a time
   const LINES = 12; // lines of a value that are shown before it is unfolded
@@ -32,11 +32,33 @@
     for (const [key, value] of Object.entries(attributes)) {
       if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
       else if (value === true) made.setAttribute(key, "");
-      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, clean(String(value)));
     }
-    made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
-    return made;
+    return fill(made, children);
   }
+
+  function fill(place, children) {
+    const shown = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== "");
+    place.replaceChildren(...shown.map((child) => (child instanceof Node ? child : clean(String(child)))));
+    return place;
+  }
+
+  // What agenteval.core.safe_text.clean does: nothing is hidden or shown in another order, and no sequence is obeyed.
+  const SEQUENCES = new RegExp([
+    "(?:\\x1b\\[|\\x9b)[0-?]*[ -/]*[@-~]",
+    "(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x1b\\x90\\x98\\x9c-\\x9f\\n\\r]*(?:\\x07|\\x1b\\\\|\\x9c)",
+    "\\x1b[ -/]+[0-~]",
+  ].join("|"), "g");
+  const CONTROLS = new RegExp("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e"
+    + "\\u2066-\\u2069\\u200b\\u2060\\ufeff\\u{e0000}-\\u{e007f}]", "gu");
+
+  function clean(text) {
+    if (/^[ -~\n\t]*$/.test(text)) return text;
+    const plain = text.replace(SEQUENCES, "").replace(/\r\n?|[\u2028\u2029]/g, "\n");
+    return wellFormed(plain.replace(CONTROLS, ""));
+  }
+
+  const wellFormed = (text) => text.replace(/[\ud800-\udfff]/gu, "\ufffd");
 
   const span = (kind, ...children) => element("span", { class: kind }, ...children);
   const button = (text, onclick, more = {}) => element("button", { type: "button", onclick, ...more }, text);
@@ -89,7 +111,7 @@
     index.rows.forEach((row, at) => {
       const issues = (row.issues || []).map((id) => index.issues[id] || "");
       const texts = [row.id, row.name, row.reason, row.agent, row.where, ...(row.tags || []), ...issues];
-      row.text = texts.filter(Boolean).join("\n").toLowerCase();
+      row.text = clean(texts.filter(Boolean).join("\n")).toLowerCase();
       row.at = at;
       row.epochs = (row.epochs || []).map(([epoch, variant, result, packed, line]) => (
         { row, epoch, variant, result, packed, line }
@@ -374,7 +396,7 @@
       element("option", { value: at, selected: each === other },
         epochName(each))
     )));
-    document.title = `${row.id} · ${index.run}`;
+    document.title = clean(`${row.id} · ${index.run}`);
     return [
       element("p", {}, back(), next ? [" · ", element("a", { href: linkTo(next) }, index.log ? "next with a finding →" : "next that did not pass →")] : null),
       element("h2", { tabindex: "-1" }, outcome(chosen), ` ${name}`),
@@ -494,7 +516,7 @@
     const start = rows.slice(0, LINES).join("\n").slice(0, 2000);
     const shown = element("pre", { "aria-label": title }, marked(start, quotes));
     const open = button(`Show all ${rows.length} lines`, () => {
-      shown.replaceChildren(...marked(text, quotes));
+      fill(shown, marked(text, quotes));
       open.remove();
     });
     return [shown, open];
@@ -537,8 +559,9 @@
   }
 
   // The quoted parts of a text, as marks. White space may differ between a quotation and its source.
-  function marked(text, quotes) {
-    const spans = quotes.map((quote) => locate(text, quote)).filter(Boolean).sort((a, b) => a[0] - b[0]);
+  function marked(written, quotes) {
+    const text = clean(written);
+    const spans = quotes.map((quote) => locate(text, clean(quote))).filter(Boolean).sort((a, b) => a[0] - b[0]);
     const parts = [];
     let end = 0;
     for (const [from, to] of spans) {
@@ -632,7 +655,7 @@
     };
     const load = async (event) => {
       if (!event.currentTarget.open || place.childNodes.length) return;
-      place.replaceChildren(...await draw().catch((error) => [`This cannot be read (${error.message}): is the file complete?`]));
+      fill(place, await draw().catch((error) => [`This cannot be read (${error.message}): is the file complete?`]));
     };
     return element("details", { class: "asked", ontoggle: load }, element("summary", {}, "What the judges were asked"), place);
   }
