@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from markdown_it import MarkdownIt
 
 from agenteval.core.safe_text import clean
 from tests.support.browser import Page
@@ -518,6 +520,41 @@ def test_values_are_shown_as_they_were_written(page: Page, ran: Ran) -> None:
     page.click("#turn-1 .call button")
     written = page.evaluate("document.querySelector('#turn-1 .call pre').textContent")
     assert json.loads(written) == call["args"]
+
+
+MARKDOWN = {
+    "heading", "paragraph", "fence", "inline", "text", "code_inline", "strong", "bullet_list", "list_item",
+}  # fmt: skip
+
+
+def test_markdown_is_text_alone(page: Page, ran: Ran) -> None:
+    opened(page, ran.page)
+    for scenario in ("calls", "judged", "raises"):
+        go(page, f"#/c/{scenario}/1")
+        sample = ran.sample(scenario)
+        tokens = MarkdownIt().parse(copied(page, "markdown"))
+        inline = [each for token in tokens for each in token.children or ()]
+        kinds = {each.type.removesuffix("_open").removesuffix("_close") for each in (*tokens, *inline)}
+        assert kinds <= MARKDOWN
+        assert MARKUP not in "".join(each.content for each in inline if each.type == "text")
+        fences = [token.content for token in tokens if token.type == "fence"]
+        for turn in sample["turns"]:
+            assert turn["user"] + "\n" in fences
+            assert (turn.get("error") or turn["agent"]).replace("\x00", "\ufffd") + "\n" in fences
+        words = shlex.split(fences[-1])
+        assert words[:5] == ["agenteval", "run", f"scenarios/{SUITE}", "-s", scenario]
+
+
+def test_the_command_that_is_copied_is_one_command(page: Page, scored: Path) -> None:
+    opened(page, scored)
+    names = []
+    for hash in links(page, "#list .dot")[:: len(IDS) // 6]:
+        go(page, hash)
+        words = shlex.split(copied(page, "command"))
+        assert words[:5] == ["agenteval", "score", f"{FILE}.jsonl", "--scenario-from", "task"]
+        assert words[5] == "-s"
+        names += words[6:]
+    assert set(names) <= {" ".join(clean(name).split()) for name in (*IDS, *HUGE)}
 
 
 # ── files that are damaged, and browsers that are old ────────────────────────────────────────────

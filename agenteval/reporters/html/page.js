@@ -682,23 +682,37 @@
     }
   }
 
+  function bar(text, shortest) {
+    let length = shortest;
+    for (const [run] of text.matchAll(/`+/g)) length = Math.max(length, run.length + 1);
+    return "`".repeat(length);
+  }
+
   function fence(text) {
-    const bar = "`".repeat(Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length)) + 1);
-    return `${bar}\n${text}\n${bar}`;
+    const ticks = bar(text, 3);
+    return `${ticks}\n${text}\n${ticks}`;
+  }
+
+  // A code span: nothing in it is markup, a link or a mention.
+  function code(text) {
+    const line = text.replace(/\s+/g, " ").trim();
+    const space = /^`|`$/.test(line) ? " " : "";
+    return line && bar(line, 1) + space + line + space + bar(line, 1);
   }
 
   function toMarkdown(conversation, record) {
     const { sample } = record;
-    const said = (who, text) => `**${who}**\n\n${fence(text)}`;
-    const call = (each) => [`**call** \`${each.name}\``, fence(pretty(each.args === null ? each.raw_args : each.args)),
+    const item = (first, ...texts) => `- ${[first, ...texts].filter(Boolean).map(code).join(": ")}`;
+    const by = (who, text) => `**${who}**\n\n${fence(text)}`;
+    const call = (each) => [`**call** ${code(each.name)}`, fence(pretty(each.args === null ? each.raw_args : each.args)),
       each.result === null ? "" : `result\n\n${fence(pretty(each.result))}`].filter(Boolean).join("\n\n");
     const found = (turn) => sample.findings.filter((finding) => finding.turn === turn)
-      .map((finding) => `- ${finding.severity}: ${finding.label}: ${finding.explanation}`).join("\n");
+      .map((finding) => item(finding.severity, finding.label, finding.explanation)).join("\n");
     return [
-      `## ${conversation.row.id}, ${epochName(conversation)}`,
-      record.rules.map((rule) => `- ${rule.name}: ${rule.detail} (${rule.where})`).join("\n"),
-      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, said("user", turn.user), ...turn.tool_calls.map(call),
-        turn.error ? said("error", turn.error) : said("agent", turn.agent), found(at)]),
+      `## ${code(conversation.row.id)}, ${code(epochName(conversation))}`,
+      record.rules.map((rule) => item(rule.name, rule.detail, rule.where)).join("\n"),
+      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, by("user", turn.user), ...turn.tool_calls.map(call),
+        turn.error ? by("error", turn.error) : by("agent", turn.agent), found(at)]),
       found(null), fence(record.repeat),
     ].filter(Boolean).join("\n\n");
   }
