@@ -480,6 +480,80 @@ def typed(page: Page, text: str) -> list[str]:
     return list(page.evaluate(ROWS))
 
 
+FILTERS = (
+    "(((((", "v:", "v:constructor", "__proto__:x", "score.<3", "score.x<", "constructor<3", "__proto__<3",
+    "toString>0", '"unclosed', '"', "-", "--", "-v:", "<>", "a<1e999", "%", "%E0%A4%A", "\ud800", "\u202e",
+    "\\",
+    "[^", "*", "<script>pwned()</script>", "&all=1#/", "a" * 100_000, '"' * 99_999, "<" * 100_000,
+    "x:" * 50_000, "1" * 100_000,
+)  # fmt: skip
+
+
+def test_no_filter_breaks_the_list(page: Page, ran: Ran) -> None:
+    opened(page, ran.page)
+    for text in FILTERS:
+        typed(page, text)
+        assert page.text("#list-tools").endswith(f" of {len(SCENARIOS)}"), text[:100]
+        kept = page.evaluate("decodeURIComponent(location.hash)")
+        assert kept == f"#/?q={text}".replace("\ud800", "\ufffd")
+        assert typed(page, "id:calls") == ["calls"]
+    untouched(page, ran.page)
+
+
+def test_a_tag_leads_to_the_rows_that_have_it(page: Page, ran: Ran) -> None:
+    opened(page, ran.page)
+    tags = dict(page.evaluate(
+        "[...document.querySelectorAll('#list tr:first-child .tags a')]"
+        ".map(each => [each.textContent, each.getAttribute('href')])"
+    ))  # fmt: skip
+    assert list(tags) == [brief("tag"), *ODD_TAGS]
+    for hash in tags.values():
+        go(page, hash)
+        assert sorted(page.evaluate(ROWS)) == sorted(SCENARIOS)
+    go(page, "#/?q=tag:nobody")
+    assert page.evaluate(ROWS) == []
+
+
+NOBODY = "There is no such conversation"
+TYPED_LINKS = {
+    "#/c/%E0%A4%A": NOBODY,
+    "#/c/x/NaN": NOBODY,
+    "#/c": NOBODY,
+    "#/c/__proto__/0": NOBODY,
+    "#/c/calls/1/turn/__proto__?agent=": "calls, epoch 1",
+    "#/c/calls/1?variant": "calls, epoch 1",
+    "#/c/calls/1?beside=9,x&__proto__=1&constructor=2": "calls, epoch 1",
+    "#/c/calls/1.0": "calls, epoch 1",
+    "#/c/judged/1?beside=2,": "judged, epoch 1",
+    "#/__proto__": "",
+    "#/constructor": "",
+    "#/conversation": "",
+    "#conversation": "",
+    "#list": "",
+    "#list-title": "",
+    "#/?q=%E0%A4%A&all=1": "",
+    "#/?all=1": "",
+    "#/?__proto__=x&q=": "",
+    "#" + "/" * 10_000: "",
+}
+"""The headline of the conversation that is shown; empty for the list."""
+
+
+def test_a_link_that_was_typed_leads_somewhere(page: Page, ran: Ran) -> None:
+    for hash, shown in TYPED_LINKS.items():
+        opened(page, ran.page, hash)
+        assert page.evaluate("document.getElementById('conversation').hidden") is not bool(shown), hash
+        if shown:
+            assert shown in page.text("#conversation h2")
+        else:
+            assert page.text("#list-tools").endswith(f" of {len(SCENARIOS)}"), hash
+        for key in ("j", "n", "c", "e", "k", "Escape", "u"):
+            page.press(key)
+        page.wait_for("document.getElementById('conversation').hidden")
+        assert page.console_errors == [], hash
+    untouched(page, ran.page)
+
+
 # ── what is shown and what is copied ─────────────────────────────────────────────────────────────
 
 
@@ -635,6 +709,13 @@ def test_an_old_browser_shows_the_verdict_and_why_it_shows_no_more(page: Page, r
     assert page.text("#list tbody a")
     untouched(page, ran.page)
     page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=call["identifier"])
+
+
+def test_a_browser_that_refuses_to_change_its_address_filters_all_the_same(page: Page, ran: Ran) -> None:
+    opened(page, ran.page)
+    page.evaluate("history.replaceState = () => { throw new DOMException('too often', 'SecurityError'); }")
+    assert typed(page, "id:calls") == ["calls"]
+    assert page.console_errors == []
 
 
 HELD_BACK = """

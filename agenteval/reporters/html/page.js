@@ -111,7 +111,7 @@
     index.rows.forEach((row, at) => {
       const issues = (row.issues || []).map((id) => index.issues[id] || "");
       const texts = [row.id, row.name, row.reason, row.agent, row.where, ...(row.tags || []), ...issues];
-      row.text = clean(texts.filter(Boolean).join("\n")).toLowerCase();
+      row.text = bare(texts.filter(Boolean).join("\n"));
       row.at = at;
       row.epochs = (row.epochs || []).map(([epoch, variant, result, packed, line]) => (
         { row, epoch, variant, result, packed, line }
@@ -128,8 +128,11 @@
 
   function query(fields) {
     const words = Object.entries(fields).filter(([, value]) => value);
-    return words.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
+    return words.map(([key, value]) => `${key}=${encodeURIComponent(wellFormed(value))}`).join("&");
   }
+
+  // The link to the rows with a tag. A tag that contains blanks is kept together; its own quotation marks do not count.
+  const tagLink = (tag) => listLink(`tag:${/\s/.test(tag) ? `"${tag.replace(/"/g, "")}"` : tag.replace(/"/g, "")}`);
 
   const listLink = (text, everywhere) => `#/?${query({ q: text, all: everywhere ? "1" : "" })}`;
 
@@ -137,7 +140,7 @@
     const { row, epoch, variant } = conversation;
     const place = turn === null ? "" : `/turn/${turn + 1}`;
     const fields = { agent: row.agent, variant, beside: beside && `${beside.epoch + 1},${beside.variant}` };
-    return `#/c/${encodeURIComponent(row.id)}/${epoch + 1}${place}?${query(fields)}`;
+    return `#/c/${encodeURIComponent(wellFormed(row.id))}/${epoch + 1}${place}?${query(fields)}`;
   }
 
   function readLink() {
@@ -159,16 +162,19 @@
 
   // ── the filter ───────────────────────────────────────────────────────────────────────────────
 
+  // A word of the filter, and a name that it is compared with: quotation marks only keep a word together.
+  const bare = (text) => clean(text).replace(/"/g, "").toLowerCase();
+
   const NAMED = {
     v: (row, value) => row.is.includes(value),
     verdict: (row, value) => row.is.includes(value),
     is: (row, value) => row.is.includes(value),
-    id: (row, value) => row.id.toLowerCase().includes(value),
-    tag: (row, value) => (row.tags || []).some((tag) => tag.toLowerCase() === value),
-    tool: (row, value) => (row.tools || []).some((tool) => tool.toLowerCase() === value),
-    issue: (row, value) => (row.issues || []).some((id) => id.toLowerCase() === value),
-    agent: (row, value) => row.agent.toLowerCase() === value,
-    category: (row, value) => row.category.toLowerCase() === value,
+    id: (row, value) => bare(row.id).includes(value),
+    tag: (row, value) => (row.tags || []).some((tag) => bare(tag) === value),
+    tool: (row, value) => (row.tools || []).some((tool) => bare(tool) === value),
+    issue: (row, value) => (row.issues || []).some((id) => bare(id) === value),
+    agent: (row, value) => bare(row.agent) === value,
+    category: (row, value) => bare(row.category) === value,
     severity: (row, value) => row.severity === value,
   };
   const COMPARED = {
@@ -190,7 +196,7 @@
     const words = text.match(/(?:[^\s"]|"[^"]*")+/g) || [];
     return words.map((word) => {
       const isNot = word.length > 1 && word.startsWith("-");
-      const plain = (isNot ? word.slice(1) : word).replace(/"/g, "").toLowerCase();
+      const plain = bare(isNot ? word.slice(1) : word);
       const named = plain.match(/^(\w+):(.+)$/);
       const compared = plain.match(/^([\w.-]+?)(<=|>=|<|>|=)(-?\d+(?:\.\d+)?)$/);
       let matches = (row) => row.text.includes(plain);
@@ -231,8 +237,10 @@
   function typed() {
     stopSearch();
     list.hits = null;
-    history.replaceState(null, "", listLink(find("filter").value));
     showList(find("filter").value);
+    try {
+      history.replaceState(null, "", listLink(list.text));
+    } catch { /* some browsers refuse more than a hundred changes in half a minute */ }
   }
 
   function showList(text) {
@@ -268,7 +276,7 @@
       index.agents.length > 1 ? span("quiet", ` ${row.agent}`) : null,
       row.name ? element("div", { class: "quiet" }, row.name) : null,
       row.tags ? element("div", { class: "tags" }, row.tags.map((tag) => (
-        [element("a", { href: listLink(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`) }, tag), " "]
+        [element("a", { href: tagLink(tag) }, tag), " "]
       ))) : null);
     return element("tr", { class: row.is[0] === "passed" ? "fine" : null },
       element("td", {}, index.log ? severity(row.severity) : state(row)),
@@ -728,7 +736,7 @@
 
   async function route() {
     const { parts, fields, isPlace } = readLink();
-    if (isPlace) return;
+    if (isPlace && (index === null || list.text !== null)) return;
     const name = parts[0] || "";
     if (!find("/").hidden) list.top = scrollY;
     const isConversation = name === "c" && index !== null;
