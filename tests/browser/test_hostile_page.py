@@ -631,6 +631,25 @@ def test_the_command_that_is_copied_is_one_command(page: Page, scored: Path) -> 
     assert set(names) <= {" ".join(clean(name).split()) for name in (*IDS, *HUGE)}
 
 
+def test_the_search_finds_what_was_written_and_not_the_keys_of_the_record(page: Page, ran: Ran) -> None:
+    opened(page, ran.page)
+    for text, found in {
+        "12345678901234567890": ["numbers"],
+        '"price": 1.10': ["numbers"],
+        "hasOwnProperty": ["calls"],
+        "score_failures": [],
+        "latency_ms": [],
+        "</textarea></title></template>-->": list(SCENARIOS),
+        "(((((": [],
+    }.items():
+        typed(page, text)
+        page.click("#search-all")
+        page.wait_for("document.getElementById('search-all').textContent === 'Search in all conversations'")
+        assert sorted(page.evaluate(ROWS)) == sorted(found), text
+        go(page, "#/")
+    untouched(page, ran.page)
+
+
 # ── files that are damaged, and browsers that are old ────────────────────────────────────────────
 
 

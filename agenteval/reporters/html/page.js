@@ -342,7 +342,9 @@
       if (search.isStopped) return;
       if (texts === null) isWhole = false;
       else for (const each of packed) {
-        if (each.packed === number && !list.hits.has(each.row) && texts[each.line].toLowerCase().includes(wanted)) {
+        if (each.packed !== number || list.hits.has(each.row)) continue;
+        const json = texts[each.line];
+        if (json.toLowerCase().includes(wanted) && holds(parse(json), text.trim().toLowerCase())) {
           list.hits.set(each.row, each);
         }
       }
@@ -350,6 +352,20 @@
     stopSearch();
     showList(text);
     if (!isWhole) showState(`${find("status").textContent}; some conversations cannot be read: is the file complete?`);
+  }
+
+  // The keys and the fixed words of a record are not a text of the conversation.
+  function holds(record, text) {
+    const { turns, findings, scores, user_review: review } = record.sample;
+    return contains([turns, findings, scores, review, record.note], text, false);
+  }
+
+  function contains(value, text, isData) {
+    if (typeof value === "string") return value.toLowerCase().includes(text);
+    if (value === null || typeof value !== "object") return isData && String(value).includes(text);
+    return Object.entries(value).some(([key, each]) => (
+      (isData && key.toLowerCase().includes(text)) || contains(each, text, isData || key === "args" || key === "result")
+    ));
   }
 
   // ── a conversation ───────────────────────────────────────────────────────────────────────────
