@@ -468,6 +468,24 @@ def heads(page: Page, hashes: list[str]) -> list[tuple[str, str]]:
     return found
 
 
+def test_the_links_of_every_id_lead_to_its_conversation(page: Page, scored: Path) -> None:
+    page.open(scored, script=False)
+    assert "" not in map(str.strip, page.evaluate(ROWS))
+    written = [link for link in links(page, "#list a, .issue a, #\\/ a") if link.startswith("#/c/")]
+    opened(page, scored)
+    assert "" not in map(str.strip, page.evaluate(ROWS))
+    drawn = links(page, "#list .dot")
+    assert len(drawn) == len(set(drawn)) == len(IDS) + len(HUGE) + 1
+    numbers = []
+    for head, message in heads(page, drawn):
+        if number := re.match(r"number (\d+): ", message):
+            numbers.append(int(number[1]))
+            assert " ".join(clean([*IDS, *HUGE][numbers[-1]]).split()) in " ".join(head.split())
+    assert sorted(numbers) == list(range(len(drawn) - 1))
+    assert written
+    assert [head for head, _ in heads(page, list(dict.fromkeys(written))) if "There is no such" in head] == []
+
+
 ROWS = "[...document.querySelectorAll('#list tbody td:nth-child(2) > a')].map(each => each.textContent)"
 
 

@@ -272,7 +272,7 @@
     const hit = list.hits && list.hits.get(row);
     const target = hit || first;
     const name = element("td", {},
-      target ? element("a", { href: linkTo(target) }, row.id) : row.id,
+      target ? element("a", { href: linkTo(target) }, shownId(row)) : shownId(row),
       index.agents.length > 1 ? span("quiet", ` ${row.agent}`) : null,
       row.name ? element("div", { class: "quiet" }, row.name) : null,
       row.tags ? element("div", { class: "tags" }, row.tags.map((tag) => (
@@ -287,6 +287,8 @@
       element("td", { class: "number" }, row.cost === undefined ? "" : `$${row.cost.toFixed(4)}`),
       element("td", { class: "number" }, row.ms === undefined ? "" : duration(row.ms)));
   }
+
+  const shownId = (row) => (clean(row.id).trim() ? row.id : "(no visible id)");
 
   const severity = (word) => (word ? span(`severity ${word}`, word) : null);
 
@@ -412,7 +414,7 @@
     const { row } = chosen;
     const next = nextFailure(chosen, 1);
     const others = row.epochs.filter((each) => each !== chosen);
-    const name = `${row.id}${chosen.variant ? ` [${chosen.variant}]` : ""}, epoch ${chosen.epoch + 1}`;
+    const name = `${shownId(row)}${chosen.variant ? ` [${chosen.variant}]` : ""}, epoch ${chosen.epoch + 1}`;
     const beside = element("select", {
       id: "beside",
       onchange: (event) => { location.hash = linkTo(chosen, null, others[event.target.value]); },
@@ -420,7 +422,7 @@
       element("option", { value: at, selected: each === other },
         epochName(each))
     )));
-    document.title = clean(`${row.id} · ${index.run}`);
+    document.title = clean(`${shownId(row)} · ${index.run}`);
     return [
       element("p", {}, back(), next ? [" · ", element("a", { href: linkTo(next) }, index.log ? "next with a finding →" : "next that did not pass →")] : null),
       element("h2", { tabindex: "-1" }, outcome(chosen), ` ${name}`),
