@@ -3,6 +3,7 @@ and obeys none."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -15,8 +16,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from agenteval.core.safe_text import clean
-from tests.support.browser import Page
+from tests.support.browser import Page, PageError
 from tests.support.kit import Project
+from tests.support.local_servers import LocalServer, respond_json
 from tests.support.scripted import judge, script, user
 
 READY = "document.documentElement.dataset.ready !== undefined"
@@ -666,6 +668,78 @@ def test_the_search_finds_what_was_written_and_not_the_keys_of_the_record(page: 
         assert sorted(page.evaluate(ROWS)) == sorted(found), text
         go(page, "#/")
     untouched(page, ran.page)
+
+
+# ── the policy ───────────────────────────────────────────────────────────────────────────────────
+
+LISTEN = """
+document.addEventListener('securitypolicyviolation', event => { window.refused = event.effectiveDirective; })
+"""
+RED = "color: rgb(1, 2, 3)"
+
+
+def adding(tag: str, **properties: str) -> str:
+    return f"document.body.append(Object.assign(document.createElement('{tag}'), {json.dumps(properties)}))"
+
+
+ATTACKS = (
+    (f"document.body.setAttribute('style', '{RED}')", "style-src-attr"),
+    (adding("style", textContent=f"* {{ {RED} }}"), "style-src-elem"),
+    (adding("link", rel="stylesheet", href="SERVER/x.css"), "style-src-elem"),
+    (adding("base", href="SERVER/"), "base-uri"),
+    (adding("img", src="SERVER/x.png"), "img-src"),
+    (adding("iframe", src="SERVER/"), "frame-src"),
+    (adding("video", src="SERVER/"), "media-src"),
+    (f"{adding('form', id='f', action='SERVER/')}; document.getElementById('f').submit()", "form-action"),
+    ("fetch('SERVER/').catch(() => 0)", "connect-src"),
+    ("navigator.sendBeacon('SERVER/', 'x')", "connect-src"),
+    ("document.body.setAttribute('onclick', 'pwned = 1')", "require-trusted-types-for"),
+    (adding("script", text="pwned = 1"), "require-trusted-types-for"),
+    (adding("script", src="SERVER/x.js"), "require-trusted-types-for"),
+    (adding("object", data="SERVER/"), "require-trusted-types-for"),
+    (adding("iframe", srcdoc="<script>parent.pwned = 1</script>"), "require-trusted-types-for"),
+    ("document.getElementById('/').innerHTML = '<img src=x onerror=pwned()>'", "require-trusted-types-for"),
+    (
+        "const made = document.createElement('script'); made.append('pwned = 1'); document.body.append(made)",
+        "require-trusted-types-for",
+    ),
+)
+"""What an injection would do, and the directive of the policy that refuses it."""
+
+
+def test_the_policy_refuses_what_an_injection_would_do(page: Page, ran: Ran) -> None:
+    opened(page, ran.page)
+    page.evaluate(LISTEN)
+    with LocalServer(respond_json({})) as server:
+        for attack, directive in ATTACKS:
+            page.evaluate("void (window.refused = null)")
+            with contextlib.suppress(PageError):
+                page.evaluate(f"(() => {{ {attack.replace('SERVER', server.address)} }})()")
+            page.wait_for("window.refused")
+            assert page.evaluate("refused") == directive, attack
+        page.evaluate("document.body.click()")
+        page.frame()
+        assert server.requests == []
+    assert page.evaluate("typeof pwned") == "undefined"
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") != "rgb(1, 2, 3)"
+    assert page.evaluate("document.baseURI.startsWith('file:')")
+    assert page.text("h1")
+
+
+def test_markup_that_were_not_escaped_would_not_run(page: Page, ran: Ran, tmp_path: Path) -> None:
+    injected = (
+        "<script>pwned = 1</script><p onclick='pwned = 1' id=injected style='color: rgb(1, 2, 3)'>x</p>"
+        "<img src=x onerror='pwned = 1'><svg onload='pwned = 1'></svg>"
+        "<a href='javascript:pwned = 1' id=link>x</a>"
+    )
+    path = written(tmp_path, ran.page.read_text("utf-8").replace("<main>", f"<main>{injected}"))
+    opened(page, path)
+    page.click("#injected")
+    page.click("#link")
+    page.frame()
+    assert page.evaluate("typeof pwned") == "undefined"
+    assert page.evaluate("getComputedStyle(document.getElementById('injected')).color") != "rgb(1, 2, 3)"
+    assert len([each for each in page.console_errors if "Content Security Policy" in each]) >= 6
 
 
 # ── files that are damaged, and browsers that are old ────────────────────────────────────────────
