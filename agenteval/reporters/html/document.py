@@ -161,11 +161,12 @@ def make_page(
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n',
         '<meta name="robots" content="noindex">\n<link rel="icon" href="data:,">\n',
         element("title", f"agenteval · {title}"),
-        f"\n<style>{style}</style>\n</head>\n<body>\n",
+        f"\n<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
         join(body),
         "\n",
         *data,
-        f"<script>{script}</script>\n</body>\n</html>\n",
+        _data("end", ""),
+        "</body>\n</html>\n",
     ))  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import one_line, one_line_message
+from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 from agenteval.reporters.html.links import conversation_link, filter_link
@@ -195,7 +195,7 @@ def _list(facts: Facts, rows: Sequence[ListedScenario]) -> Iterator[Markup]:
         element(
             "tr",
             element("td", _row_mark(row, is_log=facts.decision.is_reported)),
-            element("td", element("a", row.report.scenario.id, href=conversation_link(_first(row)))),
+            element("td", element("a", _shown_id(row), href=conversation_link(_first(row)))),
             element("td", row.reason, class_="reason"),
         )
         for row in shown[:MOST_STATIC_ROWS]
@@ -209,6 +209,11 @@ def _list(facts: Facts, rows: Sequence[ListedScenario]) -> Iterator[Markup]:
         f"{more}This list contains only what did not pass; with JavaScript, the page shows all conversations."
     )
     yield element("p", text, id="list-more", class_="quiet")
+
+
+def _shown_id(row: ListedScenario) -> str:
+    name = row.report.scenario.id
+    return name if clean(name).strip() else "(no visible id)"
 
 
 def _row_mark(row: ListedScenario, *, is_log: bool) -> Markup:

@@ -1,10 +1,12 @@
 "use strict";
 // The list of all scenarios and the conversations. Everything else is in the page without this script.
-// Text from agents, tools, users and models is inserted as text nodes only.
+// Text from agents, tools, users and models is inserted as text nodes only, and cleaned as in all reports.
 (() => {
   const ROWS = 200; // rows that are added to the list at a time
   const LINES = 12; // lines of a value that are shown before it is unfolded
   const LINE = 90; // characters of a value that is shown on one line
+  const DEEPEST = 20; // levels of a value that are indented
+  const QUOTE = 4000; // characters of a quotation that are looked for where its white space differs
   const KEPT = 6; // unpacked blocks that stay in memory
   const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?" };
   const KEYS = [
@@ -30,11 +32,33 @@
     for (const [key, value] of Object.entries(attributes)) {
       if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
       else if (value === true) made.setAttribute(key, "");
-      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, clean(String(value)));
     }
-    made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
-    return made;
+    return fill(made, children);
   }
+
+  function fill(place, children) {
+    const shown = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== "");
+    place.replaceChildren(...shown.map((child) => (child instanceof Node ? child : clean(String(child)))));
+    return place;
+  }
+
+  // What agenteval.core.safe_text.clean does: nothing is hidden or shown in another order, and no sequence is obeyed.
+  const SEQUENCES = new RegExp([
+    "(?:\\x1b\\[|\\x9b)[0-?]*[ -/]*[@-~]",
+    "(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x1b\\x90\\x98\\x9c-\\x9f\\n\\r]*(?:\\x07|\\x1b\\\\|\\x9c)",
+    "\\x1b[ -/]+[0-~]",
+  ].join("|"), "g");
+  const CONTROLS = new RegExp("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e"
+    + "\\u2066-\\u2069\\u200b\\u2060\\ufeff\\u{e0000}-\\u{e007f}]", "gu");
+
+  function clean(text) {
+    if (/^[ -~\n\t]*$/.test(text)) return text;
+    const plain = text.replace(SEQUENCES, "").replace(/\r\n?|[\u2028\u2029]/g, "\n");
+    return wellFormed(plain.replace(CONTROLS, ""));
+  }
+
+  const wellFormed = (text) => text.replace(/[\ud800-\udfff]/gu, "\ufffd");
 
   const span = (kind, ...children) => element("span", { class: kind }, ...children);
   const button = (text, onclick, more = {}) => element("button", { type: "button", onclick, ...more }, text);
@@ -44,6 +68,7 @@
   // ── data ─────────────────────────────────────────────────────────────────────────────────────
 
   async function unpack(id) {
+    if (!find(id)) throw new Error("it is missing");
     const bytes = decodeBase85(find(id).textContent);
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   }
@@ -73,6 +98,14 @@
     return { results: lines.slice(0, Number(count)), records: lines.slice(Number(count)) };
   }
 
+  // A number that a script cannot hold, such as a long id, stays as it was written where the browser can do that.
+  function parse(json) {
+    return JSON.parse(json, (_, value, written) => (
+      typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER && written && JSON.rawJSON
+        ? JSON.rawJSON(written.source) : value
+    ));
+  }
+
   let index = null;
   let conversations = []; // every epoch of every row, in the order of the list
 
@@ -81,7 +114,7 @@
     index.rows.forEach((row, at) => {
       const issues = (row.issues || []).map((id) => index.issues[id] || "");
       const texts = [row.id, row.name, row.reason, row.agent, row.where, ...(row.tags || []), ...issues];
-      row.text = texts.filter(Boolean).join("\n").toLowerCase();
+      row.text = bare(texts.filter(Boolean).join("\n"));
       row.at = at;
       row.epochs = (row.epochs || []).map(([epoch, variant, result, packed, line]) => (
         { row, epoch, variant, result, packed, line }
@@ -98,8 +131,11 @@
 
   function query(fields) {
     const words = Object.entries(fields).filter(([, value]) => value);
-    return words.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
+    return words.map(([key, value]) => `${key}=${encodeURIComponent(wellFormed(value))}`).join("&");
   }
+
+  // The link to the rows with a tag. A tag that contains blanks is kept together; its own quotation marks do not count.
+  const tagLink = (tag) => listLink(`tag:${/\s/.test(tag) ? `"${tag.replace(/"/g, "")}"` : tag.replace(/"/g, "")}`);
 
   const listLink = (text, everywhere) => `#/?${query({ q: text, all: everywhere ? "1" : "" })}`;
 
@@ -107,7 +143,7 @@
     const { row, epoch, variant } = conversation;
     const place = turn === null ? "" : `/turn/${turn + 1}`;
     const fields = { agent: row.agent, variant, beside: beside && `${beside.epoch + 1},${beside.variant}` };
-    return `#/c/${encodeURIComponent(row.id)}/${epoch + 1}${place}?${query(fields)}`;
+    return `#/c/${encodeURIComponent(wellFormed(row.id))}/${epoch + 1}${place}?${query(fields)}`;
   }
 
   function readLink() {
@@ -129,16 +165,19 @@
 
   // ── the filter ───────────────────────────────────────────────────────────────────────────────
 
+  // A word of the filter, and a name that it is compared with: quotation marks only keep a word together.
+  const bare = (text) => clean(text).replace(/"/g, "").toLowerCase();
+
   const NAMED = {
     v: (row, value) => row.is.includes(value),
     verdict: (row, value) => row.is.includes(value),
     is: (row, value) => row.is.includes(value),
-    id: (row, value) => row.id.toLowerCase().includes(value),
-    tag: (row, value) => (row.tags || []).some((tag) => tag.toLowerCase() === value),
-    tool: (row, value) => (row.tools || []).some((tool) => tool.toLowerCase() === value),
-    issue: (row, value) => (row.issues || []).some((id) => id.toLowerCase() === value),
-    agent: (row, value) => row.agent.toLowerCase() === value,
-    category: (row, value) => row.category.toLowerCase() === value,
+    id: (row, value) => bare(row.id).includes(value),
+    tag: (row, value) => (row.tags || []).some((tag) => bare(tag) === value),
+    tool: (row, value) => (row.tools || []).some((tool) => bare(tool) === value),
+    issue: (row, value) => (row.issues || []).some((id) => bare(id) === value),
+    agent: (row, value) => bare(row.agent) === value,
+    category: (row, value) => bare(row.category) === value,
     severity: (row, value) => row.severity === value,
   };
   const COMPARED = {
@@ -160,7 +199,7 @@
     const words = text.match(/(?:[^\s"]|"[^"]*")+/g) || [];
     return words.map((word) => {
       const isNot = word.length > 1 && word.startsWith("-");
-      const plain = (isNot ? word.slice(1) : word).replace(/"/g, "").toLowerCase();
+      const plain = bare(isNot ? word.slice(1) : word);
       const named = plain.match(/^(\w+):(.+)$/);
       const compared = plain.match(/^([\w.-]+?)(<=|>=|<|>|=)(-?\d+(?:\.\d+)?)$/);
       let matches = (row) => row.text.includes(plain);
@@ -201,8 +240,10 @@
   function typed() {
     stopSearch();
     list.hits = null;
-    history.replaceState(null, "", listLink(find("filter").value));
     showList(find("filter").value);
+    try {
+      history.replaceState(null, "", listLink(list.text));
+    } catch { /* some browsers refuse more than a hundred changes in half a minute */ }
   }
 
   function showList(text) {
@@ -212,9 +253,12 @@
     list.shown = 0;
     find("list").tBodies[0].replaceChildren();
     addRows();
-    const count = `${list.rows.length.toLocaleString("en")} of ${index.rows.length.toLocaleString("en")}`;
-    find("list-tools").lastChild.textContent = count;
-    announce(`${count} shown`);
+    showState(`${list.rows.length.toLocaleString("en")} of ${index.rows.length.toLocaleString("en")}`);
+  }
+
+  function showState(text) {
+    find("list-tools").lastChild.textContent = text;
+    announce(text);
   }
 
   function addRows() {
@@ -232,11 +276,11 @@
     const hit = list.hits && list.hits.get(row);
     const target = hit || first;
     const name = element("td", {},
-      target ? element("a", { href: linkTo(target) }, row.id) : row.id,
+      target ? element("a", { href: linkTo(target) }, shownId(row)) : shownId(row),
       index.agents.length > 1 ? span("quiet", ` ${row.agent}`) : null,
       row.name ? element("div", { class: "quiet" }, row.name) : null,
       row.tags ? element("div", { class: "tags" }, row.tags.map((tag) => (
-        [element("a", { href: listLink(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`) }, tag), " "]
+        [element("a", { href: tagLink(tag) }, tag), " "]
       ))) : null);
     return element("tr", { class: row.is[0] === "passed" ? "fine" : null },
       element("td", {}, index.log && (row.severity || row.is[0] === "passed") ? severity(row.severity) : state(row)),
@@ -247,6 +291,8 @@
       element("td", { class: "number" }, row.cost === undefined ? "" : `$${row.cost.toFixed(4)}`),
       element("td", { class: "number" }, row.ms === undefined ? "" : duration(row.ms)));
   }
+
+  const shownId = (row) => (clean(row.id).trim() ? row.id : "(no visible id)");
 
   const severity = (word) => (word ? span(`severity ${word}`, word) : null);
 
@@ -295,27 +341,45 @@
     find("search-all").textContent = "Cancel the search";
     const wanted = text.trim().toLowerCase();
     const escaped = JSON.stringify(wanted).slice(1, -1);
-    const isIn = (value) => (typeof value === "string" ? value.toLowerCase().includes(wanted)
-      : value !== null && typeof value === "object" && Object.values(value).some(isIn));
     // The JSON text is searched first, which is fast; its keys are not what is meant.
-    const holds = (json) => json.toLowerCase().includes(escaped) && isIn(JSON.parse(json));
     const packed = conversations.filter((each) => each.packed !== undefined);
     const blocks = [...new Set(packed.map((each) => each.packed))];
+    let isWhole = true;
     for (const [at, number] of blocks.entries()) {
-      announce(`searching, ${Math.round((100 * at) / blocks.length)} %`);
-      find("list-tools").lastChild.textContent = find("status").textContent;
-      const { results, records } = await readBlock(number);
+      showState(`searching, ${Math.round((100 * at) / blocks.length)} %`);
+      const unpackedBlock = await readBlock(number).catch(() => null);
       if (search.isStopped) return;
-      const found = new Set(results.flatMap((text, line) => (holds(text) ? [line] : [])));
+      if (unpackedBlock === null) {
+        isWhole = false;
+        continue;
+      }
+      const { results, records } = unpackedBlock;
+      const isFound = (json) => json.toLowerCase().includes(escaped) && holds(parse(json), wanted);
+      const found = new Set(results.flatMap((json, line) => (isFound(json) ? [line] : [])));
       for (const each of packed) {
         if (each.packed !== number || list.hits.has(each.row)) continue;
         const record = records[each.line];
         const own = JSON.parse(record.slice(record.lastIndexOf('"results":') + 10, -1));
-        if (holds(record) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
+        if (isFound(record) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
       }
     }
     stopSearch();
     showList(text);
+    if (!isWhole) showState(`${find("status").textContent}; some conversations cannot be read: is the file complete?`);
+  }
+
+  // The keys and the fixed words of a record are not a text of the conversation.
+  function holds(record, text) {
+    const { turns, findings, scores, user_review: review } = record.sample;
+    return contains([turns, findings, scores, review, record.note], text, false);
+  }
+
+  function contains(value, text, isData) {
+    if (typeof value === "string") return value.toLowerCase().includes(text);
+    if (value === null || typeof value !== "object") return isData && String(value).includes(text);
+    return Object.entries(value).some(([key, each]) => (
+      (isData && key.toLowerCase().includes(text)) || contains(each, text, isData || key === "args" || key === "result")
+    ));
   }
 
   // ── a conversation ───────────────────────────────────────────────────────────────────────────
@@ -332,12 +396,15 @@
     const chosen = matching(epoch, fields.variant || "");
     const other = besideEpoch ? matching(besideEpoch, besideVariant.join(",")) : null;
     const place = find("conversation");
+    current.conversation = chosen || null;
+    current.record = null;
     if (!chosen) {
       place.replaceChildren(element("h2", { tabindex: "-1" }, "There is no such conversation in this page"), back());
       return;
     }
+    const asked = location.hash;
     const records = await Promise.all([chosen, other].filter(Boolean).map(read));
-    current.conversation = chosen;
+    if (location.hash !== asked) return;
     current.record = records[0];
     const columns = records.map((record, at) => drawRecord(at ? other : chosen, record, at ? "beside-" : ""));
     place.replaceChildren(...drawHead(chosen, records[0], other),
@@ -351,9 +418,9 @@
   async function read(conversation) {
     if (conversation.packed === undefined) return null;
     const { results, records } = await readBlock(conversation.packed);
-    const record = JSON.parse(records[conversation.line]);
+    const record = parse(records[conversation.line]);
     record.sample.turns.flatMap((turn) => turn.tool_calls).forEach((call, at) => {
-      call.result = JSON.parse(results[record.results[at]]);
+      call.result = parse(results[record.results[at]]);
     });
     return record;
   }
@@ -364,7 +431,7 @@
     const { row } = chosen;
     const next = nextFailure(chosen, 1);
     const others = row.epochs.filter((each) => each !== chosen);
-    const name = `${row.id}${chosen.variant ? ` [${chosen.variant}]` : ""}, epoch ${chosen.epoch + 1}`;
+    const name = `${shownId(row)}${chosen.variant ? ` [${chosen.variant}]` : ""}, epoch ${chosen.epoch + 1}`;
     const beside = element("select", {
       id: "beside",
       onchange: (event) => { location.hash = linkTo(chosen, null, others[event.target.value]); },
@@ -372,7 +439,7 @@
       element("option", { value: at, selected: each === other },
         epochName(each))
     )));
-    document.title = `${row.id} · ${index.run}`;
+    document.title = clean(`${shownId(row)} · ${index.run}`);
     return [
       element("p", {}, back(), next ? [" · ", element("a", { href: linkTo(next) }, index.log ? "next with a finding →" : "next that did not pass →")] : null),
       element("h2", { tabindex: "-1" }, outcome(chosen), ` ${name}`),
@@ -492,7 +559,7 @@
     const start = rows.slice(0, LINES).join("\n").slice(0, 2000);
     const shown = element("pre", { "aria-label": title }, marked(start, quotes));
     const open = button(`Show all ${rows.length} lines`, () => {
-      shown.replaceChildren(...marked(text, quotes));
+      fill(shown, marked(text, quotes));
       open.remove();
     });
     return [shown, open];
@@ -500,23 +567,44 @@
 
   function pretty(content) {
     if (content === undefined) return "not known";
-    let plain = content;
-    if (typeof content === "string") {
-      if (!/^\s*[[{]/.test(content)) return content;
-      try {
-        plain = JSON.parse(content);
-      } catch {
-        return content; // text that begins with a bracket
-      }
+    const json = typeof content === "string" ? content : JSON.stringify(content);
+    if (typeof content === "string" && !/^\s*[[{]/.test(content)) return content;
+    try {
+      JSON.parse(json);
+    } catch {
+      return content; // text that begins with a bracket
     }
-    const text = JSON.stringify(plain, null, 2);
+    const text = indented(json);
     const line = text.replace(/\n\s*/g, " ");
     return line.length <= LINE && !/\\n/.test(line) ? line : text;
   }
 
+  // JSON over several lines, however deep it is. Numbers and repeated keys are kept as they were written.
+  function indented(json) {
+    let depth = 0;
+    let isText = false;
+    const start = () => `\n${"  ".repeat(Math.min(depth, DEEPEST))}`;
+    const text = json.replace(/\\u[0-9a-f]{4}|\\.|["[\]{}:,]|\s+/gi, (token) => {
+      if (token === '"') isText = !isText;
+      if (isText || token === '"') return token.startsWith("\\u") ? character(token) : token;
+      if (token === "[" || token === "{") depth += 1;
+      if (token === "]" || token === "}") depth -= 1;
+      if (token === ":") return ": ";
+      if (token === "," || token === "[" || token === "{") return token + start();
+      return token === "]" || token === "}" ? start() + token : "";
+    });
+    return text.replace(/([[{])\n *\n *(?=[\]}])/g, "$1");
+  }
+
+  function character(escape) {
+    const made = String.fromCharCode(parseInt(escape.slice(2), 16));
+    return made < " " || made === '"' || made === "\\" ? escape : made;
+  }
+
   // The quoted parts of a text, as marks. White space may differ between a quotation and its source.
-  function marked(text, quotes) {
-    const spans = quotes.map((quote) => locate(text, quote)).filter(Boolean).sort((a, b) => a[0] - b[0]);
+  function marked(written, quotes) {
+    const text = clean(written);
+    const spans = quotes.map((quote) => locate(text, clean(quote))).filter(Boolean).sort((a, b) => a[0] - b[0]);
     const parts = [];
     let end = 0;
     for (const [from, to] of spans) {
@@ -531,7 +619,7 @@
     const plain = quote.trim();
     const at = plain ? text.indexOf(plain) : -1;
     if (at >= 0) return [at, at + plain.length];
-    const words = plain.split(/\s+/).slice(0, 300).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    const words = plain.slice(0, QUOTE).split(/\s+/).slice(0, 300).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     const found = words.length > 1 ? new RegExp(words.join("\\s+")).exec(text) : null;
     return found ? [found.index, found.index + found[0].length] : null;
   }
@@ -594,8 +682,7 @@
 
   function drawAsked(conversation, at) {
     const place = element("div");
-    const load = async (event) => {
-      if (!event.currentTarget.open || place.childNodes.length) return;
+    const draw = async () => {
       const { texts, asked } = JSON.parse(await block(`requests-${conversation.packed}`));
       const restore = (name) => {
         const text = Object.hasOwn(texts, name) ? texts[name] : "";
@@ -607,7 +694,11 @@
         element("h4", {}, "System prompt"), element("pre", {}, restore(each.asked.system)),
         element("h4", {}, "Prompt"), element("pre", {}, each.asked.prompt.map(restore).join("")),
         element("h4", {}, "Answer"), element("pre", {}, each.answer ? pretty(each.answer) : each.error || "none")));
-      place.replaceChildren(...(drawn.length ? drawn : [element("p", { class: "quiet" }, "No judge was asked here.")]));
+      return drawn.length ? drawn : [element("p", { class: "quiet" }, "No judge was asked here.")];
+    };
+    const load = async (event) => {
+      if (!event.currentTarget.open || place.childNodes.length) return;
+      fill(place, await draw().catch((error) => [`This cannot be read (${error.message}): is the file complete?`]));
     };
     return element("details", { class: "asked", ontoggle: load }, element("summary", {}, "What the judges were asked"), place);
   }
@@ -634,23 +725,37 @@
     }
   }
 
+  function bar(text, shortest) {
+    let length = shortest;
+    for (const [run] of text.matchAll(/`+/g)) length = Math.max(length, run.length + 1);
+    return "`".repeat(length);
+  }
+
   function fence(text) {
-    const bar = "`".repeat(Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length)) + 1);
-    return `${bar}\n${text}\n${bar}`;
+    const ticks = bar(text, 3);
+    return `${ticks}\n${text}\n${ticks}`;
+  }
+
+  // A code span: nothing in it is markup, a link or a mention.
+  function code(text) {
+    const line = text.replace(/\s+/g, " ").trim();
+    const space = /^`|`$/.test(line) ? " " : "";
+    return line && bar(line, 1) + space + line + space + bar(line, 1);
   }
 
   function toMarkdown(conversation, record) {
     const { sample } = record;
-    const said = (who, text) => `**${who}**\n\n${fence(text)}`;
-    const call = (each) => [`**call** \`${each.name}\``, fence(pretty(each.args === null ? each.raw_args : each.args)),
+    const item = (first, ...texts) => `- ${[first, ...texts].filter(Boolean).map(code).join(": ")}`;
+    const by = (who, text) => `**${who}**\n\n${fence(text)}`;
+    const call = (each) => [`**call** ${code(each.name)}`, fence(pretty(each.args === null ? each.raw_args : each.args)),
       each.result === null ? "" : `result\n\n${fence(pretty(each.result))}`].filter(Boolean).join("\n\n");
     const found = (turn) => sample.findings.filter((finding) => finding.turn === turn)
-      .map((finding) => `- ${finding.severity}: ${finding.label}: ${finding.explanation}`).join("\n");
+      .map((finding) => item(finding.severity, finding.label, finding.explanation)).join("\n");
     return [
-      `## ${conversation.row.id}, ${epochName(conversation)}`,
-      record.rules.map((rule) => `- ${rule.name}: ${rule.detail} (${rule.where})`).join("\n"),
-      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, said("user", turn.user), ...turn.tool_calls.map(call),
-        turn.error ? said("error", turn.error) : said("agent", turn.agent), found(at)]),
+      `## ${code(conversation.row.id)}, ${code(epochName(conversation))}`,
+      record.rules.map((rule) => item(rule.name, rule.detail, rule.where)).join("\n"),
+      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, by("user", turn.user), ...turn.tool_calls.map(call),
+        turn.error ? by("error", turn.error) : by("agent", turn.agent), found(at)]),
       found(null), fence(record.repeat),
     ].filter(Boolean).join("\n\n");
   }
@@ -666,7 +771,7 @@
 
   async function route() {
     const { parts, fields, isPlace } = readLink();
-    if (isPlace) return;
+    if (isPlace && (index === null || list.text !== null)) return;
     const name = parts[0] || "";
     if (!find("/").hidden) list.top = scrollY;
     const isConversation = name === "c" && index !== null;
@@ -677,7 +782,12 @@
       else link.removeAttribute("aria-current");
     }
     if (isConversation) {
-      await showConversation(parts, fields);
+      const asked = location.hash;
+      await showConversation(parts, fields).catch((error) => {
+        if (location.hash !== asked) return;
+        const text = `This conversation cannot be shown (${error.message}): is the file complete?`;
+        find("conversation").replaceChildren(element("h2", { tabindex: "-1" }, text), back());
+      });
       return;
     }
     current.conversation = null;
@@ -777,25 +887,38 @@
 
   const title = document.title;
 
+  // The script precedes what it works on, so that it also runs in a file that was cut off.
   async function start() {
-    if (find("index") && typeof DecompressionStream === "function") {
-      try {
-        prepare(JSON.parse(await unpack("index")));
-        setUpList();
-        addEventListener("keydown", pressed);
-      } catch (error) {
-        index = null;
-        find("list-more").textContent = `The conversations in this file cannot be read (${error.message}): is it complete?`;
-      }
-    } else if (find("index")) {
-      find("list-more").textContent = "This browser is too old to show the conversations: it has no DecompressionStream.";
+    if (!find("end")) {
+      const text = "This file was cut off when it was written or copied. What is missing is not shown.";
+      (document.querySelector("header") || document.body).append(element("p", { class: "caveat" }, text));
     }
-    setUpTheme();
-    addEventListener("hashchange", route);
-    await route();
+    if (document.querySelector("footer")) {
+      await setUpIndex();
+      setUpTheme();
+      addEventListener("hashchange", route);
+      await route();
+    }
     page.dataset.ready = "";
     performance.mark("ready");
   }
 
-  start();
+  async function setUpIndex() {
+    if (!find("index")) return;
+    if (typeof DecompressionStream !== "function") {
+      find("list-more").textContent = "This browser is too old to show the conversations: it has no DecompressionStream.";
+      return;
+    }
+    try {
+      prepare(JSON.parse(await unpack("index")));
+      setUpList();
+      addEventListener("keydown", pressed);
+    } catch (error) {
+      index = null;
+      find("list-more").textContent = `The conversations in this file cannot be read (${error.message}): is it complete?`;
+    }
+  }
+
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+  else start();
 })();
