@@ -557,7 +557,6 @@ KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
                                               " 1"),
         ("thresholds: {a: {at_least: 1, votes: 1}}",
          "31: 'votes' is not supported yet — use only `at_least`"),
-        ("reporters: [html]", "13: 'html' is not supported yet — use markdown"),
         ("reporters: [jsn=x]", "13: no reporter is named 'jsn' — did you mean 'json'?"),
         ("reporters: [3]", "13: `reporters`: expected a name or a mapping, got 3"),
         ("reporters: {a: 1}", "1: `reporters`: expected a list, got a mapping"),

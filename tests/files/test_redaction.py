@@ -42,7 +42,7 @@ from agenteval.files.redaction import (
 )
 from tests.support.kit import Done, Project
 from tests.support.local_servers import LocalServer, chat, respond_json
-from tests.support.pages import index_of, packed_in, without_data
+from tests.support.pages import index_of, packed_in, records_in, without_data
 from tests.support.plans import begun
 
 KEY = "sk-proj/4f1d+9e77b2=Qx"
@@ -441,8 +441,8 @@ def test_secrets_that_are_ordinary_words_cost_no_run(project: Project) -> None:
         ("b", ["failed"]),
         ("a", ["passed"]),
     ]
-    lines = packed_in(page)["block-0"].split("\n")
-    assert [json.loads(line)["sample"]["verdict"] for line in lines] == ["failed", "passed"]
+    records = records_in(packed_in(page)["block-0"])
+    assert [record["sample"]["verdict"] for record in records] == ["failed", "passed"]
     results = project.results()
     assert results["summary"]["verdict"] == "failed"
     verdicts = {each["id"]: each["verdict"] for each in results["scenarios"]}

@@ -34,7 +34,7 @@ class DisclosureMask:
 
     def mask_json(self, text: str) -> str:
         """Mask the secrets in JSON, which stays valid."""
-        if not any(json.dumps(secret)[1:-1] in text or secret in text for secret in self._hidden):
+        if not any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in self._hidden):
             return text
         return value_to_json(mask_value(json.loads(text), self._mask))
 

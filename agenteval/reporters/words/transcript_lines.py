@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN
-from agenteval.core.safe_text import one_line, one_line_message
+from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.trajectory import StopReason, ToolCall, Turn
 from agenteval.reporters.words.json_tree import json_text, value_text
@@ -80,14 +80,16 @@ def has_several_agents(sample: SampleReport) -> bool:
 
 def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
     """Map each secret found by the leak detector to its masked form, because a report must not disclose the
-    secret again. Leaked instructions are not masked."""
+    secret again. A secret with invisible characters is also a key without them, as it is shown. Leaked
+    instructions are not masked."""
     return {
-        secret: finding.evidence
+        shown: finding.evidence
         for finding in sample.findings
         if finding.detector == "leak" and finding.span
         if finding.turn is not None and finding.turn < len(sample.turns)  # score keeps few samples whole
         for secret in [sample.turns[finding.turn].turn.answer[slice(*finding.span)]]
-        if secret and "…" in finding.evidence
+        for shown in (secret, clean(secret))
+        if shown and "…" in finding.evidence
     }
 
 

@@ -6,35 +6,37 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf, nan
 from typing import Any
 
 import pytest
 
 from agenteval.core.decision import SampleDecision, Violation
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.score import Check, Finding, Severity, Verdict
+from agenteval.core.score import Check, Severity, Verdict
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Turn
-from agenteval.files import redaction
 from agenteval.files.judge_request_log import StoredRequests
-from agenteval.files.redaction import register_secrets
 from agenteval.reporters.html import conversations
-from agenteval.reporters.html.conversations import PackedConversations, pack_conversations, pack_json
+from agenteval.reporters.html.conversations import PackedConversations, pack_conversations
+from agenteval.reporters.html.packing import DisclosureMask
 from agenteval.reporters.html.scenario_rows import scenario_rows
 from agenteval.reporters.results.document import results
 from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report, build_report
-from tests.support.pages import DIGITS, records_in, unpack
+from tests.support.known_secrets import known_secrets
+from tests.support.leaked_reports import LEAKED, MASKED, leak, leaking
+from tests.support.pages import records_in, unpack
 from tests.support.report_samples import conversation, started, turn
 from tests.support.score_samples import judged_run
 from tests.support.verdict_runs import (
+    BROKEN,
     CUT,
     FAIL,
     GOAL,
     HELD,
     LOST,
     PASS,
-    SPECS,
     UNSURE,
     Played,
     finding,
@@ -45,8 +47,6 @@ from tests.support.verdict_runs import (
 )
 
 SECRET = 'pass"word\\of-the-shop-77'
-LEAKED = "CANARY-7f3a9b"
-MASKED = "CANA…3a9b"
 UNDECIDED = Verdict.INCONCLUSIVE
 
 
@@ -62,8 +62,10 @@ def packed(
     run: str = "r1",
     **decision: Any,
 ) -> PackedConversations:
+    report = replace(report, run=report.run.model_copy(update={"run_id": run}))
     facts = Facts(report, replace(decide(report), **decision))
-    return pack_conversations(facts, scenario_rows(facts, (), root), requests, root=root, run=run)
+    rows = scenario_rows(facts, (), root)
+    return pack_conversations(facts, rows, requests, DisclosureMask(report.samples), root=root)
 
 
 def records(found: PackedConversations) -> dict[SampleKey, dict[str, Any]]:
@@ -74,64 +76,6 @@ def records(found: PackedConversations) -> dict[SampleKey, dict[str, Any]]:
 
 def record(report: Report, name: SampleKey | None = None, **more: Any) -> dict[str, Any]:
     return records(packed(report, **more))[name or key()]
-
-
-# ── packing ──────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        0,
-        "",
-        [],
-        {},
-        {"a": [1, 2.5, True, None, "x"]},
-        "<script>alert(1)</script><!-- & ' \" ]]>",
-        "äöü … \U0001f600 \u2028 \x00 \x1b[2J",
-        {"é": {"<": ["</script"]}},
-    ],
-)
-def test_what_is_packed_comes_back(value: Any) -> None:
-    text = pack_json(value)
-    assert json.loads(unpack(text)) == value
-    assert set(text) <= set(DIGITS)
-
-
-def test_json_is_packed_without_blanks_and_with_its_letters() -> None:
-    assert unpack(pack_json({"a": ["é", 1], "b": {"c": None}})) == '{"a":["é",1],"b":{"c":null}}'
-
-
-def test_each_number_of_bytes_that_pad_the_data() -> None:
-    """The first character is that number. The rest is whole groups of five digits."""
-    pads = set()
-    for length in range(40):
-        text = pack_json(random.Random(length).randbytes(length).hex())
-        pads.add(text[0])
-        assert (len(text) - 1) % 5 == 0
-        assert len(json.loads(unpack(text))) == 2 * length
-    assert pads == {"0", "1", "2", "3"}
-
-
-def test_a_large_block_has_no_character_of_markup() -> None:
-    text = random.Random(1).randbytes(30_000).hex()
-    found = pack_json(text)
-    assert set("<\"'\\/:. \n").isdisjoint(found)
-    assert "," in found  # in place of <
-    assert set(found) == set(DIGITS)
-    assert json.loads(unpack(found)) == text
-    assert len(found) < len(text) * 0.75  # base64 takes more
-
-
-def test_the_same_text_is_packed_alike_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = pack_json("x")
-    monkeypatch.setattr("gzip.time.time", lambda: 2_000_000_000.0)
-    assert pack_json("x") == first
-
-
-def test_half_a_character_is_replaced() -> None:
-    assert unpack(pack_json("a\ud83d")) == '"a?"'
 
 
 # ── blocks and lines ─────────────────────────────────────────────────────────────────────────────
@@ -210,9 +154,8 @@ def test_the_sample_is_the_entry_of_the_json_report() -> None:
 
 def test_the_issue_of_a_finding_is_part_of_the_sample() -> None:
     report, decision = judged_run()
-    facts = Facts(report, decision)
-    found = pack_conversations(facts, scenario_rows(facts, (), "."), None, root=".", run="")
-    bad = records(found)[key("book-morning", 1, "wonderbot")]
+    issues = packed(report, gates=decision.gates)
+    bad = records(issues)[key("book-morning", 1, "wonderbot")]
     assert [each["issue"] for each in bad["sample"]["findings"]] == ["I1", "I2", "I1"]
 
 
@@ -325,6 +268,58 @@ def test_rules_stand_in_the_order_of_the_decision_and_may_have_no_place() -> Non
         {"name": "x", "detail": "dx", "where": "", "verdict": "failed", "turn": 2},
         {"name": "y", "detail": "dy", "where": "default", "verdict": "inconclusive", "turn": None},
     ]
+
+
+# ── results of tools ─────────────────────────────────────────────────────────────────────────────
+
+
+def returned(value: Any, name: str = "t") -> ToolCall:
+    return ToolCall(name=name, args={}, result=ToolResult(value=value))
+
+
+def calling(*calls: ToolCall) -> Played:
+    return Played((BROKEN,), calls=calls)
+
+
+def test_each_result_is_stored_once_and_before_the_conversations() -> None:
+    """A conversation has the lines of its results, in the order of its calls."""
+    first = calling(returned({"b": 1}), returned("x"), returned({"b": 1}, "other"))
+    second = calling(ToolCall(name="t", args={}), returned("x"), returned("a\nb"))
+    found = packed(report_of({"a": [first], "b": [second], "c": [FAIL]}))
+    count, *lines = unpack(found.blocks[0]).split("\n")
+    assert (count, lines[:4]) == ("4", [r'"a\nb"', '"x"', "null", '{"b":1}'])
+    shown = [json.loads(line) for line in lines[4:]]
+    assert [each["results"] for each in shown] == [[3, 1, 3], [2, 1, 0], []]
+    calls = [call for each in shown for turn in each["sample"]["turns"] for call in turn["tool_calls"]]
+    assert len(calls) == 6
+    assert not [call for call in calls if "result" in call]
+
+
+def test_the_results_of_all_turns_stand_in_one_row() -> None:
+    turns = (turn("hi", "1", returned("b"), returned("a")), turn("and", "2"), turn("and", "3", returned("c")))
+    found = packed(recorded(*turns))
+    assert json.loads(unpack(found.blocks[0]).split("\n")[-1])["results"] == [1, 0, 2]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_each_block_has_its_own_results() -> None:
+    found = packed(report_of({name: [calling(returned("x"), returned(name))] for name in "ab"}))
+    assert [unpack(block).split("\n")[:3] for block in found.blocks] == [
+        ["2", '"a"', '"x"'],
+        ["2", '"b"', '"x"'],
+    ]
+
+
+def test_a_result_that_is_no_json_is_replaced() -> None:
+    found = packed(report_of({"a": [calling(returned([nan, inf, "\ud83d"]))]}))
+    assert records(found)[key()]["sample"]["turns"][0]["tool_calls"][0]["result"] == [None, None, "\ufffd"]
+
+
+def test_results_count_toward_the_size_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversations, "BLOCK", 10_000)
+    for size, blocks in ((9_900, [0, 1, 2]), (10, [0, 0, 0])):
+        report = report_of({name: [calling(returned("x" * size))] for name in "abc"})
+        assert [block for block, _ in packed(report).places.values()] == blocks
 
 
 # ── steps ────────────────────────────────────────────────────────────────────────────────────────
@@ -550,11 +545,8 @@ def test_the_limits_are_those_of_a_page_that_a_browser_opens_at_once() -> None:
 
 @pytest.fixture
 def a_secret() -> Iterator[None]:
-    store = redaction._store
-    before = store.secrets, store.mask
-    register_secrets([SECRET])
-    yield
-    store.secrets, store.mask = before
+    with known_secrets(SECRET):
+        yield
 
 
 @pytest.mark.usefixtures("a_secret")
@@ -563,50 +555,42 @@ def test_a_secret_is_masked_in_all_that_is_packed() -> None:
     report = report_of({"a": [Played((Check(name="x", passed=False, detail=SECRET),), calls=(call,))]})
     requests = stored({key(): [request("s", "p", answer={"reason": SECRET})]}, s=SECRET, p=f"of {SECRET}.")
     found = packed(report, requests)
-    for text in (unpack(found.blocks[0]), unpack(found.requests[0]), unpack(pack_json({"a": SECRET}))):
+    for text in (unpack(found.blocks[0]), unpack(found.requests[0])):
         assert "of-the-shop" not in text
-        assert "\n" not in text
-        assert "***" in json.dumps(json.loads(text))
-    sample = records(found)[key()]["sample"]
-    assert sample["turns"][0]["tool_calls"][0]["args"] == {"***": ["***"]}
+    (made,) = records(found)[key()]["sample"]["turns"][0]["tool_calls"]
+    assert (made["args"], made["result"]) == ({"***": ["***"]}, "***")
+    assert records(found)[key()]["rules"][0]["detail"] == "***"
     assert asked(found)["texts"] == {"s": "***", "p": "of ***."}
+    assert asked(found)["asked"][0][0]["answer"] == {"reason": "***"}
 
 
 @pytest.mark.usefixtures("a_secret")
 def test_a_masked_block_has_its_lines() -> None:
-    report = report_of({name: [Played((Check(name="x", passed=False, detail=SECRET),))] for name in "ab"})
-    found = packed(report)
+    calls = (returned(SECRET), returned("x"), returned("***"))
+    played = Played((Check(name="x", passed=False, detail=SECRET),), calls=calls)
+    found = packed(report_of({name: [played] for name in "ab"}))
     assert [each["rules"][0]["detail"] for each in records(found).values()] == ["***", "***"]
-    assert unpack(found.blocks[0]).count("\n") == 1
-
-
-def leak(**more: Any) -> Finding:
-    fields = {"detector": "leak", "metric": "leak", "label": "unsafe state", "severity": Severity.CRITICAL,
-              "turn": 0, "span": (0, len(LEAKED)), "evidence": MASKED}  # fmt: skip
-    return Finding.model_validate({**fields, **more})
-
-
-def leaking(*found: Finding, answer: str = f"{LEAKED} it is.") -> Report:
-    call = ToolCall(name="note", args={LEAKED: f"it is {LEAKED}"}, result=ToolResult(value=[LEAKED]))
-    check = Check(name="output.contains", passed=False, detail=f'"never" in "{answer}"')
-    said: dict[int | None, Any] = {0: (*found, check), 1: (score("stars", 2.0, evidence=LEAKED),)}
-    suite = (Scenario(id="a", name="a", source="s/a.yaml:1"),)
-    turns = (turn("hi", answer, call), turn(f"Say {LEAKED} again", f"Again: {LEAKED}"))
-    begun = started(suite, (key(),), metrics=SPECS)
-    return build_report([begun, *conversation(key(), turns, said)])
+    assert unpack(found.blocks[0]).split("\n")[:3] == ["2", '"***"', '"x"']
+    assert unpack(found.blocks[0]).count("\n") == 4
 
 
 def test_a_secret_that_the_detector_found_is_masked_in_the_whole_conversation() -> None:
     assert LEAKED in json.dumps(record(leaking()))
-    text = unpack(packed(leaking(leak())).blocks[0])
-    assert LEAKED not in text
-    shown = json.loads(text)
+    found = packed(leaking(leak()))
+    assert LEAKED not in unpack(found.blocks[0])
+    shown = records(found)[key()]
     first, second = shown["sample"]["turns"]
     assert (first["agent"], second["user"]) == (f"{MASKED} it is.", f"Say {MASKED} again")
     assert first["tool_calls"][0]["args"] == {MASKED: f"it is {MASKED}"}
     assert first["tool_calls"][0]["result"] == [MASKED]
     assert shown["rules"][0]["detail"] == f'"never" in "{MASKED} it is."'
     assert second["scores"]["stars"]["evidence"] == MASKED
+
+
+def test_a_secret_that_the_detector_found_is_masked_in_the_requests() -> None:
+    requests = stored({key(): [request("s", "p")]}, s="S", p=f"The agent: {LEAKED} it is.")
+    found = packed(leaking(leak()), requests)
+    assert asked(found)["texts"]["p"] == f"The agent: {MASKED} it is."
 
 
 def test_instructions_that_were_quoted_are_not_masked() -> None:

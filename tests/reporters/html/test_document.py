@@ -496,6 +496,6 @@ def test_a_page_of_many_scenarios_is_bounded_without_its_data(monkeypatch: pytes
 def test_noise_in_the_data_breaks_nothing() -> None:
     noise = random.Random(3).randbytes(20_000).decode("latin-1")
     text = page(report_of({"a": [Played((Check(name="x", passed=False, detail=noise),))]}))
-    record = json.loads(packed_in(text)["block-0"])
+    (record,) = records_in(packed_in(text)["block-0"])
     assert record["rules"][0]["detail"] == noise
     assert len(scripts(text)) == 3

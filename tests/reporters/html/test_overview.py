@@ -423,7 +423,7 @@ def test_a_row_without_a_plan_has_a_link_all_the_same() -> None:
 def test_of_a_log_what_has_a_finding_is_listed_with_its_severity() -> None:
     found = log({"a": [PASS], "b": [NOTED]})
     assert found.one(id="list-title").text == "Records"
-    assert found.one("table", id="list").heads() == ["verdict", "record", "reason"]
+    assert found.one("table", id="list").heads() == ["severity", "record", "reason"]
     assert listed(found) == [["low", "b", "it said so"]]
     assert found.one("table", id="list").one("span").kinds == ["severity", "low"]
     key = SampleKey(scenario="b", agent="bot")

@@ -118,10 +118,10 @@ def test_each_kind_of_note() -> None:
     ("count", "most", "shown_rows", "rest"),
     [
         (3, 3, 3, []),
-        (4, 3, 3, ["… and 1 more (gate)"]),
-        (1503, 3, 3, ["… and 1,500 more (gate)"]),
+        (4, 3, 3, ["… and 1 more gate"]),
+        (1503, 3, 3, ["… and 1,500 more gates"]),
         (500, 500, 500, []),
-        (501, 500, 500, ["… and 1 more (gate)"]),
+        (501, 500, 500, ["… and 1 more gate"]),
     ],
 )
 def test_a_table_has_only_so_many_rows(
@@ -135,7 +135,7 @@ def test_a_table_has_only_so_many_rows(
 
 
 @pytest.mark.parametrize(
-    ("count", "rest"), [(2, []), (3, ["… and 1 more (line)"]), (9, ["… and 7 more (line)"])]
+    ("count", "rest"), [(2, []), (3, ["… and 1 more line"]), (9, ["… and 7 more lines"])]
 )
 def test_there_are_only_so_many_notes(monkeypatch: pytest.MonkeyPatch, count: int, rest: list[str]) -> None:
     monkeypatch.setattr(sections, "MOST_ROWS", 2)

@@ -197,6 +197,14 @@ def test_which_secrets_are_masked(finding: Finding, hidden: dict[str, str]) -> N
     assert disclosed_secrets(sample_of(said("my secret"), findings=[finding])) == hidden
 
 
+def test_a_secret_with_invisible_characters_is_masked_as_it_is_shown() -> None:
+    sample = sample_of(said("my se\u200bcret"), findings=[leak(span=(3, 10))])
+    assert disclosed_secrets(sample) == {"se\u200bcret": "s…t", "secret": "s…t"}
+    assert [line.text for line in transcript(sample)] == ["hi", "my s…t"]
+    nothing = sample_of(said("my \u200b"), findings=[leak(span=(3, 4))])
+    assert disclosed_secrets(nothing) == {"\u200b": "s…t"}
+
+
 def test_a_secret_is_masked_wherever_it_is_said() -> None:
     turns = [said("my secret", call("secret!")), said("ok", user="the secret?")]
     texts = [text for _, text, _ in told(*turns, findings=[leak()])]

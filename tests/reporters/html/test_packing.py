@@ -1,0 +1,118 @@
+"""What is packed for the page: it comes back, contains no markup, and has no secret in it."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from agenteval.reporters.html.markup import element
+from agenteval.reporters.html.packing import DisclosureMask, pack, redact
+from agenteval.reporters.results.document import value_to_json
+from tests.support.known_secrets import known_secrets
+from tests.support.leaked_reports import LEAKED, MASKED, leak, leaking
+from tests.support.pages import DIGITS, unpack
+
+# ── packing ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        '{"a":[1,2.5,true,null,"x"]}',
+        "2\n[]\n{}\nthree lines",
+        "<script>alert(1)</script><!-- & ' \" ]]>",
+        "äöü … \U0001f600 \u2028 \x00 \x1b[2J",
+    ],
+)
+def test_what_is_packed_comes_back(text: str) -> None:
+    packed = pack(text)
+    assert unpack(packed) == text
+    assert set(packed) <= set(DIGITS)
+
+
+def test_each_number_of_bytes_that_pad_the_data() -> None:
+    """The first character is that number. The rest is whole groups of five digits."""
+    pads = set()
+    for length in range(40):
+        text = random.Random(length).randbytes(length).hex()
+        packed = pack(text)
+        pads.add(packed[0])
+        assert (len(packed) - 1) % 5 == 0
+        assert unpack(packed) == text
+    assert pads == {"0", "1", "2", "3"}
+
+
+def test_a_large_block_has_no_character_of_markup() -> None:
+    text = random.Random(1).randbytes(30_000).hex()
+    found = pack(text)
+    assert set("<\"'\\/:. \n").isdisjoint(found)
+    assert "," in found  # in place of <
+    assert set(found) == set(DIGITS)
+    assert unpack(found) == text
+    assert len(found) < len(text) * 0.75  # base64 takes more
+
+
+def test_the_same_text_is_packed_alike_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = pack("x")
+    monkeypatch.setattr("gzip.time.time", lambda: 2_000_000_000.0)
+    assert pack("x") == first
+
+
+def test_half_a_character_is_replaced() -> None:
+    assert unpack(pack("a\ud83d")) == "a?"
+
+
+# ── what an agent disclosed ──────────────────────────────────────────────────────────────────────
+
+MASK = DisclosureMask(leaking(leak()).samples)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("null", "null"),
+        (f'"a {LEAKED}"', f'"a {MASKED}"'),
+        (f'{{"{LEAKED}":[1,"{LEAKED}"]}}', f'{{"{MASKED}":[1,"{MASKED}"]}}'),
+        (f'{{"a":{{"b":["x{LEAKED}x",null]}}}}', f'{{"a":{{"b":["x{MASKED}x",null]}}}}'),
+        (f'["{LEAKED[:6]}","{LEAKED[6:]}"]', f'["{LEAKED[:6]}","{LEAKED[6:]}"]'),
+        ('{ "kept" : "as it is" }', '{ "kept" : "as it is" }'),
+    ],
+)  # fmt: skip
+def test_what_leaked_is_masked_in_json(text: str, masked: str) -> None:
+    assert MASK.mask_json(text) == masked
+
+
+@pytest.mark.parametrize("secret", ['CANARY-"77"', "CANARY-\\7", "CANARY-é-77", 'CANARY-"é"', LEAKED])
+def test_what_leaked_is_found_as_json_writes_it(secret: str) -> None:
+    answer = f"{secret}, it is."
+    mask = DisclosureMask(leaking(leak(span=(0, len(secret))), answer=answer).samples)
+    masked = f"{MASKED}, it is."
+    assert json.loads(mask.mask_json(value_to_json([answer, {answer: 1}]))) == [masked, {masked: 1}]
+    assert mask.mask_markup(element("p", answer, element("b", answer))) == f"<p>{masked}<b>{masked}</b></p>"
+
+
+def test_without_a_leak_nothing_is_masked() -> None:
+    mask = DisclosureMask(leaking().samples)
+    assert mask.mask_json(f'{{ "a": "{LEAKED}" }}') == f'{{ "a": "{LEAKED}" }}'
+    assert mask.mask_markup(element("p", LEAKED)) == f"<p>{LEAKED}</p>"
+
+
+# ── secrets of the environment ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("null", "null"),
+        ('{ "kept" : "as it is" }', '{ "kept" : "as it is" }'),
+        ('{"a":["my-secret-77",{"my-secret-77":"x my-secret-77"}]}', '{"a":["***",{"***":"x ***"}]}'),
+        ('{"a":"my-secret-77","n":[123456,1.5],"é":"123456"}', '{"a":"***","n":[123456,1.5],"é":"***"}'),
+    ],
+)  # fmt: skip
+def test_secrets_are_masked_in_json_which_stays_one_line(text: str, masked: str) -> None:
+    with known_secrets("my-secret-77", "123456"):
+        assert redact(text) == masked
