@@ -6,6 +6,7 @@ import gzip
 import json
 from base64 import b85encode
 from collections.abc import Iterable, Mapping
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -54,12 +55,14 @@ def redact(text: str) -> str:
     return text if masked == text else value_to_json(json.loads(masked))
 
 
+@cache
 def _schema() -> Mapping[str, Any]:
-    """Return a JSON Schema with all keys of the page's JSON, which are not masked."""
+    """Return a JSON Schema with all keys of the page's JSON and the states of scenarios, which are not
+    masked."""
     return {
         "allOf": [
             Results.model_json_schema(mode="serialization"),
-            {"properties": dict.fromkeys(_WORDS.split())},
+            {"properties": dict.fromkeys(_WORDS.split()), "enum": ["flaky", "finding"]},
         ]
     }
 
