@@ -16,7 +16,7 @@
     ["u Esc", "back to the list"],
     ["e", "next epoch"],
     ["/", "filter"],
-    ["c", "copy the command that runs the conversation again"],
+    ["c", "copy the command that runs the scenario again"],
     ["?", "this help"],
   ];
   const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
@@ -299,7 +299,8 @@
     return element("tr", { class: ["passed", "reported"].includes(row.is[0]) && !row.severity ? "fine" : null },
       element("td", {}, index.log && (row.severity || row.is[0] === "reported") ? severity(row.severity) : state(row)),
       name,
-      element("td", { class: "reason" }, row.reason || ""),
+      element("td", { class: "reason" }, row.is[0] === "passed" && row.severity ? [severity(row.severity), " "] : null,
+        row.reason || ""),
       index.log ? null : element("td", { class: "dots" }, row.epochs.map(dot)),
       index.columns.map((_, at) => element("td", { class: "number" }, (row.scores || [])[at] || "")),
       element("td", { class: "number" }, row.cost === undefined ? "" : `$${row.cost.toFixed(4)}`),
