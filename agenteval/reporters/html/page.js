@@ -341,7 +341,7 @@
     find("search-all").textContent = "Cancel the search";
     const wanted = text.trim().toLowerCase();
     const escaped = JSON.stringify(wanted).slice(1, -1);
-    // The JSON text is searched first, which is fast; its keys are not what is meant.
+    // The JSON text is searched first, which is fast; the keys of a record are not what is meant.
     const packed = conversations.filter((each) => each.packed !== undefined);
     const blocks = [...new Set(packed.map((each) => each.packed))];
     let isWhole = true;
@@ -354,13 +354,14 @@
         continue;
       }
       const { results, records } = unpackedBlock;
-      const isFound = (json) => json.toLowerCase().includes(escaped) && holds(parse(json), wanted);
-      const found = new Set(results.flatMap((json, line) => (isFound(json) ? [line] : [])));
+      const isFound = (json, isIn) => json.toLowerCase().includes(escaped) && isIn(parse(json));
+      const isInResult = (result) => contains(result, wanted, true);
+      const found = new Set(results.flatMap((json, line) => (isFound(json, isInResult) ? [line] : [])));
       for (const each of packed) {
         if (each.packed !== number || list.hits.has(each.row)) continue;
         const record = records[each.line];
         const own = JSON.parse(record.slice(record.lastIndexOf('"results":') + 10, -1));
-        if (isFound(record) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
+        if (isFound(record, (each) => holds(each, wanted)) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
       }
     }
     stopSearch();
