@@ -152,10 +152,11 @@ BRIEF = {"speaker", "tool", "label", "tag", "never", "agent", "issue", "run id",
 
 
 class Ran(NamedTuple):
-    """The page of a run, its results, and the page that compares it with its baseline."""
+    """The page of a run, the pages that compare it with its baseline and show all runs, and its results."""
 
     page: Path
     diff: Path
+    history: Path
     results: dict[str, Any]
 
     def sample(self, scenario: str) -> dict[str, Any]:
@@ -256,7 +257,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     forged = forge(project, results["run"]["id"])
     assert project.call("report", forged, "--report", "html=run.html").code == 1
     assert project.call("diff", "previous", forged, "--report", "html=diff.html").code == 1
-    return Ran(project.root / "run.html", project.root / "diff.html", results)
+    assert project.call("report", "--history", "--report", "html=history.html").code == 0
+    root = project.root
+    return Ran(root / "run.html", root / "diff.html", root / "history.html", results)
 
 
 RUN_ID = brief("run id")
@@ -451,8 +454,9 @@ def test_the_page_of_a_log_shows_every_text_and_obeys_none(page: Page, scored: P
     assert IN_LOG - places_in(text) == set()
 
 
-def test_the_page_of_a_comparison_obeys_no_text(page: Page, ran: Ran) -> None:
-    shown_in(page, ran.diff)
+def test_the_pages_of_a_comparison_and_a_history_obey_no_text(page: Page, ran: Ran) -> None:
+    for path in (ran.diff, ran.history):
+        assert "run id" in places_in(shown_in(page, path))
 
 
 # ── links and the filter ─────────────────────────────────────────────────────────────────────────
