@@ -152,10 +152,11 @@ BRIEF = {"speaker", "tool", "label", "tag", "never", "agent", "issue", "run id",
 
 
 class Ran(NamedTuple):
-    """The page of a run, its results, and the page that compares it with its baseline."""
+    """The page of a run, the pages that compare it with its baseline and show all runs, and its results."""
 
     page: Path
     diff: Path
+    history: Path
     results: dict[str, Any]
 
     def sample(self, scenario: str) -> dict[str, Any]:
@@ -256,7 +257,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     forged = forge(project, results["run"]["id"])
     assert project.call("report", forged, "--report", "html=run.html").code == 1
     assert project.call("diff", "previous", forged, "--report", "html=diff.html").code == 1
-    return Ran(project.root / "run.html", project.root / "diff.html", results)
+    assert project.call("report", "--history", "--report", "html=history.html").code == 0
+    root = project.root
+    return Ran(root / "run.html", root / "diff.html", root / "history.html", results)
 
 
 RUN_ID = brief("run id")
@@ -339,9 +342,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 OWN_ELEMENTS = re.compile(
     r"html|head|meta|link|title|style|script|body|a|article|aside|b|button|code|d[dlt]|details|div|footer|h[1-4]"
-    r"|header|input|label|li|main|mark|nav|ol|option|p|pre|q|section|select|span|summary|table|tbody|t[dhr]|thead|ul"
-    # of charts
-    r"|caption|circle|desc|figcaption|figure|g|line|path|polyline|rect|svg|text"
+    r"|header|input|label|li|main|mark|nav|ol|option|p|pre|q|section|select|span|strong|summary|table|tbody|t[dhr]|thead|ul"
+    r"|caption|figcaption|figure|svg:(?:a|circle|desc|g|line|path|polygon|polyline|rect|svg|text|title|tspan)"
 )
 OWN_ATTRIBUTES = re.compile(
     r"aria-[a-z]+|autocomplete|charset|class|content|data-ready|for|hidden|href|http-equiv|id|lang|name|open"
@@ -355,7 +357,8 @@ ELEMENTS = """
   const found = {};
   for (const each of document.querySelectorAll('*')) {
     const links = [...each.attributes].filter(one => one.name === 'href').map(one => one.value.slice(0, 2));
-    const key = JSON.stringify([each.localName, [...each.attributes].map(one => one.name), links]);
+    const kind = each.namespaceURI === 'http://www.w3.org/2000/svg' ? 'svg:' : '';
+    const key = JSON.stringify([kind + each.localName, [...each.attributes].map(one => one.name), links]);
     found[key] = (found[key] || 0) + 1;
   }
   return Object.entries(found).map(([key, count]) => [...JSON.parse(key), count]);
@@ -451,8 +454,9 @@ def test_the_page_of_a_log_shows_every_text_and_obeys_none(page: Page, scored: P
     assert IN_LOG - places_in(text) == set()
 
 
-def test_the_page_of_a_comparison_obeys_no_text(page: Page, ran: Ran) -> None:
-    shown_in(page, ran.diff)
+def test_the_pages_of_a_comparison_and_a_history_obey_no_text(page: Page, ran: Ran) -> None:
+    for path in (ran.diff, ran.history):
+        assert "run id" in places_in(shown_in(page, path))
 
 
 # ── links and the filter ─────────────────────────────────────────────────────────────────────────
@@ -473,7 +477,7 @@ def heads(page: Page, hashes: list[str]) -> list[tuple[str, str]]:
 def test_the_links_of_every_id_lead_to_its_conversation(page: Page, scored: Path) -> None:
     page.open(scored, script=False)
     assert "" not in map(str.strip, page.evaluate(ROWS))
-    written = [link for link in links(page, "#list a, .issue a, #\\/ a") if link.startswith("#/c/")]
+    written = [link for link in links(page, "a") if link.startswith("#/c/")]
     opened(page, scored)
     assert "" not in map(str.strip, page.evaluate(ROWS))
     drawn = links(page, "#list .dot")
@@ -732,7 +736,9 @@ def test_markup_that_were_not_escaped_would_not_run(page: Page, ran: Ran, tmp_pa
         "<img src=x onerror='pwned = 1'><svg onload='pwned = 1'></svg>"
         "<a href='javascript:pwned = 1' id=link>x</a>"
     )
-    path = written(tmp_path, ran.page.read_text("utf-8").replace("<main>", f"<main>{injected}"))
+    text = ran.page.read_text("utf-8")
+    assert "<header>" in text
+    path = written(tmp_path, text.replace("<header>", f"<header>{injected}"))
     opened(page, path)
     page.click("#injected")
     page.click("#link")
