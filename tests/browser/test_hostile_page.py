@@ -346,7 +346,7 @@ OWN_ELEMENTS = re.compile(
     r"|caption|figcaption|figure|svg:(?:a|circle|desc|g|line|path|polygon|polyline|rect|svg|text|title|tspan)"
 )
 OWN_ATTRIBUTES = re.compile(
-    r"aria-[a-z]+|autocomplete|charset|class|content|data-ready|for|hidden|href|http-equiv|id|lang|name|open"
+    r"aria-[a-z]+|autocomplete|charset|class|content|data-filtered|data-ready|for|hidden|href|http-equiv|id|lang|name|open"
     r"|placeholder|rel|role|scope|selected|spellcheck|tabindex|title|type|value"
     # of charts
     r"|cx|cy|d|dx|dy|fill|focusable|height|pathLength|points|r|rx|ry|stroke|stroke-[a-z]+|text-anchor|transform|viewBox"
@@ -419,7 +419,9 @@ def every_text(page: Page, path: Path) -> Iterator[str]:
     """Go through all views and conversations, and yield the text of each."""
     opened(page, path)
     yield whole_text(page)
-    for hash in dict.fromkeys([*links(page, "#views a"), *links(page, "#list .dot")]):
+    for hash in dict.fromkeys(
+        [*links(page, "#views a"), *links(page, "#list .dot, #list td:nth-child(2) > a")]
+    ):
         go(page, hash)
         yield whole_text(page)
     untouched(page, path)
@@ -480,7 +482,7 @@ def test_the_links_of_every_id_lead_to_its_conversation(page: Page, scored: Path
     written = [link for link in links(page, "a") if link.startswith("#/c/")]
     opened(page, scored)
     assert "" not in map(str.strip, page.evaluate(ROWS))
-    drawn = links(page, "#list .dot")
+    drawn = links(page, "#list td:nth-child(2) > a")
     assert len(drawn) == len(set(drawn)) == len(IDS) + len(HUGE) + 1
     numbers = []
     for head, message in heads(page, drawn):
@@ -609,10 +611,13 @@ def test_values_are_shown_as_they_were_written(page: Page, ran: Ran) -> None:
     assert (
         " ".join(result.split()) == '{ "price": 1.10, "id": 12345678901234567890, "id": 2, "text": "a ü 😀" }'
     )
-    assert json.loads(copied(page, "json")) == ran.sample("numbers")
+    sample = json.loads(copied(page, "json"))
+    about = {name: sample.pop(name) for name in ("run", "scenario", "agent")}
+    assert about["scenario"] == "numbers"
+    assert sample == ran.sample("numbers")
     go(page, "#/c/calls/1")
     sample = json.loads(copied(page, "json"))
-    assert sample == ran.sample("calls")
+    assert {**sample, **about, "scenario": "calls"} == {**ran.sample("calls"), **about, "scenario": "calls"}
     (call,) = sample["turns"][0]["tool_calls"]
     assert list(call["args"]) == ["__proto__", "constructor", "toString", "hasOwnProperty"]
     page.click("#turn-1 .call button")
