@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from agenteval.cli.safe_output import clean_output
 from agenteval.core.errors import AgentevalError, did_you_mean
+from agenteval.files.judge_request_log import read_stored_requests
 from agenteval.reporters.custom_reporters import find_reporter
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.results.document import results
@@ -136,11 +138,16 @@ class RunReport:
 
     def render(self, reporter: str = "terminal", *, verbose: bool = False, width: int = 100) -> str:
         """Return a report as text. ``reporter`` is a name that ``--report`` accepts, such as ``terminal``,
-        ``json``, ``csv``, ``junit`` or ``markdown``, or a reporter of your own (``FILE.py:Class``), relative
+        ``json``, ``csv``, ``html`` or ``junit``, or a reporter of your own (``FILE.py:Class``), relative
         to the configuration's folder. Raise ``AuthorError`` for an unknown name, or if your reporter fails.
         """
         found = find_reporter(reporter, self._run.report.run.config.root)
-        options = ReportOptions(verbose=verbose, width=width, journal=str(self.folder / "events.jsonl"))
+        options = ReportOptions(
+            verbose=verbose,
+            width=width,
+            journal=str(self.folder / "events.jsonl"),
+            judge_requests=partial(read_stored_requests, self.folder),
+        )
         return clean_output(found.function(self._run.report, self._run.decision, options), found.form)
 
     def to_dict(self) -> dict[str, Any]:

@@ -188,6 +188,7 @@ def test_it_is_rendered_as_reports_are() -> None:
     assert json.loads(run.render("json")) == run.to_dict()
     assert str(run) == run.render()
     assert run.render("markdown") != run.render()
+    assert run.render("html").startswith("<!doctype html>")
     assert run.render(width=60) != run.render() != run.render(verbose=True)
     with pytest.raises(AuthorError, match="junit"):
         run.render("junt")

@@ -87,6 +87,7 @@ def _index(
         "log": facts.decision.is_reported,
         "agents": list(facts.report.dimensions),
         "columns": [[facts.columns[n].name, facts.columns[n].short] for n in columns],
+        "metrics": {column.short.lower(): column.name for column in facts.columns},
         "issues": {text.issue.id: text.title for text in texts},
         "requests": len(packed.requests),
         "rows": [row_to_json(row, columns, packed.places) for row in rows],
@@ -161,11 +162,12 @@ def make_page(
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n',
         '<meta name="robots" content="noindex">\n<link rel="icon" href="data:,">\n',
         element("title", f"agenteval · {title}"),
-        f"\n<style>{style}</style>\n</head>\n<body>\n",
+        f"\n<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
         join(body),
         "\n",
         *data,
-        f"<script>{script}</script>\n</body>\n</html>\n",
+        _data("end", ""),
+        "</body>\n</html>\n",
     ))  # fmt: skip
 
 

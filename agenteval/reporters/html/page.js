@@ -1,12 +1,14 @@
 "use strict";
 // The list of all scenarios and the conversations. Everything else is in the page without this script.
-// Text from agents, tools, users and models is inserted as text nodes only.
+// Text from agents, tools, users and models is inserted as text nodes only, and cleaned as in all reports.
 (() => {
   const ROWS = 200; // rows that are added to the list at a time
   const LINES = 12; // lines of a value that are shown before it is unfolded
   const LINE = 90; // characters of a value that is shown on one line
+  const DEEPEST = 20; // levels of a value that are indented
+  const QUOTE = 4000; // characters of a quotation that are looked for where its white space differs
   const KEPT = 6; // unpacked blocks that stay in memory
-  const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?" };
+  const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?", tolerated: "○" };
   const KEYS = [
     ["j k", "next and previous row or conversation"],
     ["n p", "next and previous conversation that did not pass"],
@@ -14,7 +16,7 @@
     ["u Esc", "back to the list"],
     ["e", "next epoch"],
     ["/", "filter"],
-    ["c", "copy the command that runs the conversation again"],
+    ["c", "copy the command that runs the scenario again"],
     ["?", "this help"],
   ];
   const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
@@ -30,11 +32,33 @@
     for (const [key, value] of Object.entries(attributes)) {
       if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
       else if (value === true) made.setAttribute(key, "");
-      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+      else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, clean(String(value)));
     }
-    made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
-    return made;
+    return fill(made, children);
   }
+
+  function fill(place, children) {
+    const shown = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== "");
+    place.replaceChildren(...shown.map((child) => (child instanceof Node ? child : clean(String(child)))));
+    return place;
+  }
+
+  // What agenteval.core.safe_text.clean does: nothing is hidden or shown in another order, and no sequence is obeyed.
+  const SEQUENCES = new RegExp([
+    "(?:\\x1b\\[|\\x9b)[0-?]*[ -/]*[@-~]",
+    "(?:\\x1b[\\]PX^_]|[\\x90\\x98\\x9d-\\x9f])[^\\x07\\x1b\\x90\\x98\\x9c-\\x9f\\n\\r]*(?:\\x07|\\x1b\\\\|\\x9c)",
+    "\\x1b[ -/]+[0-~]",
+  ].join("|"), "g");
+  const CONTROLS = new RegExp("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e"
+    + "\\u2066-\\u2069\\u200b\\u2060\\ufeff\\u{e0000}-\\u{e007f}]", "gu");
+
+  function clean(text) {
+    if (/^[ -~\n\t]*$/.test(text)) return text;
+    const plain = text.replace(SEQUENCES, "").replace(/\r\n?|[\u2028\u2029]/g, "\n");
+    return wellFormed(plain.replace(CONTROLS, ""));
+  }
+
+  const wellFormed = (text) => text.replace(/[\ud800-\udfff]/gu, "\ufffd");
 
   const span = (kind, ...children) => element("span", { class: kind }, ...children);
   const button = (text, onclick, more = {}) => element("button", { type: "button", onclick, ...more }, text);
@@ -44,6 +68,7 @@
   // ── data ─────────────────────────────────────────────────────────────────────────────────────
 
   async function unpack(id) {
+    if (!find(id)) throw new Error("it is missing");
     const bytes = decodeBase85(find(id).textContent);
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   }
@@ -73,6 +98,14 @@
     return { results: lines.slice(0, Number(count)), records: lines.slice(Number(count)) };
   }
 
+  // A number that a script cannot hold, such as a long id, stays as it was written where the browser can do that.
+  function parse(json) {
+    return JSON.parse(json, (_, value, written) => (
+      typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER && written && JSON.rawJSON
+        ? JSON.rawJSON(written.source) : value
+    ));
+  }
+
   let index = null;
   let conversations = []; // every epoch of every row, in the order of the list
 
@@ -81,7 +114,7 @@
     index.rows.forEach((row, at) => {
       const issues = (row.issues || []).map((id) => index.issues[id] || "");
       const texts = [row.id, row.name, row.reason, row.agent, row.where, ...(row.tags || []), ...issues];
-      row.text = texts.filter(Boolean).join("\n").toLowerCase();
+      row.text = bare(texts.filter(Boolean).join("\n"));
       row.at = at;
       row.epochs = (row.epochs || []).map(([epoch, variant, result, packed, line]) => (
         { row, epoch, variant, result, packed, line }
@@ -92,14 +125,22 @@
       each.at = at;
       each.isFine = each.result === "passed" && !(index.log && each.row.severity);
     });
+    // Where a rule about all conversations failed although each passed, the first one stands for them.
+    for (const row of index.rows) {
+      const isRed = ["failed", "inconclusive"].includes(row.is[0]);
+      if (isRed && row.epochs.every((each) => each.isFine) && row.epochs.length) row.epochs[0].isFine = false;
+    }
   }
 
   // ── links ────────────────────────────────────────────────────────────────────────────────────
 
   function query(fields) {
     const words = Object.entries(fields).filter(([, value]) => value);
-    return words.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&");
+    return words.map(([key, value]) => `${key}=${encodeURIComponent(wellFormed(value))}`).join("&");
   }
+
+  // The link to the rows with a tag. A tag that contains blanks is kept together; its own quotation marks do not count.
+  const tagLink = (tag) => listLink(`tag:${/\s/.test(tag) ? `"${tag.replace(/"/g, "")}"` : tag.replace(/"/g, "")}`);
 
   const listLink = (text, everywhere) => `#/?${query({ q: text, all: everywhere ? "1" : "" })}`;
 
@@ -107,7 +148,7 @@
     const { row, epoch, variant } = conversation;
     const place = turn === null ? "" : `/turn/${turn + 1}`;
     const fields = { agent: row.agent, variant, beside: beside && `${beside.epoch + 1},${beside.variant}` };
-    return `#/c/${encodeURIComponent(row.id)}/${epoch + 1}${place}?${query(fields)}`;
+    return `#/c/${encodeURIComponent(wellFormed(row.id))}/${epoch + 1}${place}?${query(fields)}`;
   }
 
   function readLink() {
@@ -129,16 +170,19 @@
 
   // ── the filter ───────────────────────────────────────────────────────────────────────────────
 
+  // A word of the filter, and a name that it is compared with: quotation marks only keep a word together.
+  const bare = (text) => clean(text).replace(/"/g, "").toLowerCase();
+
   const NAMED = {
     v: (row, value) => row.is.includes(value),
     verdict: (row, value) => row.is.includes(value),
     is: (row, value) => row.is.includes(value),
-    id: (row, value) => row.id.toLowerCase().includes(value),
-    tag: (row, value) => (row.tags || []).some((tag) => tag.toLowerCase() === value),
-    tool: (row, value) => (row.tools || []).some((tool) => tool.toLowerCase() === value),
-    issue: (row, value) => (row.issues || []).some((id) => id.toLowerCase() === value),
-    agent: (row, value) => row.agent.toLowerCase() === value,
-    category: (row, value) => row.category.toLowerCase() === value,
+    id: (row, value) => bare(row.id).includes(value),
+    tag: (row, value) => (row.tags || []).some((tag) => bare(tag) === value),
+    tool: (row, value) => (row.tools || []).some((tool) => bare(tool) === value),
+    issue: (row, value) => (row.issues || []).some((id) => bare(id) === value),
+    agent: (row, value) => bare(row.agent) === value,
+    category: (row, value) => bare(row.category) === value,
     severity: (row, value) => row.severity === value,
   };
   const COMPARED = {
@@ -151,18 +195,19 @@
     if (name === "ms" || name === "time") return row.ms;
     const metric = name.replace(/^score\./, "");
     const values = row.values || {};
-    const column = index.columns.find(([, short]) => short.toLowerCase() === metric);
-    const full = Object.keys(values).find((key) => key.toLowerCase() === metric) || (column && column[0]);
+    const full = Object.keys(values).find((key) => key.toLowerCase() === metric) || index.metrics[metric];
     return full === undefined ? undefined : values[full];
   }
 
-  function parseFilter(text) {
-    const words = text.match(/(?:[^\s"]|"[^"]*")+/g) || [];
-    return words.map((word) => {
+  // The words of a filter that are not terms, and a function for each term and word.
+  function readFilter(text) {
+    const rest = [];
+    const tests = (text.match(/(?:[^\s"]|"[^"]*")+/g) || []).map((word) => {
       const isNot = word.length > 1 && word.startsWith("-");
-      const plain = (isNot ? word.slice(1) : word).replace(/"/g, "").toLowerCase();
+      const plain = bare(isNot ? word.slice(1) : word);
       const named = plain.match(/^(\w+):(.+)$/);
       const compared = plain.match(/^([\w.-]+?)(<=|>=|<|>|=)(-?\d+(?:\.\d+)?)$/);
+      const isTerm = Boolean((named && Object.hasOwn(NAMED, named[1])) || compared);
       let matches = (row) => row.text.includes(plain);
       if (named && Object.hasOwn(NAMED, named[1])) matches = (row) => NAMED[named[1]](row, named[2]);
       else if (compared) {
@@ -171,20 +216,24 @@
           return value !== undefined && COMPARED[compared[2]](value, Number(compared[3]));
         };
       }
-      return isNot ? (row) => !matches(row) : matches;
+      if (!isTerm) rest.push(word);
+      return { isTerm, matches: isNot ? (row) => !matches(row) : matches };
     });
+    return { tests, words: rest.join(" ") };
   }
 
   // ── the list ─────────────────────────────────────────────────────────────────────────────────
 
-  const list = { text: null, rows: [], shown: 0, hits: null, search: null, top: 0, isWanted: false };
+  const list = { text: null, rows: [], shown: 0, hits: null, search: null, top: 0, isWanted: false, focused: null };
 
   function setUpList() {
     const heads = [index.log ? "severity" : "verdict", index.log ? "record" : "scenario", "reason"];
     const table = find("list");
-    const columns = [...heads, "epochs", ...index.columns.map(([, short]) => short), "cost", "time"];
+    if (!index.log) heads.push("epochs");
+    const columns = [...heads, ...index.columns.map(([, short]) => short), "cost", "time"];
+    const about = { cost: "the agent's cost in all epochs", time: "the mean time of a conversation" };
     table.tHead.replaceChildren(element("tr", {}, columns.map((title, at) => (
-      element("th", { scope: "col", class: at > heads.length ? "number" : null }, title)
+      element("th", { scope: "col", class: at >= heads.length ? "number" : null, title: about[title] }, title)
     ))));
     const box = element("input", {
       id: "filter", type: "search", autocomplete: "off", spellcheck: "false", oninput: () => typed(),
@@ -201,20 +250,28 @@
   function typed() {
     stopSearch();
     list.hits = null;
-    history.replaceState(null, "", listLink(find("filter").value));
     showList(find("filter").value);
+    try {
+      history.replaceState(null, "", listLink(list.text));
+    } catch { /* some browsers refuse more than a hundred changes in half a minute */ }
   }
 
   function showList(text) {
     list.text = text;
-    const matches = parseFilter(list.hits ? "" : text);
-    list.rows = index.rows.filter((row) => (!list.hits || list.hits.has(row)) && matches.every((each) => each(row)));
+    const { tests } = readFilter(list.hits ? "" : text);
+    list.rows = index.rows.filter((row) => (
+      (!list.hits || list.hits.has(row)) && tests.every(({ matches }) => matches(row))
+    ));
     list.shown = 0;
     find("list").tBodies[0].replaceChildren();
     addRows();
-    const count = `${list.rows.length.toLocaleString("en")} of ${index.rows.length.toLocaleString("en")}`;
-    find("list-tools").lastChild.textContent = count;
-    announce(`${count} shown`);
+    page.toggleAttribute("data-filtered", text.trim() !== "");
+    showState(`${list.rows.length.toLocaleString("en")} of ${index.rows.length.toLocaleString("en")}`);
+  }
+
+  function showState(text) {
+    find("list-tools").lastChild.textContent = text;
+    announce(text);
   }
 
   function addRows() {
@@ -232,21 +289,25 @@
     const hit = list.hits && list.hits.get(row);
     const target = hit || first;
     const name = element("td", {},
-      target ? element("a", { href: linkTo(target) }, row.id) : row.id,
+      target ? element("a", { href: linkTo(target) }, shownId(row)) : shownId(row),
       index.agents.length > 1 ? span("quiet", ` ${row.agent}`) : null,
       row.name ? element("div", { class: "quiet" }, row.name) : null,
+      element("div", { class: "tags quiet" }, row.where || ""),
       row.tags ? element("div", { class: "tags" }, row.tags.map((tag) => (
-        [element("a", { href: listLink(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`) }, tag), " "]
+        [element("a", { href: tagLink(tag) }, tag), " "]
       ))) : null);
-    return element("tr", { class: row.is[0] === "passed" ? "fine" : null },
-      element("td", {}, index.log && (row.severity || row.is[0] === "passed") ? severity(row.severity) : state(row)),
+    return element("tr", { class: ["passed", "reported"].includes(row.is[0]) && !row.severity ? "fine" : null },
+      element("td", {}, index.log && (row.severity || row.is[0] === "reported") ? severity(row.severity) : state(row)),
       name,
-      element("td", { class: "reason" }, row.reason || ""),
-      element("td", { class: "dots" }, row.epochs.map(dot)),
+      element("td", { class: "reason" }, row.is[0] === "passed" && row.severity ? [severity(row.severity), " "] : null,
+        row.reason || ""),
+      index.log ? null : element("td", { class: "dots" }, row.epochs.map(dot)),
       index.columns.map((_, at) => element("td", { class: "number" }, (row.scores || [])[at] || "")),
       element("td", { class: "number" }, row.cost === undefined ? "" : `$${row.cost.toFixed(4)}`),
       element("td", { class: "number" }, row.ms === undefined ? "" : duration(row.ms)));
   }
+
+  const shownId = (row) => (clean(row.id).trim() ? row.id : "(no visible id)");
 
   const severity = (word) => (word ? span(`severity ${word}`, word) : null);
 
@@ -261,7 +322,7 @@
 
   function epochName(each) {
     const name = `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}`;
-    return index.log ? name : `${name}: ${each.result}`;
+    return index.log ? "record" : `${name}: ${each.result}`;
   }
 
   function dot(each) {
@@ -293,29 +354,53 @@
     list.search = search;
     list.hits = new Map();
     find("search-all").textContent = "Cancel the search";
-    const wanted = text.trim().toLowerCase();
+    const { tests, words } = readFilter(text);
+    const terms = tests.filter(({ isTerm }) => isTerm);
+    const wanted = words.toLowerCase();
     const escaped = JSON.stringify(wanted).slice(1, -1);
-    const isIn = (value) => (typeof value === "string" ? value.toLowerCase().includes(wanted)
-      : value !== null && typeof value === "object" && Object.values(value).some(isIn));
-    // The JSON text is searched first, which is fast; its keys are not what is meant.
-    const holds = (json) => json.toLowerCase().includes(escaped) && isIn(JSON.parse(json));
-    const packed = conversations.filter((each) => each.packed !== undefined);
+    const packed = conversations.filter((each) => (
+      each.packed !== undefined && terms.every(({ matches }) => matches(each.row))
+    ));
     const blocks = [...new Set(packed.map((each) => each.packed))];
+    let isWhole = true;
     for (const [at, number] of blocks.entries()) {
-      announce(`searching, ${Math.round((100 * at) / blocks.length)} %`);
-      find("list-tools").lastChild.textContent = find("status").textContent;
-      const { results, records } = await readBlock(number);
+      showState(`searching, ${Math.round((100 * at) / blocks.length)} %`);
+      const unpackedBlock = await readBlock(number).catch(() => null);
       if (search.isStopped) return;
-      const found = new Set(results.flatMap((text, line) => (holds(text) ? [line] : [])));
+      if (unpackedBlock === null) {
+        isWhole = false;
+        continue;
+      }
+      const { results, records } = unpackedBlock;
+      // The JSON text is searched first, which is fast; its keys are not what is meant.
+      const perhaps = (json) => json.toLowerCase().includes(escaped);
+      const found = new Set(results.flatMap((json, line) => (
+        perhaps(json) && contains(parse(json), wanted, true) ? [line] : []
+      )));
       for (const each of packed) {
         if (each.packed !== number || list.hits.has(each.row)) continue;
         const record = records[each.line];
         const own = JSON.parse(record.slice(record.lastIndexOf('"results":') + 10, -1));
-        if (holds(record) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
+        if ((perhaps(record) && holds(parse(record), wanted)) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
       }
     }
     stopSearch();
     showList(text);
+    if (!isWhole) showState(`${find("status").textContent}; some conversations cannot be read: is the file complete?`);
+  }
+
+  // The keys and the fixed words of a record are not a text of the conversation.
+  function holds(record, text) {
+    const { turns, findings, scores, user_review: review } = record.sample;
+    return contains([turns, findings, scores, review, record.note], text, false);
+  }
+
+  function contains(value, text, isData) {
+    if (typeof value === "string") return value.toLowerCase().includes(text);
+    if (value === null || typeof value !== "object") return isData && String(value).includes(text);
+    return Object.entries(value).some(([key, each]) => (
+      (isData && key.toLowerCase().includes(text)) || contains(each, text, isData || key === "args" || key === "result")
+    ));
   }
 
   // ── a conversation ───────────────────────────────────────────────────────────────────────────
@@ -332,17 +417,25 @@
     const chosen = matching(epoch, fields.variant || "");
     const other = besideEpoch ? matching(besideEpoch, besideVariant.join(",")) : null;
     const place = find("conversation");
+    current.conversation = chosen || null;
+    current.record = null;
     if (!chosen) {
       place.replaceChildren(element("h2", { tabindex: "-1" }, "There is no such conversation in this page"), back());
       return;
     }
+    const asked = location.hash;
     const records = await Promise.all([chosen, other].filter(Boolean).map(read));
-    current.conversation = chosen;
+    if (location.hash !== asked) return;
     current.record = records[0];
+    const isChoosing = document.activeElement === find("beside");
     const columns = records.map((record, at) => drawRecord(at ? other : chosen, record, at ? "beside-" : ""));
     place.replaceChildren(...drawHead(chosen, records[0], other),
       element("div", { class: records.length > 1 ? "columns" : "" }, columns));
     const target = turn ? find(`turn-${turn}`) : null;
+    if (isChoosing) {
+      find("beside").focus();
+      return;
+    }
     (target || place.querySelector("h2")).focus({ preventScroll: Boolean(target) });
     if (target) target.scrollIntoView();
     else scrollTo(0, 0);
@@ -351,9 +444,9 @@
   async function read(conversation) {
     if (conversation.packed === undefined) return null;
     const { results, records } = await readBlock(conversation.packed);
-    const record = JSON.parse(records[conversation.line]);
+    const record = parse(records[conversation.line]);
     record.sample.turns.flatMap((turn) => turn.tool_calls).forEach((call, at) => {
-      call.result = JSON.parse(results[record.results[at]]);
+      call.result = parse(results[record.results[at]]);
     });
     return record;
   }
@@ -364,7 +457,8 @@
     const { row } = chosen;
     const next = nextFailure(chosen, 1);
     const others = row.epochs.filter((each) => each !== chosen);
-    const name = `${row.id}${chosen.variant ? ` [${chosen.variant}]` : ""}, epoch ${chosen.epoch + 1}`;
+    const epoch = index.log && row.epochs.length === 1 ? "" : `, epoch ${chosen.epoch + 1}`;
+    const name = `${shownId(row)}${chosen.variant ? ` [${chosen.variant}]` : ""}${epoch}`;
     const beside = element("select", {
       id: "beside",
       onchange: (event) => { location.hash = linkTo(chosen, null, others[event.target.value]); },
@@ -372,10 +466,13 @@
       element("option", { value: at, selected: each === other },
         epochName(each))
     )));
-    document.title = `${row.id} · ${index.run}`;
+    document.title = clean(`${shownId(row)} · ${index.run}`);
     return [
       element("p", {}, back(), next ? [" · ", element("a", { href: linkTo(next) }, index.log ? "next with a finding →" : "next that did not pass →")] : null),
-      element("h2", { tabindex: "-1" }, outcome(chosen), ` ${name}`),
+      element("h2", { tabindex: "-1" }, index.log ? outcome(chosen) : verdict(row.is[0]), ` ${name}`),
+      index.log || row.is[0] === chosen.result ? null
+        : element("p", {}, "The scenario: ", verdict(row.is[0]), ". This conversation: ", verdict(chosen.result)),
+      row.rules ? element("ul", { class: "rules" }, row.rules.map((rule) => drawRule(rule, chosen))) : null,
       element("p", { class: "quiet" }, [row.name, index.agents.length > 1 ? row.agent : "",
         record ? record.where : row.where].filter(Boolean).join(" · ")),
       record && record.note ? element("p", {}, record.note) : null,
@@ -387,12 +484,11 @@
   }
 
   function drawButtons(chosen, record) {
-    const address = () => `${location.href.split("#")[0]}${linkTo(chosen)}`;
     const copies = [
-      ["Copy the command to run it again", () => record.repeat, "copy-command"],
-      ["Copy the link", address, "copy-link"],
+      ["Copy the command to run the scenario again", () => record.repeat, "copy-command"],
+      ["Copy the link", () => location.href, "copy-link"],
       ["Copy as Markdown", () => toMarkdown(chosen, record), "copy-markdown"],
-      ["Copy as JSON", () => JSON.stringify(record.sample, null, 2), "copy-json"],
+      ["Copy as JSON", () => toJson(record), "copy-json"],
     ];
     return element("p", { class: "buttons" }, copies.map(([text, make, id]) => (
       button(text, (event) => copy(make(), event.currentTarget), { id })
@@ -427,11 +523,16 @@
   function drawRules(record, conversation) {
     if (!record.rules.length && !(record.sample.accepted || []).length) return null;
     return element("ul", { class: "rules" },
-      record.rules.map((rule) => element("li", {},
-        verdict(rule.verdict, rule.name), ` ${rule.detail} `,
-        rule.turn === null ? null : element("a", { href: linkTo(conversation, rule.turn) }, `turn ${rule.turn + 1}`),
-        rule.where ? element("code", { class: "quiet" }, ` ${rule.where}`) : null)),
+      record.rules.map((rule) => drawRule(rule, conversation)),
       (record.sample.accepted || []).map((rule) => element("li", {}, `○ accepted: ${rule.name} ${rule.detail}`)));
+  }
+
+  function drawRule(rule, conversation) {
+    const hasTurn = rule.turn !== null && rule.turn !== undefined;
+    return element("li", {}, verdict(rule.verdict, rule.name), ` ${rule.detail} `,
+      hasTurn ? element("a", { href: linkTo(conversation, rule.turn) }, `turn ${rule.turn + 1}`) : null,
+      rule.where ? element("code", { class: "quiet" }, ` ${rule.where}`) : null,
+      (rule.fingerprints || []).map((name) => element("code", { class: "quiet" }, ` #${name}`)));
   }
 
   function drawTurn(conversation, record, turn, at, numbers, prefix) {
@@ -440,7 +541,7 @@
     const quotes = [...findings, ...low.filter(Boolean)].map((each) => each.evidence).filter(Boolean);
     const facts = [turn.latency_ms ? duration(turn.latency_ms) : "", turn.steps > 1 ? `${turn.steps} steps` : ""];
     return element("section", { class: "turn", id: `${prefix}turn-${at + 1}`, tabindex: "-1" },
-      element("h3", {}, `Turn ${at + 1}`, span("quiet", ` ${facts.filter(Boolean).join(" · ")}`)),
+      element("h3", {}, element("a", { href: linkTo(conversation, at) }, `Turn ${at + 1}`), span("quiet", ` ${facts.filter(Boolean).join(" · ")}`)),
       message("user", turn.user, quotes, turn.user_model ? `simulated by ${turn.user_model}` : ""),
       drawSteps(record.steps[at], turn, quotes, numbers),
       turn.error ? message("error", turn.error, []) : null,
@@ -492,7 +593,7 @@
     const start = rows.slice(0, LINES).join("\n").slice(0, 2000);
     const shown = element("pre", { "aria-label": title }, marked(start, quotes));
     const open = button(`Show all ${rows.length} lines`, () => {
-      shown.replaceChildren(...marked(text, quotes));
+      fill(shown, marked(text, quotes));
       open.remove();
     });
     return [shown, open];
@@ -500,23 +601,44 @@
 
   function pretty(content) {
     if (content === undefined) return "not known";
-    let plain = content;
-    if (typeof content === "string") {
-      if (!/^\s*[[{]/.test(content)) return content;
-      try {
-        plain = JSON.parse(content);
-      } catch {
-        return content; // text that begins with a bracket
-      }
+    const json = typeof content === "string" ? content : JSON.stringify(content);
+    if (typeof content === "string" && !/^\s*[[{]/.test(content)) return content;
+    try {
+      JSON.parse(json);
+    } catch {
+      return content; // text that begins with a bracket
     }
-    const text = JSON.stringify(plain, null, 2);
+    const text = indented(json);
     const line = text.replace(/\n\s*/g, " ");
     return line.length <= LINE && !/\\n/.test(line) ? line : text;
   }
 
+  // JSON over several lines, however deep it is. Numbers and repeated keys are kept as they were written.
+  function indented(json) {
+    let depth = 0;
+    let isText = false;
+    const start = () => `\n${"  ".repeat(Math.min(depth, DEEPEST))}`;
+    const text = json.replace(/\\u[0-9a-f]{4}|\\.|["[\]{}:,]|\s+/gi, (token) => {
+      if (token === '"') isText = !isText;
+      if (isText || token === '"') return token.startsWith("\\u") ? character(token) : token;
+      if (token === "[" || token === "{") depth += 1;
+      if (token === "]" || token === "}") depth -= 1;
+      if (token === ":") return ": ";
+      if (token === "," || token === "[" || token === "{") return token + start();
+      return token === "]" || token === "}" ? start() + token : "";
+    });
+    return text.replace(/([[{])\n *\n *(?=[\]}])/g, "$1");
+  }
+
+  function character(escape) {
+    const made = String.fromCharCode(parseInt(escape.slice(2), 16));
+    return made < " " || made === '"' || made === "\\" ? escape : made;
+  }
+
   // The quoted parts of a text, as marks. White space may differ between a quotation and its source.
-  function marked(text, quotes) {
-    const spans = quotes.map((quote) => locate(text, quote)).filter(Boolean).sort((a, b) => a[0] - b[0]);
+  function marked(written, quotes) {
+    const text = clean(written);
+    const spans = quotes.map((quote) => locate(text, clean(quote))).filter(Boolean).sort((a, b) => a[0] - b[0]);
     const parts = [];
     let end = 0;
     for (const [from, to] of spans) {
@@ -531,7 +653,7 @@
     const plain = quote.trim();
     const at = plain ? text.indexOf(plain) : -1;
     if (at >= 0) return [at, at + plain.length];
-    const words = plain.split(/\s+/).slice(0, 300).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    const words = plain.slice(0, QUOTE).split(/\s+/).slice(0, 300).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     const found = words.length > 1 ? new RegExp(words.join("\\s+")).exec(text) : null;
     return found ? [found.index, found.index + found[0].length] : null;
   }
@@ -594,8 +716,7 @@
 
   function drawAsked(conversation, at) {
     const place = element("div");
-    const load = async (event) => {
-      if (!event.currentTarget.open || place.childNodes.length) return;
+    const draw = async () => {
       const { texts, asked } = JSON.parse(await block(`requests-${conversation.packed}`));
       const restore = (name) => {
         const text = Object.hasOwn(texts, name) ? texts[name] : "";
@@ -607,7 +728,11 @@
         element("h4", {}, "System prompt"), element("pre", {}, restore(each.asked.system)),
         element("h4", {}, "Prompt"), element("pre", {}, each.asked.prompt.map(restore).join("")),
         element("h4", {}, "Answer"), element("pre", {}, each.answer ? pretty(each.answer) : each.error || "none")));
-      place.replaceChildren(...(drawn.length ? drawn : [element("p", { class: "quiet" }, "No judge was asked here.")]));
+      return drawn.length ? drawn : [element("p", { class: "quiet" }, "No judge was asked here.")];
+    };
+    const load = async (event) => {
+      if (!event.currentTarget.open || place.childNodes.length) return;
+      fill(place, await draw().catch((error) => [`This cannot be read (${error.message}): is the file complete?`]));
     };
     return element("details", { class: "asked", ontoggle: load }, element("summary", {}, "What the judges were asked"), place);
   }
@@ -634,24 +759,51 @@
     }
   }
 
+  function bar(text, shortest) {
+    let length = shortest;
+    for (const [run] of text.matchAll(/`+/g)) length = Math.max(length, run.length + 1);
+    return "`".repeat(length);
+  }
+
   function fence(text) {
-    const bar = "`".repeat(Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length)) + 1);
-    return `${bar}\n${text}\n${bar}`;
+    const ticks = bar(text, 3);
+    return `${ticks}\n${text}\n${ticks}`;
+  }
+
+  // A code span: nothing in it is markup, a link or a mention.
+  function code(text) {
+    const line = text.replace(/\s+/g, " ").trim();
+    const space = /^`|`$/.test(line) ? " " : "";
+    return line && bar(line, 1) + space + line + space + bar(line, 1);
+  }
+
+  function toJson(record) {
+    const { scenario, agent, sample } = record;
+    return JSON.stringify({ run: index.run, scenario, agent, ...sample }, null, 2);
   }
 
   function toMarkdown(conversation, record) {
     const { sample } = record;
-    const said = (who, text) => `**${who}**\n\n${fence(text)}`;
-    const call = (each) => [`**call** \`${each.name}\``, fence(pretty(each.args === null ? each.raw_args : each.args)),
+    const item = (first, ...texts) => `- ${[first, ...texts].filter(Boolean).map(code).join(": ")}`;
+    const by = (who, text) => `**${who}**\n\n${fence(text)}`;
+    const call = (each) => [`**call** ${code(each.name)}`, fence(pretty(each.args === null ? each.raw_args : each.args)),
       each.result === null ? "" : `result\n\n${fence(pretty(each.result))}`].filter(Boolean).join("\n\n");
     const found = (turn) => sample.findings.filter((finding) => finding.turn === turn)
-      .map((finding) => `- ${finding.severity}: ${finding.label}: ${finding.explanation}`).join("\n");
+      .map((finding) => item(finding.severity, finding.label, finding.explanation)).join("\n");
+    const low = (turn) => record.low.filter(([at]) => at === turn).map(([, metric]) => {
+      const score = (turn === null ? sample : sample.turns[turn]).scores[metric];
+      return score && score.value !== null ? item(metric, String(score.value), score.reason, score.evidence) : "";
+    }).filter(Boolean).join("\n");
+    const place = (rule) => (rule.turn === null || rule.turn === undefined ? "" : `turn ${rule.turn + 1}`);
+    const rules = [...(conversation.row.rules || []), ...record.rules];
     return [
-      `## ${conversation.row.id}, ${epochName(conversation)}`,
-      record.rules.map((rule) => `- ${rule.name}: ${rule.detail} (${rule.where})`).join("\n"),
-      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, said("user", turn.user), ...turn.tool_calls.map(call),
-        turn.error ? said("error", turn.error) : said("agent", turn.agent), found(at)]),
-      found(null), fence(record.repeat),
+      `## ${code(conversation.row.id)}, ${code(epochName(conversation))}`,
+      `Agent ${code(record.agent)}, run ${code(index.run)}, ${code(record.where)}. The scenario: ${conversation.row.is[0]}.`,
+      record.note ? fence(record.note) : "",
+      rules.map((rule) => item(rule.name, place(rule), rule.detail, rule.where)).join("\n"),
+      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, by("user", turn.user), ...turn.tool_calls.map(call),
+        turn.error ? by("error", turn.error) : by("agent", turn.agent), found(at), low(at)]),
+      found(null), low(null), fence(record.repeat),
     ].filter(Boolean).join("\n\n");
   }
 
@@ -666,9 +818,12 @@
 
   async function route() {
     const { parts, fields, isPlace } = readLink();
-    if (isPlace) return;
+    if (isPlace && (index === null || list.text !== null)) return;
     const name = parts[0] || "";
-    if (!find("/").hidden) list.top = scrollY;
+    if (!find("/").hidden) {
+      list.top = scrollY;
+      list.focused = document.activeElement.closest("#list a");
+    }
     const isConversation = name === "c" && index !== null;
     const view = find(isConversation ? "conversation" : `/${name}`) || find("/");
     for (const each of document.querySelectorAll(".view")) each.hidden = each !== view;
@@ -677,7 +832,12 @@
       else link.removeAttribute("aria-current");
     }
     if (isConversation) {
-      await showConversation(parts, fields);
+      const asked = location.hash;
+      await showConversation(parts, fields).catch((error) => {
+        if (location.hash !== asked) return;
+        const text = `This conversation cannot be shown (${error.message}): is the file complete?`;
+        find("conversation").replaceChildren(element("h2", { tabindex: "-1" }, text), back());
+      });
       return;
     }
     current.conversation = null;
@@ -690,7 +850,10 @@
     const isDrawn = list.text === text && everywhere === (list.hits !== null);
     if (list.isWanted) find("filter").focus();
     list.isWanted = false;
-    if (isDrawn) scrollTo(0, list.top);
+    if (isDrawn) {
+      if (list.focused) list.focused.focus({ preventScroll: true });
+      scrollTo(0, list.top);
+    }
     else if (everywhere) await searchAll(text);
     else {
       list.hits = null;
@@ -777,25 +940,38 @@
 
   const title = document.title;
 
+  // The script precedes what it works on, so that it also runs in a file that was cut off.
   async function start() {
-    if (find("index") && typeof DecompressionStream === "function") {
-      try {
-        prepare(JSON.parse(await unpack("index")));
-        setUpList();
-        addEventListener("keydown", pressed);
-      } catch (error) {
-        index = null;
-        find("list-more").textContent = `The conversations in this file cannot be read (${error.message}): is it complete?`;
-      }
-    } else if (find("index")) {
-      find("list-more").textContent = "This browser is too old to show the conversations: it has no DecompressionStream.";
+    if (!find("end")) {
+      const text = "This file was cut off when it was written or copied. What is missing is not shown.";
+      (document.querySelector("header") || document.body).append(element("p", { class: "caveat" }, text));
     }
-    setUpTheme();
-    addEventListener("hashchange", route);
-    await route();
+    if (document.querySelector("footer")) {
+      await setUpIndex();
+      setUpTheme();
+      addEventListener("hashchange", route);
+      await route();
+    }
     page.dataset.ready = "";
     performance.mark("ready");
   }
 
-  start();
+  async function setUpIndex() {
+    if (!find("index")) return;
+    if (typeof DecompressionStream !== "function") {
+      find("list-more").textContent = "This browser is too old to show the conversations: it has no DecompressionStream.";
+      return;
+    }
+    try {
+      prepare(JSON.parse(await unpack("index")));
+      setUpList();
+      addEventListener("keydown", pressed);
+    } catch (error) {
+      index = null;
+      find("list-more").textContent = `The conversations in this file cannot be read (${error.message}): is it complete?`;
+    }
+  }
+
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+  else start();
 })();

@@ -179,6 +179,6 @@ def rescore_sample_command(key: SampleKey, sample: SampleReport | None, options:
     path, line = split_place(stop.detail.partition(": ")[0])
     if stop.reason is StopReason.INFRASTRUCTURE and (not line or "://" in path):
         return ""  # a run: its detail begins with a URL or a sentence, a record's with a place
-    words = ["agenteval", "score", path if path and not path.startswith("<") else "-"]
+    words = ["agenteval", "score", path if path not in ("", "<stdin>") else "-"]
     words += [*options, "-s", key.variant or key.scenario]
     return command_of(words)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
 
 from agenteval.core.event import Baseline
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.reporters.words.rerun_commands import (
     _run_options,
     _without_selection,
     quote_word,
     rerun_failures_command,
+    rescore_sample_command,
     score_options,
 )
 from tests.support.plans import begun
@@ -97,3 +102,14 @@ def test_a_word_is_quoted_for_a_shell() -> None:
     assert quote_word("order") == "order"
     assert quote_word("two words") == "'two words'"
     assert "\x1b" not in quote_word("a\x1b[31mb")
+
+
+@pytest.mark.parametrize(
+    ("record", "file"),
+    [("log.jsonl:3", "log.jsonl"), ("<stdin>:3", "-"), ("<odd> name.jsonl:3", "<odd> name.jsonl")],
+)
+def test_a_recorded_conversation_is_scored_again_from_its_file(record: str, file: str) -> None:
+    key = SampleKey(scenario="c-17", agent="bot")
+    stop = Stop(reason=StopReason.RECORDED, detail=record)
+    sample = SampleReport(key, (), stop, (), (), (), (), Trajectory())
+    assert shlex.split(rescore_sample_command(key, sample, ())) == ["agenteval", "score", file, "-s", "c-17"]
