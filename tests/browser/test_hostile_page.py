@@ -339,13 +339,13 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 OWN_ELEMENTS = re.compile(
     r"html|head|meta|link|title|style|script|body|a|article|aside|b|button|code|d[dlt]|details|div|footer|h[1-4]"
-    r"|header|input|label|li|main|mark|nav|ol|option|p|pre|q|section|select|span|summary|table|tbody|t[dhr]|thead|ul"
+    r"|header|input|label|li|main|mark|nav|ol|option|p|pre|q|section|select|span|strong|summary|table|tbody|t[dhr]|thead|ul"
     # of charts
-    r"|caption|circle|desc|figcaption|figure|g|line|path|polyline|rect|svg|text"
+    r"|caption|circle|desc|figcaption|figure|g|line|path|polyline|rect|svg|svg-title|text"
 )
 OWN_ATTRIBUTES = re.compile(
-    r"aria-[a-z]+|autocomplete|charset|class|content|data-ready|for|hidden|href|http-equiv|id|lang|name|open"
-    r"|placeholder|rel|role|scope|selected|spellcheck|tabindex|title|type|value"
+    r"aria-[a-z]+|autocomplete|charset|class|content|data-filtered|data-ready|for|hidden|href|http-equiv|id|lang|name"
+    r"|open|placeholder|rel|role|scope|selected|spellcheck|tabindex|title|type|value"
     # of charts
     r"|cx|cy|d|dx|dy|fill|focusable|height|pathLength|points|r|rx|ry|stroke|stroke-[a-z]+|text-anchor|transform|viewBox"
     r"|width|x|x1|x2|y|y1|y2"
@@ -355,7 +355,8 @@ ELEMENTS = """
   const found = {};
   for (const each of document.querySelectorAll('*')) {
     const links = [...each.attributes].filter(one => one.name === 'href').map(one => one.value.slice(0, 2));
-    const key = JSON.stringify([each.localName, [...each.attributes].map(one => one.name), links]);
+    const name = each.closest('svg') && each.localName === 'title' ? 'svg-title' : each.localName;
+    const key = JSON.stringify([name, [...each.attributes].map(one => one.name), links]);
     found[key] = (found[key] || 0) + 1;
   }
   return Object.entries(found).map(([key, count]) => [...JSON.parse(key), count]);
@@ -412,11 +413,27 @@ def links(page: Page, selector: str) -> list[str]:
     return list(page.evaluate(found))
 
 
+def conversations(page: Page) -> list[str]:
+    """Return the links to all conversations, as a reader with a keyboard comes to them."""
+    found = links(page, "#list tbody td:nth-child(2) > a")
+    if not found:
+        return []
+    go(page, found[0])
+    for key in ("k", "j"):
+        found = []
+        while (here := page.evaluate("location.hash")) not in found:
+            found.append(here)
+            page.press(key)
+            page.frame()
+    go(page, "#/")
+    return found
+
+
 def every_text(page: Page, path: Path) -> Iterator[str]:
     """Go through all views and conversations, and yield the text of each."""
     opened(page, path)
     yield whole_text(page)
-    for hash in dict.fromkeys([*links(page, "#views a"), *links(page, "#list .dot")]):
+    for hash in dict.fromkeys([*links(page, "#views a"), *conversations(page)]):
         go(page, hash)
         yield whole_text(page)
     untouched(page, path)
@@ -476,7 +493,7 @@ def test_the_links_of_every_id_lead_to_its_conversation(page: Page, scored: Path
     written = [link for link in links(page, "#list a, .issue a, #\\/ a") if link.startswith("#/c/")]
     opened(page, scored)
     assert "" not in map(str.strip, page.evaluate(ROWS))
-    drawn = links(page, "#list .dot")
+    drawn = conversations(page)
     assert len(drawn) == len(set(drawn)) == len(IDS) + len(HUGE) + 1
     numbers = []
     for head, message in heads(page, drawn):
@@ -605,10 +622,11 @@ def test_values_are_shown_as_they_were_written(page: Page, ran: Ran) -> None:
     assert (
         " ".join(result.split()) == '{ "price": 1.10, "id": 12345678901234567890, "id": 2, "text": "a ü 😀" }'
     )
-    assert json.loads(copied(page, "json")) == ran.sample("numbers")
+    place = {"run": RUN_ID, "scenario": "numbers", "agent": brief("agent")}
+    assert json.loads(copied(page, "json")) == {**place, **ran.sample("numbers")}
     go(page, "#/c/calls/1")
     sample = json.loads(copied(page, "json"))
-    assert sample == ran.sample("calls")
+    assert sample == {**place, "scenario": "calls", **ran.sample("calls")}
     (call,) = sample["turns"][0]["tool_calls"]
     assert list(call["args"]) == ["__proto__", "constructor", "toString", "hasOwnProperty"]
     page.click("#turn-1 .call button")
@@ -639,15 +657,29 @@ def test_markdown_is_text_alone(page: Page, ran: Ran) -> None:
         assert words[:5] == ["agenteval", "run", f"scenarios/{SUITE}", "-s", scenario]
 
 
+def test_records_of_one_row_are_told_apart(page: Page, scored: Path) -> None:
+    opened(page, scored)
+    counts = set()
+    for hash in conversations(page)[:8]:
+        go(page, hash)
+        names = page.evaluate(
+            "[...document.querySelectorAll('#beside option')].map(each => each.textContent)"
+        )
+        assert len(names) == len(set(names))
+        counts.add(len(names))
+    assert len(counts) > 1
+
+
 def test_the_command_that_is_copied_is_one_command(page: Page, scored: Path) -> None:
     opened(page, scored)
     names = []
-    for hash in links(page, "#list .dot")[:: len(IDS) // 6]:
+    for hash in conversations(page)[:: len(IDS) // 6]:
         go(page, hash)
         words = shlex.split(copied(page, "command"))
         assert words[:5] == ["agenteval", "score", f"{FILE}.jsonl", "--scenario-from", "task"]
         assert words[5] == "-s"
         names += words[6:]
+    assert len(names) > 6
     assert set(names) <= {" ".join(clean(name).split()) for name in (*IDS, *HUGE)}
 
 
@@ -732,7 +764,8 @@ def test_markup_that_were_not_escaped_would_not_run(page: Page, ran: Ran, tmp_pa
         "<img src=x onerror='pwned = 1'><svg onload='pwned = 1'></svg>"
         "<a href='javascript:pwned = 1' id=link>x</a>"
     )
-    path = written(tmp_path, ran.page.read_text("utf-8").replace("<main>", f"<main>{injected}"))
+    opening = '<main id="main" tabindex="-1">'
+    path = written(tmp_path, ran.page.read_text("utf-8").replace(opening, opening + injected))
     opened(page, path)
     page.click("#injected")
     page.click("#link")
