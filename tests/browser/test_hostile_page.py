@@ -657,19 +657,6 @@ def test_markdown_is_text_alone(page: Page, ran: Ran) -> None:
         assert words[:5] == ["agenteval", "run", f"scenarios/{SUITE}", "-s", scenario]
 
 
-def test_records_of_one_row_are_told_apart(page: Page, scored: Path) -> None:
-    opened(page, scored)
-    counts = set()
-    for hash in conversations(page)[:8]:
-        go(page, hash)
-        names = page.evaluate(
-            "[...document.querySelectorAll('#beside option')].map(each => each.textContent)"
-        )
-        assert len(names) == len(set(names))
-        counts.add(len(names))
-    assert len(counts) > 1
-
-
 def test_the_command_that_is_copied_is_one_command(page: Page, scored: Path) -> None:
     opened(page, scored)
     names = []
