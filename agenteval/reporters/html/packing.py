@@ -60,7 +60,10 @@ def _schema() -> Mapping[str, Any]:
     return {
         "allOf": [
             Results.model_json_schema(mode="serialization"),
-            {"properties": dict.fromkeys(_WORDS.split()), "enum": ["flaky", "finding"]},
+            {
+                "properties": dict.fromkeys(_WORDS.split()),
+                "enum": ["flaky", "finding", "tolerated", "reported", "partly-read"],
+            },
         ]
     }
 

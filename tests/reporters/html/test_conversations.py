@@ -252,8 +252,10 @@ def test_the_rules_that_a_conversation_broke() -> None:
             "where": "s/a.yaml:5",
             "verdict": "failed",
             "turn": 0,
+            "fingerprints": list(decide(report).scenarios["a", "bot"].violations[0].fingerprints),
         }
     ]
+    assert len(found[key("a")]["rules"][0]["fingerprints"]) == 1
     (rule,) = found[key("b")]["rules"]
     assert (rule["name"], rule["verdict"], rule["turn"]) == ("python", "inconclusive", None)
     (rule,) = found[key("c")]["rules"]
@@ -262,9 +264,14 @@ def test_the_rules_that_a_conversation_broke() -> None:
 
 
 def test_rules_stand_in_the_order_of_the_decision_and_may_have_no_place() -> None:
-    violations = (Violation("x", "dx", "", turn=2), Violation("y", "dy", "default", UNDECIDED))
+    violations = (
+        Violation("x", "dx", "", turn=2, fingerprints=("f1", "f2")),
+        Violation("y", "dy", "default", UNDECIDED),
+    )
     decided = {key(): SampleDecision(Verdict.FAILED, violations=violations)}
-    assert record(report_of({"a": [PASS]}), samples=decided)["rules"] == [
+    found = record(report_of({"a": [PASS]}), samples=decided)["rules"]
+    assert [rule.pop("fingerprints") for rule in found] == [["f1", "f2"], []]
+    assert found == [
         {"name": "x", "detail": "dx", "where": "", "verdict": "failed", "turn": 2},
         {"name": "y", "detail": "dy", "where": "default", "verdict": "inconclusive", "turn": None},
     ]
