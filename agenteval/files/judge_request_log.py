@@ -195,7 +195,8 @@ def load_judge_requests(folder: Path, keys: Iterable[SampleKey]) -> tuple[ModelA
     if stored is None:
         return None
     wanted = (line for key in dict.fromkeys(keys) for line in stored.by_sample.get(key, ()))
-    return tuple(_restore_request(line, stored.texts) for line in wanted)
+    restored = (_restore_request(line, stored.texts) for line in wanted)
+    return tuple(request for request in restored if request)
 
 
 def _lines(packed: bytes) -> Iterator[dict[str, Any]]:
@@ -233,13 +234,16 @@ def _parse_key(value: object) -> SampleKey | None:
         return None
 
 
-def _restore_request(line: Mapping[str, Any], texts: RequestTexts) -> ModelAsked:
+def _restore_request(line: Mapping[str, Any], texts: RequestTexts) -> ModelAsked | None:
+    """Return the request, or ``None`` if its line is damaged."""
     fields = {name: value for name, value in line.items() if name != "asked"}
     record, rest = (_restore_text(name, texts) for name in line["asked"]["prompt"])
     system = _restore_text(line["asked"]["system"], texts)
-    return ModelAsked.model_validate(
-        {**fields, "system": system, "prompt": record + rest, "record": len(record)}
-    )
+    whole = {**fields, "system": system, "prompt": record + rest, "record": len(record)}
+    try:
+        return ModelAsked.model_validate(whole)
+    except ValidationError:
+        return None
 
 
 def _restore_text(name: str, texts: RequestTexts) -> str:

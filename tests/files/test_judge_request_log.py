@@ -143,7 +143,9 @@ def test_requests_are_read_by_sample_with_each_string_once(tmp_path: Path) -> No
 
 
 KEY = {"scenario": "a", "agent": "bot"}
-REQUEST = {"asked": {"system": "s", "prompt": ["p", "q"]}, "key": KEY, "metric": "help"}
+REQUEST = {
+    "asked": {"system": "s", "prompt": ["p", "q"]}, "key": KEY, "role": "judge", "metric": "help"
+}  # fmt: skip
 
 
 def test_fields_are_kept_as_they_are_written(tmp_path: Path) -> None:
@@ -183,8 +185,49 @@ def test_what_was_asked_before_a_sample_was_repeated_is_left_out(tmp_path: Path)
         {"asked": {"system": "s", "prompt": []}, "key": {**KEY, "other": 1}},
         {"anew": "a"},
         {"anew": None},
+        {"asked": "x", "key": KEY},
+        {"asked": None, "key": KEY},
+        {"asked": ["s", ["p", "q"]], "key": KEY},
+        {"asked": {"system": "s"}, "key": KEY},
+        {"asked": {"prompt": ["p", "q"]}, "key": KEY},
+        {"asked": {"system": None, "prompt": ["p", "q"]}, "key": KEY},
+        {"asked": {"system": "s", "prompt": "pq"}, "key": KEY},
+        {"asked": {"system": "s", "prompt": ["p"]}, "key": KEY},
+        {"asked": {"system": "s", "prompt": ["p", 2]}, "key": KEY},
+        {"asked": {"system": "s", "prompt": ["p", "q", "r"]}, "key": KEY},
     ],
 )
 def test_a_line_that_is_none_hides_no_other(tmp_path: Path, line: Any) -> None:
     lines(tmp_path, {"text": "s", "is": "S"}, line, REQUEST)
     assert stored(tmp_path) == ({"s": "S"}, {key("a"): [REQUEST]})
+    assert load_judge_requests(tmp_path, [key("a")]) == (
+        ModelAsked(key=key("a"), role="judge", metric="help", system="S"),
+    )
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"role": None}, {"role": "judge", "turn": "x"}, {"role": "judge", "x": 1}]
+)
+def test_a_request_with_damaged_fields_is_left_out(tmp_path: Path, fields: dict[str, Any]) -> None:
+    damaged = {name: value for name, value in REQUEST.items() if name != "role"} | fields
+    lines(tmp_path, {"text": "s", "is": "S"}, damaged, REQUEST)
+    assert [each.system for each in load_judge_requests(tmp_path, [key("a")]) or ()] == ["S"]
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "prompt"),
+    [
+        ({"is": None}, [], ""),
+        ({"is": 3}, [], ""),
+        ({"is": ["x"]}, ["x"], "X"),
+        ({"of": "x"}, "x", "x"),
+        ({"of": None}, [], ""),
+        ({"of": ["x", 3, None, "y"]}, ["x", "y"], "X"),
+    ],
+)
+def test_a_string_that_is_none_is_empty(
+    tmp_path: Path, line: dict[str, Any], text: str | list[str], prompt: str
+) -> None:
+    lines(tmp_path, {"text": "p", **line}, {"text": "x", "is": "X"}, REQUEST)
+    assert stored(tmp_path).texts["p"] == text
+    assert [each.prompt for each in load_judge_requests(tmp_path, [key("a")]) or ()] == [prompt]

@@ -12,6 +12,7 @@ import stat
 import sys
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
+from html import escape
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ from agenteval.core.config import AcceptedFailure, Config
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event
 from agenteval.core.providers import PROVIDERS
-from agenteval.files import redaction
 from agenteval.files.redaction import (
     KEY_VARIABLES,
     MASK,
@@ -35,12 +35,14 @@ from agenteval.files.redaction import (
     redact_html,
     redact_json,
     redact_keys,
+    redact_xml,
     redactor,
     register_marked_secrets,
     register_secrets,
     secret_forms,
 )
 from tests.support.kit import Done, Project
+from tests.support.known_secrets import known_secrets
 from tests.support.local_servers import LocalServer, chat, respond_json
 from tests.support.pages import index_of, packed_in, records_in, without_data
 from tests.support.plans import begun
@@ -176,14 +178,14 @@ def test_json_stays_json() -> None:
     register_secrets([])
 
 
+SIGNS = "pass&word<of>the-shop's-77"
+
+
 @pytest.fixture
 def known() -> Iterator[None]:
-    """A secret of this process, and one that is a word of the markup."""
-    store = redaction._store
-    before = store.secrets, store.mask
-    register_secrets([PLAIN, "section"])
-    yield
-    store.secrets, store.mask = before
+    """Secrets of this process; one is a word of the markup, and one has characters that markup escapes."""
+    with known_secrets(PLAIN, "section", SIGNS):
+        yield
 
 
 @pytest.mark.usefixtures("known")
@@ -204,10 +206,32 @@ def known() -> Iterator[None]:
         (f"<scripts>{PLAIN}</scripts>", "<scripts>***</scripts>"),
         ("<p>nothing</p>", "<p>nothing</p>"),
         (f"<p>{PLAIN[:9]}…</p>", "<p>***…</p>"),
+        (f'<p>a &amp; {escape(SIGNS)} &lt;b&gt; "</p>', "<p>a &amp; *** &lt;b&gt; &quot;</p>"),
+        (f"<p>a {escape(SIGNS, quote=False)}</p>", "<p>a ***</p>"),
+        ("<p>a &amp; b &#x27; &quot; '</p>", "<p>a &amp; b &#x27; &quot; '</p>"),
+        (f'<a href="#/c/{PLAIN}/1" class="{PLAIN}">x</a>', f'<a href="#/c/***/1" class="{PLAIN}">x</a>'),
+        (f'<a href="#/c/{quote(SIGNS, safe="")}/1">x</a>', '<a href="#/c/***/1">x</a>'),
+        (f'<b title="{escape(SIGNS)} &amp; b"></b>', '<b title="*** &amp; b"></b>'),
+        (f'<svg aria-label="of {PLAIN} &lt;"></svg>', '<svg aria-label="of *** &lt;"></svg>'),
+        ('<a href="#section" id="section">a</a>', '<a href="#***" id="section">a</a>'),
     ],
 )
 def test_html_keeps_its_markup_and_its_scripts(text: str, masked: str) -> None:
     assert redact_html(text) == masked
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("<section>section</section>", "<section>***</section>"),
+        (f'<a b="{PLAIN}" section="x {PLAIN} &gt;">{PLAIN}</a>', '<a b="***" section="x *** &gt;">***</a>'),
+        (f'<a b="{escape(SIGNS)}">1 &lt; {escape(SIGNS, quote=False)}</a>', '<a b="***">1 &lt; ***</a>'),
+        ("<a b='&#10;'>&amp;\n&quot;</a>", "<a b='&#10;'>&amp;\n&quot;</a>"),
+    ],
+)
+def test_xml_keeps_its_markup(text: str, masked: str) -> None:
+    assert redact_xml(text) == masked
 
 
 WORDS_OF_A_TABLE = {"properties": {"verdict": {"enum": ["passed"]}, "latency": {}}}

@@ -218,3 +218,18 @@ def test_a_file_that_takes_nothing_is_reported(orders: Project, agent: str, code
     orders.agent(agent)
     done = orders.call("run", "--report", "csv=/dev/full")
     assert (done.code, reports(done, "/dev/full", "csv")) == (code, True), done.all
+
+
+def test_nothing_is_known_of_a_record_that_cannot_be_read(project: Project) -> None:
+    fine = {
+        "id": "fine",
+        "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}],
+    }
+    broken = {"id": "broken", "messages": [{"foo": 1}, {"bar": 2}]}
+    project.write("log.jsonl", "".join(json.dumps(each) + "\n" for each in (fine, broken)))
+    project.call("score", "log.jsonl", "--report", "csv=out.csv")
+    by_stop = {row["stop"]: row for row in read(project)}
+    assert [by_stop["recorded"][name] for name in ("steps", "turns", "findings")] == ["1", "1", "0"]
+    unknown = by_stop["unreadable"]
+    assert [unknown[name] for name in ("steps", "turns", "tool_calls", "findings", "scripted")] == [""] * 5
+    assert unknown["verdict"] == "inconclusive"

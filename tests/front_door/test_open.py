@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -95,6 +96,27 @@ def test_without_a_browser_the_page_is_named_and_the_code_stays(
     assert (shop.root / "a.html").is_file()
 
 
+def test_a_browser_whose_command_cannot_be_read_costs_no_run(shop: Project) -> None:
+    env = {"BROWSER": "/bin/echo 'unbalanced %s", "PATH": "", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    done = shop.call("run", "-s", "good", "--report", "html=a.html", "--open", env=env)
+    assert (done.code, done.err.splitlines()[-1]) == (0, "no browser could be started; open a.html")
+
+
+def test_what_a_browser_prints_is_no_result(shop: Project) -> None:
+    shop.call("run")
+    reports = ("--report", "json=-", "--report", "html=a.html")
+    done = shop.call("report", "latest", *reports, "--open", env={"BROWSER": "/bin/echo"})
+    assert json.loads(done.out)["summary"]["exit_code"] == 1
+    assert (shop.root / "a.html").as_uri() in done.err
+
+
+def test_a_page_on_the_screen_is_not_opened_which_is_said(shop: Project, env: dict[str, str]) -> None:
+    done = shop.call("run", "--report", "html=-", "--open", env=env)
+    assert (done.code, opened(shop)) == (1, [])
+    assert done.out.startswith("<!doctype html>")
+    assert done.err.splitlines()[-1].startswith("--open opens nothing")
+
+
 def test_a_kept_run_is_opened_instead_of_shown(shop: Project, env: dict[str, str]) -> None:
     shop.call("run")
     done = shop.call("report", "latest", "--open", env=env)
@@ -136,6 +158,18 @@ def test_no_page_is_opened_each_time_that_a_file_changes(shop: Project, env: dic
     refuses(shop.call("run", "--watch", "--open", env=env), "--open", "--watch")
     assert opened(shop) == []
     assert not (shop.root / ".agenteval").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--rejudge",)])
+def test_no_page_is_opened_of_requests_that_are_not_sent(
+    shop: Project, env: dict[str, str], more: tuple[str, ...]
+) -> None:
+    """The message names the option that was given, and not the report that it stands for."""
+    shop.call("run")
+    done = shop.call("report", "latest", *more, "--dry-run", "--open", env=env)
+    refuses(done, "--open", "--dry-run")
+    assert "--report" not in done.err
+    assert opened(shop) == []
 
 
 def test_a_comparison_is_a_page_too(shop: Project) -> None:

@@ -8,6 +8,8 @@ import os
 import re
 import subprocess
 import sys
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -120,6 +122,14 @@ def shell(project: Project, command: str) -> Done:
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_page_on_a_screen_of_another_encoding_runs_its_script(hostile: Project, encoding: str) -> None:
+    """Its policy allows the script by a hash of its bytes."""
+    done = hostile.call("run", "--report", "html=-", env={"PYTHONIOENCODING": encoding})
+    (script,) = re.findall("<script>(.*?)</script>", done.out, re.DOTALL)
+    assert f"script-src &#x27;sha256-{b64encode(sha256(script.encode()).digest()).decode()}&#x27;" in done.out
 
 
 @pytest.fixture

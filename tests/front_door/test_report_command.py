@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.judged_projects import KEY, contented, judged_project, model_config, scenario
 from tests.support.kit import Project
+from tests.support.model_servers import ModelServer
+from tests.support.pages import index_of, packed_in
 from tests.support.patience import eventually
 from tests.support.results import has, last_line, reports
 
@@ -47,7 +50,7 @@ def journal_of(project: Project) -> Path:
 def test_the_reports_are_those_of_the_run_to_the_byte(
     ran: Project, filters: tuple[str, ...], code: int
 ) -> None:
-    names = ("json", "junit", "markdown", "github")
+    names = ("json", "junit", "markdown", "github", "html")
     files = [part for name in names for part in ("--report", f"{name}=first.{name}")]
     first = ran.call("run", *files, *filters)
     assert first.code == code
@@ -57,6 +60,24 @@ def test_the_reports_are_those_of_the_run_to_the_byte(
     assert second.out == first.out
     for name in names:
         assert (ran.root / f"second.{name}").read_bytes() == (ran.root / f"first.{name}").read_bytes()
+
+
+def test_what_judges_were_asked_is_in_the_page_again(project: Project) -> None:
+    """It is stored beside the journal."""
+    with ModelServer(contented()) as server:
+        config = model_config(server, "metrics: [helpfulness, goal_completion]\nepochs: 2\n")
+        judged_project(project, [scenario("a", "hi", goal="Say a number."), scenario("b", "hi")], config)
+        first = project.call("run", "--report", "html=first.html", env=KEY)
+    assert first.code == 0, first.all
+    assert project.call("report", "latest", "--report", "html=second.html").code == 0
+    page, again = ((project.root / f"{name}.html").read_bytes() for name in ("first", "second"))
+    assert again == page
+    assert index_of(page.decode())["requests"] == 1
+    asked = json.loads(packed_in(page.decode())["requests-0"])["asked"]
+    assert [sorted(each["metric"] for each in one) for one in asked] == [
+        *[["goal_completion", "helpfulness"]] * 2,
+        *[["helpfulness"]] * 2,
+    ]
 
 
 def test_the_commands_of_an_older_run_name_it(ran: Project) -> None:

@@ -185,6 +185,7 @@ class _RecordWriter:
                     "where": shown_place(each.where, self._root) if each.where else "",
                     "verdict": each.verdict.value,
                     "turn": each.turn,
+                    "fingerprints": list(each.fingerprints),
                 }
                 for each in violations
             ],

@@ -87,6 +87,7 @@ def _index(
         "log": facts.decision.is_reported,
         "agents": list(facts.report.dimensions),
         "columns": [[facts.columns[n].name, facts.columns[n].short] for n in columns],
+        "metrics": {column.short.lower(): column.name for column in facts.columns},
         "issues": {text.issue.id: text.title for text in texts},
         "requests": len(packed.requests),
         "rows": [row_to_json(row, columns, packed.places) for row in rows],

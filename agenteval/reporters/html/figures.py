@@ -29,6 +29,7 @@ from agenteval.reporters.html.drawing import Axis, ChartText, Reading
 from agenteval.reporters.html.markup import Markup
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure import scenario_decision
+from agenteval.reporters.words.failure_rates import percentage
 from agenteval.reporters.words.score_cells import ScoreColumn, threshold_of
 from agenteval.reporters.words.spending import amount
 from agenteval.verdict.epochs import epoch_outcomes
@@ -283,8 +284,8 @@ def _spending(facts: Facts) -> Markup:
         reason = f" The cost of {join_names(unpriced)} is unknown." if unpriced else " Nothing was charged."
     if len(texts) < 2:
         return Markup()
-    about = "≈" if any(usage.estimated for usage in used.values()) else ""
-    rows = [BarRow(role, values[role], f"{about}{text}") for role, text in texts.items()]
+    signs = {role: "≈" if used[role].estimated else "" for role in texts}
+    rows = [BarRow(role, values[role], f"{signs[role]}{text}") for role, text in texts.items()]
     highest = max(rows, key=lambda row: row.value or 0)
     sentence = f"{highest.label.capitalize()} is highest, {highest.text}.{reason}"
     return bar_chart(ChartText("chart-spending", title, sentence, "role"), rows)
@@ -306,12 +307,12 @@ def _agents(facts: Facts) -> Markup:
             and (rate := _success_rate(ran, facts))
         ]
         if len(points) > 1:
-            best, least = max(points, key=lambda p: p.y.value), min(points, key=lambda p: p.x.value)
-            tied = all(point.y.value == best.y.value for point in points)
-            most = (
-                "The agents succeeded equally often" if tied else f"{_short(best.label)} succeeded most often"
+            least = min(points, key=lambda p: p.x.value)
+            rates = ", ".join(f"{_short(point.label)} {percentage(point.y.value)}" for point in points)
+            sentence = (
+                f"Success in the scenarios that all agents ran: {rates}. {_short(least.label)} had {lowest}."
+                f" The table below shows which differences are more than chance. {_INTERVALS}"
             )
-            sentence = f"{most}, and {_short(least.label)} had {lowest}. Up and left is better. {_INTERVALS}"
             words = ChartText("chart-agents", f"Success and {measure} of the agents", sentence, "agent")
             x = Axis(" in ".join(filter(None, (f"{measure} of a conversation", unit))), unit, (0.0,))
             return scatter(words, points, x, Axis("success rate", "%", (0.0, 1.0)))

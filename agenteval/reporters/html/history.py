@@ -15,6 +15,8 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections.history import sections
 from agenteval.verdict.history import AgentFigures, HistoryPoint, RunHistory
 
+_STAR = "*: the suite, the judge or a prompt changed; a step at such a run need not be the agent's doing"
+
 _Measure = Callable[[AgentFigures], Reading | None]
 """Returns what an agent's figures contain, or ``None`` if that was not measured."""
 
@@ -23,7 +25,10 @@ def render(history: RunHistory, options: ReportOptions) -> str:
     """Render the history as a page."""
     tables = (section_to_html(section, options.root) for section in sections(history))
     charts = tuple(history_figures(history))
-    content = (element("div", *charts, class_="charts"), *tables) if charts else tuple(tables)
+    pictures = [element("div", *charts, class_="charts")] if charts else []
+    if charts and any(point.changes for point in history.points):
+        pictures.append(element("p", _STAR, class_="caveat"))
+    content = (*pictures, *tables)
     title = f"history of {one_line(history.config, 60) or 'the suite'}"
     return make_page(title, _header(history), [View("", "History", content)])
 
@@ -50,9 +55,18 @@ def _charts(history: RunHistory) -> Iterator[tuple[str, Axis, _Measure]]:
     yield "Pass rate", Axis("pass rate", "%", (0.0, 1.0)), _pass_rate
     means = (mean for point in history.points for agent in point.agents for mean in agent.means)
     for metric in dict.fromkeys(mean.metric for mean in means):
-        yield f"Scores for {one_line(metric, 60)}", Axis("mean"), _mean_of(metric)
+        yield f"Scores for {one_line(metric, 60)}", _score_axis(history, metric), _mean_of(metric)
     yield "Cost of a conversation", Axis("cost in USD", "USD", (0.0,)), _cost
     yield "Latency of a conversation", Axis("median in ms", "ms", (0.0,)), _latency
+
+
+def _score_axis(history: RunHistory, metric: str) -> Axis:
+    """Return an axis that fits the values: shares, scores from 1 to 5, or any other numbers."""
+    means = [mean for point in history.points for agent in point.agents for mean in agent.means]
+    values = [mean.value for mean in means if mean.metric == metric]
+    if all(0 <= value <= 1 for value in values):
+        return Axis("share without a failure", "%", (0.0, 1.0))
+    return Axis("mean", "", (1.0, 5.0) if all(1 <= value <= 5 for value in values) else ())
 
 
 def _pass_rate(figures: AgentFigures) -> Reading | None:
@@ -76,8 +90,9 @@ def _latency(figures: AgentFigures) -> Reading | None:
 
 
 def _series(points: Sequence[HistoryPoint], agent: str, measure: _Measure) -> list[Reading | None]:
-    """Return the measurement of each run, or ``None`` for a run that did not measure the agent."""
-    by_run = [{figures.agent: figures for figures in point.agents} for point in points]
+    """Return the measurement of each run, or ``None`` for a run that did not measure the agent or did not
+    end."""
+    by_run = [{figures.agent: figures for figures in point.agents if point.is_complete} for point in points]
     return [measure(figures[agent]) if agent in figures else None for figures in by_run]
 
 
@@ -86,7 +101,8 @@ def _label(point: HistoryPoint) -> str:
 
 
 def _commit(point: HistoryPoint) -> str:
-    return f"{point.commit[:7]}{'+' if point.dirty else ''}"
+    """Return the short commit. A star marks a run that is not comparable with the one before."""
+    return f"{point.commit[:7]}{'+' if point.dirty else ''}{' *' if point.changes else ''}".strip()
 
 
 def _change(agent: str, line: Sequence[Reading | None], axis: Axis) -> str:

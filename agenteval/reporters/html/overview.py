@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from agenteval.core.decision import GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.scenario import SampleKey
@@ -16,6 +17,7 @@ from agenteval.reporters.html.sections import MARKS, rest, table, verdict_mark
 from agenteval.reporters.sections.baseline_changes import KINDS, ChangeRow
 from agenteval.reporters.sections.gates import COLUMNS, gate_cells
 from agenteval.reporters.sections.remarks import caveats
+from agenteval.reporters.sections.section import Cell
 from agenteval.reporters.words.facts import Facts
 from agenteval.reporters.words.failure_rates import COLUMNS as COLUMNS_OF_RATES
 from agenteval.reporters.words.failure_rates import (
@@ -32,14 +34,18 @@ from agenteval.verdict.failure_rates import FailureRate
 
 MOST_STATIC_ROWS = 200
 """The maximum number of scenarios that are listed without the script."""
-_MOST_GATES, _MOST_ISSUES, _MOST_MISTAKES = 8, 5, 100
+_MOST_GATES, _MOST_ISSUES, _MOST_MISTAKES = 20, 5, 100
 _SIGNS = {
-    **{str(verdict): sign for verdict, sign in MARKS.items()},
+    "failed": "✗",
+    "inconclusive": "?",
+    "passed": "✓",
+    "tolerated": "○",
     "flaky": "≈",
     "accepted": "○",
     "finding": "!",
+    "partly-read": "?",
 }
-_STATES = ("failed", "inconclusive", "flaky", "accepted", "passed")
+_STATES = ("failed", "inconclusive", "flaky", "accepted", "tolerated", "passed")
 
 
 def header(facts: Facts) -> Iterator[Markup]:
@@ -81,7 +87,7 @@ def overview(
 def _counts(rows: Sequence[ListedScenario], *, is_log: bool) -> Iterator[Markup]:
     """Yield the number of scenarios in each state. Each number is a link that filters the list."""
     found = Counter(state for row in rows for state in row.states)
-    states = ("finding", "failed", "inconclusive") if is_log else _STATES
+    states = ("finding", "failed", "inconclusive", "partly-read") if is_log else _STATES
     links = [
         element(
             "a", f"{_SIGNS.get(state, '!')} {found[state]:,} {_word(state)}", href=filter_link(f"v:{state}")
@@ -94,7 +100,7 @@ def _counts(rows: Sequence[ListedScenario], *, is_log: bool) -> Iterator[Markup]
 
 
 def _word(state: str) -> str:
-    return "with findings" if state == "finding" else state
+    return {"finding": "with findings", "partly-read": "not fully read"}.get(state, state)
 
 
 def _gates(facts: Facts, root: str) -> Iterator[Markup]:
@@ -102,12 +108,21 @@ def _gates(facts: Facts, root: str) -> Iterator[Markup]:
     bad.sort(key=lambda row: -row.verdict.rank)
     if bad:
         yield element("h2", "Gates that did not pass")
-        yield table(COLUMNS, [gate_cells(row) for row in bad[:_MOST_GATES]], root=root)
+        yield table(COLUMNS, [linked_gate(row) for row in bad[:_MOST_GATES]], root=root, words=True)
     held = len(facts.decision.gates) - len(bad)
     more = f"{plural(len(bad) - _MOST_GATES, 'more gate')} not passed; " if len(bad) > _MOST_GATES else ""
     if facts.decision.gates:
         link = element("a", f"{more}{plural(held, 'gate')} passed", href="#/gates")
         yield element("p", link, class_="quiet")
+
+
+def linked_gate(row: GateRow) -> tuple[Cell | Markup, ...]:
+    """Return the cells of a gate. The rule of a scenario is a link to the first conversation."""
+    verdict, rule, *others = gate_cells(row)
+    if row.scenario:
+        key = SampleKey(scenario=row.scenario, agent=row.agent)
+        rule = element("a", str(rule), href=conversation_link(key))
+    return (verdict, rule, *others)
 
 
 def _changes(facts: Facts, changes: Sequence[ChangeRow]) -> Iterator[Markup]:
@@ -190,13 +205,14 @@ def _list(facts: Facts, rows: Sequence[ListedScenario]) -> Iterator[Markup]:
         shown = [row for row in rows if row.verdict is not Verdict.PASSED]
     yield element("h2", f"{noun.capitalize()}s", id="list-title")
     yield element("div", id="list-tools", hidden=True)
-    head = element("tr", *(element("th", title, scope="col") for title in (state, noun, "reason")))
+    head = element("tr", *(element("th", title, scope="col") for title in (state, noun, "agent", "reason")))
     body = (
         element(
             "tr",
             element("td", _row_mark(row, is_log=facts.decision.is_reported)),
             element("td", element("a", _shown_id(row), href=conversation_link(_first(row)))),
-            element("td", row.reason, class_="reason"),
+            element("td", row.report.agent),
+            element("td", row.reason, element("div", row.where, class_="quiet"), class_="reason"),
         )
         for row in shown[:MOST_STATIC_ROWS]
     )

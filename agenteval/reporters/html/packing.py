@@ -6,6 +6,7 @@ import gzip
 import json
 from base64 import b85encode
 from collections.abc import Iterable, Mapping
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -17,9 +18,10 @@ from agenteval.reporters.results.shape import Results
 from agenteval.reporters.words.transcript_lines import disclosed_secrets, mask_secrets
 
 _WORDS = """
-    agent agents all answer asked calls category columns cost detail end epochs error id in is issues log low
-    metric model ms name note prompt reason record repeat requests results role rows rules run sample scenario
-    scores scripted severity show steps system tags text texts tools turn usage values verdict where
+    agent agents all answer asked calls category columns cost detail end epochs error
+    fingerprints id in is issues log low
+    metric metrics model ms name note prompt reason record repeat requests results role rows rules run sample
+    scenario scores scripted severity show steps system tags text texts tools turn usage values verdict where
 """
 """The keys of the page's JSON that are not in the schema of the JSON report."""
 
@@ -53,12 +55,14 @@ def redact(text: str) -> str:
     return text if masked == text else value_to_json(json.loads(masked))
 
 
+@cache
 def _schema() -> Mapping[str, Any]:
-    """Return a JSON Schema with all keys of the page's JSON, which are not masked."""
+    """Return a JSON Schema with all keys of the page's JSON and the states of scenarios, which are not
+    masked."""
     return {
         "allOf": [
             Results.model_json_schema(mode="serialization"),
-            {"properties": dict.fromkeys(_WORDS.split())},
+            {"properties": dict.fromkeys(_WORDS.split()), "enum": ["flaky", "finding"]},
         ]
     }
 

@@ -8,7 +8,7 @@
   const DEEPEST = 20; // levels of a value that are indented
   const QUOTE = 4000; // characters of a quotation that are looked for where its white space differs
   const KEPT = 6; // unpacked blocks that stay in memory
-  const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?" };
+  const SIGNS = { passed: "✓", failed: "✗", inconclusive: "?", tolerated: "○" };
   const KEYS = [
     ["j k", "next and previous row or conversation"],
     ["n p", "next and previous conversation that did not pass"],
@@ -16,7 +16,7 @@
     ["u Esc", "back to the list"],
     ["e", "next epoch"],
     ["/", "filter"],
-    ["c", "copy the command that runs the conversation again"],
+    ["c", "copy the command that runs the scenario again"],
     ["?", "this help"],
   ];
   const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~";
@@ -125,6 +125,11 @@
       each.at = at;
       each.isFine = each.result === "passed" && !(index.log && each.row.severity);
     });
+    // Where a rule about all conversations failed although each passed, the first one stands for them.
+    for (const row of index.rows) {
+      const isRed = ["failed", "inconclusive"].includes(row.is[0]);
+      if (isRed && row.epochs.every((each) => each.isFine) && row.epochs.length) row.epochs[0].isFine = false;
+    }
   }
 
   // ── links ────────────────────────────────────────────────────────────────────────────────────
@@ -190,18 +195,19 @@
     if (name === "ms" || name === "time") return row.ms;
     const metric = name.replace(/^score\./, "");
     const values = row.values || {};
-    const column = index.columns.find(([, short]) => short.toLowerCase() === metric);
-    const full = Object.keys(values).find((key) => key.toLowerCase() === metric) || (column && column[0]);
+    const full = Object.keys(values).find((key) => key.toLowerCase() === metric) || index.metrics[metric];
     return full === undefined ? undefined : values[full];
   }
 
-  function parseFilter(text) {
-    const words = text.match(/(?:[^\s"]|"[^"]*")+/g) || [];
-    return words.map((word) => {
+  // The words of a filter that are not terms, and a function for each term and word.
+  function readFilter(text) {
+    const rest = [];
+    const tests = (text.match(/(?:[^\s"]|"[^"]*")+/g) || []).map((word) => {
       const isNot = word.length > 1 && word.startsWith("-");
       const plain = bare(isNot ? word.slice(1) : word);
       const named = plain.match(/^(\w+):(.+)$/);
       const compared = plain.match(/^([\w.-]+?)(<=|>=|<|>|=)(-?\d+(?:\.\d+)?)$/);
+      const isTerm = Boolean((named && Object.hasOwn(NAMED, named[1])) || compared);
       let matches = (row) => row.text.includes(plain);
       if (named && Object.hasOwn(NAMED, named[1])) matches = (row) => NAMED[named[1]](row, named[2]);
       else if (compared) {
@@ -210,20 +216,24 @@
           return value !== undefined && COMPARED[compared[2]](value, Number(compared[3]));
         };
       }
-      return isNot ? (row) => !matches(row) : matches;
+      if (!isTerm) rest.push(word);
+      return { isTerm, matches: isNot ? (row) => !matches(row) : matches };
     });
+    return { tests, words: rest.join(" ") };
   }
 
   // ── the list ─────────────────────────────────────────────────────────────────────────────────
 
-  const list = { text: null, rows: [], shown: 0, hits: null, search: null, top: 0, isWanted: false };
+  const list = { text: null, rows: [], shown: 0, hits: null, search: null, top: 0, isWanted: false, focused: null };
 
   function setUpList() {
     const heads = [index.log ? "severity" : "verdict", index.log ? "record" : "scenario", "reason"];
     const table = find("list");
-    const columns = [...heads, "epochs", ...index.columns.map(([, short]) => short), "cost", "time"];
+    if (!index.log) heads.push("epochs");
+    const columns = [...heads, ...index.columns.map(([, short]) => short), "cost", "time"];
+    const about = { cost: "the agent's cost in all epochs", time: "the mean time of a conversation" };
     table.tHead.replaceChildren(element("tr", {}, columns.map((title, at) => (
-      element("th", { scope: "col", class: at > heads.length ? "number" : null }, title)
+      element("th", { scope: "col", class: at >= heads.length ? "number" : null, title: about[title] }, title)
     ))));
     const box = element("input", {
       id: "filter", type: "search", autocomplete: "off", spellcheck: "false", oninput: () => typed(),
@@ -248,11 +258,14 @@
 
   function showList(text) {
     list.text = text;
-    const matches = parseFilter(list.hits ? "" : text);
-    list.rows = index.rows.filter((row) => (!list.hits || list.hits.has(row)) && matches.every((each) => each(row)));
+    const { tests } = readFilter(list.hits ? "" : text);
+    list.rows = index.rows.filter((row) => (
+      (!list.hits || list.hits.has(row)) && tests.every(({ matches }) => matches(row))
+    ));
     list.shown = 0;
     find("list").tBodies[0].replaceChildren();
     addRows();
+    page.toggleAttribute("data-filtered", text.trim() !== "");
     showState(`${list.rows.length.toLocaleString("en")} of ${index.rows.length.toLocaleString("en")}`);
   }
 
@@ -279,14 +292,16 @@
       target ? element("a", { href: linkTo(target) }, shownId(row)) : shownId(row),
       index.agents.length > 1 ? span("quiet", ` ${row.agent}`) : null,
       row.name ? element("div", { class: "quiet" }, row.name) : null,
+      element("div", { class: "tags quiet" }, row.where || ""),
       row.tags ? element("div", { class: "tags" }, row.tags.map((tag) => (
         [element("a", { href: tagLink(tag) }, tag), " "]
       ))) : null);
-    return element("tr", { class: row.is[0] === "passed" ? "fine" : null },
-      element("td", {}, index.log && (row.severity || row.is[0] === "passed") ? severity(row.severity) : state(row)),
+    return element("tr", { class: ["passed", "reported"].includes(row.is[0]) && !row.severity ? "fine" : null },
+      element("td", {}, index.log && (row.severity || row.is[0] === "reported") ? severity(row.severity) : state(row)),
       name,
-      element("td", { class: "reason" }, row.reason || ""),
-      element("td", { class: "dots" }, row.epochs.map(dot)),
+      element("td", { class: "reason" }, row.is[0] === "passed" && row.severity ? [severity(row.severity), " "] : null,
+        row.reason || ""),
+      index.log ? null : element("td", { class: "dots" }, row.epochs.map(dot)),
       index.columns.map((_, at) => element("td", { class: "number" }, (row.scores || [])[at] || "")),
       element("td", { class: "number" }, row.cost === undefined ? "" : `$${row.cost.toFixed(4)}`),
       element("td", { class: "number" }, row.ms === undefined ? "" : duration(row.ms)));
@@ -307,7 +322,7 @@
 
   function epochName(each) {
     const name = `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}`;
-    return index.log ? name : `${name}: ${each.result}`;
+    return index.log ? "record" : `${name}: ${each.result}`;
   }
 
   function dot(each) {
@@ -339,10 +354,13 @@
     list.search = search;
     list.hits = new Map();
     find("search-all").textContent = "Cancel the search";
-    const wanted = text.trim().toLowerCase();
+    const { tests, words } = readFilter(text);
+    const terms = tests.filter(({ isTerm }) => isTerm);
+    const wanted = words.toLowerCase();
     const escaped = JSON.stringify(wanted).slice(1, -1);
-    // The JSON text is searched first, which is fast; the keys of a record are not what is meant.
-    const packed = conversations.filter((each) => each.packed !== undefined);
+    const packed = conversations.filter((each) => (
+      each.packed !== undefined && terms.every(({ matches }) => matches(each.row))
+    ));
     const blocks = [...new Set(packed.map((each) => each.packed))];
     let isWhole = true;
     for (const [at, number] of blocks.entries()) {
@@ -354,14 +372,16 @@
         continue;
       }
       const { results, records } = unpackedBlock;
-      const isFound = (json, isIn) => json.toLowerCase().includes(escaped) && isIn(parse(json));
-      const isInResult = (result) => contains(result, wanted, true);
-      const found = new Set(results.flatMap((json, line) => (isFound(json, isInResult) ? [line] : [])));
+      // The JSON text is searched first, which is fast; its keys are not what is meant.
+      const perhaps = (json) => json.toLowerCase().includes(escaped);
+      const found = new Set(results.flatMap((json, line) => (
+        perhaps(json) && contains(parse(json), wanted, true) ? [line] : []
+      )));
       for (const each of packed) {
         if (each.packed !== number || list.hits.has(each.row)) continue;
         const record = records[each.line];
         const own = JSON.parse(record.slice(record.lastIndexOf('"results":') + 10, -1));
-        if (isFound(record, (each) => holds(each, wanted)) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
+        if ((perhaps(record) && holds(parse(record), wanted)) || own.some((line) => found.has(line))) list.hits.set(each.row, each);
       }
     }
     stopSearch();
@@ -407,10 +427,15 @@
     const records = await Promise.all([chosen, other].filter(Boolean).map(read));
     if (location.hash !== asked) return;
     current.record = records[0];
+    const isChoosing = document.activeElement === find("beside");
     const columns = records.map((record, at) => drawRecord(at ? other : chosen, record, at ? "beside-" : ""));
     place.replaceChildren(...drawHead(chosen, records[0], other),
       element("div", { class: records.length > 1 ? "columns" : "" }, columns));
     const target = turn ? find(`turn-${turn}`) : null;
+    if (isChoosing) {
+      find("beside").focus();
+      return;
+    }
     (target || place.querySelector("h2")).focus({ preventScroll: Boolean(target) });
     if (target) target.scrollIntoView();
     else scrollTo(0, 0);
@@ -432,7 +457,8 @@
     const { row } = chosen;
     const next = nextFailure(chosen, 1);
     const others = row.epochs.filter((each) => each !== chosen);
-    const name = `${shownId(row)}${chosen.variant ? ` [${chosen.variant}]` : ""}, epoch ${chosen.epoch + 1}`;
+    const epoch = index.log && row.epochs.length === 1 ? "" : `, epoch ${chosen.epoch + 1}`;
+    const name = `${shownId(row)}${chosen.variant ? ` [${chosen.variant}]` : ""}${epoch}`;
     const beside = element("select", {
       id: "beside",
       onchange: (event) => { location.hash = linkTo(chosen, null, others[event.target.value]); },
@@ -443,7 +469,10 @@
     document.title = clean(`${shownId(row)} · ${index.run}`);
     return [
       element("p", {}, back(), next ? [" · ", element("a", { href: linkTo(next) }, index.log ? "next with a finding →" : "next that did not pass →")] : null),
-      element("h2", { tabindex: "-1" }, outcome(chosen), ` ${name}`),
+      element("h2", { tabindex: "-1" }, index.log ? outcome(chosen) : verdict(row.is[0]), ` ${name}`),
+      index.log || row.is[0] === chosen.result ? null
+        : element("p", {}, "The scenario: ", verdict(row.is[0]), ". This conversation: ", verdict(chosen.result)),
+      row.rules ? element("ul", { class: "rules" }, row.rules.map((rule) => drawRule(rule, chosen))) : null,
       element("p", { class: "quiet" }, [row.name, index.agents.length > 1 ? row.agent : "",
         record ? record.where : row.where].filter(Boolean).join(" · ")),
       record && record.note ? element("p", {}, record.note) : null,
@@ -455,12 +484,11 @@
   }
 
   function drawButtons(chosen, record) {
-    const address = () => `${location.href.split("#")[0]}${linkTo(chosen)}`;
     const copies = [
-      ["Copy the command to run it again", () => record.repeat, "copy-command"],
-      ["Copy the link", address, "copy-link"],
+      ["Copy the command to run the scenario again", () => record.repeat, "copy-command"],
+      ["Copy the link", () => location.href, "copy-link"],
       ["Copy as Markdown", () => toMarkdown(chosen, record), "copy-markdown"],
-      ["Copy as JSON", () => JSON.stringify(record.sample, null, 2), "copy-json"],
+      ["Copy as JSON", () => toJson(record), "copy-json"],
     ];
     return element("p", { class: "buttons" }, copies.map(([text, make, id]) => (
       button(text, (event) => copy(make(), event.currentTarget), { id })
@@ -495,11 +523,16 @@
   function drawRules(record, conversation) {
     if (!record.rules.length && !(record.sample.accepted || []).length) return null;
     return element("ul", { class: "rules" },
-      record.rules.map((rule) => element("li", {},
-        verdict(rule.verdict, rule.name), ` ${rule.detail} `,
-        rule.turn === null ? null : element("a", { href: linkTo(conversation, rule.turn) }, `turn ${rule.turn + 1}`),
-        rule.where ? element("code", { class: "quiet" }, ` ${rule.where}`) : null)),
+      record.rules.map((rule) => drawRule(rule, conversation)),
       (record.sample.accepted || []).map((rule) => element("li", {}, `○ accepted: ${rule.name} ${rule.detail}`)));
+  }
+
+  function drawRule(rule, conversation) {
+    const hasTurn = rule.turn !== null && rule.turn !== undefined;
+    return element("li", {}, verdict(rule.verdict, rule.name), ` ${rule.detail} `,
+      hasTurn ? element("a", { href: linkTo(conversation, rule.turn) }, `turn ${rule.turn + 1}`) : null,
+      rule.where ? element("code", { class: "quiet" }, ` ${rule.where}`) : null,
+      (rule.fingerprints || []).map((name) => element("code", { class: "quiet" }, ` #${name}`)));
   }
 
   function drawTurn(conversation, record, turn, at, numbers, prefix) {
@@ -508,7 +541,7 @@
     const quotes = [...findings, ...low.filter(Boolean)].map((each) => each.evidence).filter(Boolean);
     const facts = [turn.latency_ms ? duration(turn.latency_ms) : "", turn.steps > 1 ? `${turn.steps} steps` : ""];
     return element("section", { class: "turn", id: `${prefix}turn-${at + 1}`, tabindex: "-1" },
-      element("h3", {}, `Turn ${at + 1}`, span("quiet", ` ${facts.filter(Boolean).join(" · ")}`)),
+      element("h3", {}, element("a", { href: linkTo(conversation, at) }, `Turn ${at + 1}`), span("quiet", ` ${facts.filter(Boolean).join(" · ")}`)),
       message("user", turn.user, quotes, turn.user_model ? `simulated by ${turn.user_model}` : ""),
       drawSteps(record.steps[at], turn, quotes, numbers),
       turn.error ? message("error", turn.error, []) : null,
@@ -744,6 +777,11 @@
     return line && bar(line, 1) + space + line + space + bar(line, 1);
   }
 
+  function toJson(record) {
+    const { scenario, agent, sample } = record;
+    return JSON.stringify({ run: index.run, scenario, agent, ...sample }, null, 2);
+  }
+
   function toMarkdown(conversation, record) {
     const { sample } = record;
     const item = (first, ...texts) => `- ${[first, ...texts].filter(Boolean).map(code).join(": ")}`;
@@ -752,12 +790,20 @@
       each.result === null ? "" : `result\n\n${fence(pretty(each.result))}`].filter(Boolean).join("\n\n");
     const found = (turn) => sample.findings.filter((finding) => finding.turn === turn)
       .map((finding) => item(finding.severity, finding.label, finding.explanation)).join("\n");
+    const low = (turn) => record.low.filter(([at]) => at === turn).map(([, metric]) => {
+      const score = (turn === null ? sample : sample.turns[turn]).scores[metric];
+      return score && score.value !== null ? item(metric, String(score.value), score.reason, score.evidence) : "";
+    }).filter(Boolean).join("\n");
+    const place = (rule) => (rule.turn === null || rule.turn === undefined ? "" : `turn ${rule.turn + 1}`);
+    const rules = [...(conversation.row.rules || []), ...record.rules];
     return [
       `## ${code(conversation.row.id)}, ${code(epochName(conversation))}`,
-      record.rules.map((rule) => item(rule.name, rule.detail, rule.where)).join("\n"),
+      `Agent ${code(record.agent)}, run ${code(index.run)}, ${code(record.where)}. The scenario: ${conversation.row.is[0]}.`,
+      record.note ? fence(record.note) : "",
+      rules.map((rule) => item(rule.name, place(rule), rule.detail, rule.where)).join("\n"),
       ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, by("user", turn.user), ...turn.tool_calls.map(call),
-        turn.error ? by("error", turn.error) : by("agent", turn.agent), found(at)]),
-      found(null), fence(record.repeat),
+        turn.error ? by("error", turn.error) : by("agent", turn.agent), found(at), low(at)]),
+      found(null), low(null), fence(record.repeat),
     ].filter(Boolean).join("\n\n");
   }
 
@@ -774,7 +820,10 @@
     const { parts, fields, isPlace } = readLink();
     if (isPlace && (index === null || list.text !== null)) return;
     const name = parts[0] || "";
-    if (!find("/").hidden) list.top = scrollY;
+    if (!find("/").hidden) {
+      list.top = scrollY;
+      list.focused = document.activeElement.closest("#list a");
+    }
     const isConversation = name === "c" && index !== null;
     const view = find(isConversation ? "conversation" : `/${name}`) || find("/");
     for (const each of document.querySelectorAll(".view")) each.hidden = each !== view;
@@ -801,7 +850,10 @@
     const isDrawn = list.text === text && everywhere === (list.hits !== null);
     if (list.isWanted) find("filter").focus();
     list.isWanted = false;
-    if (isDrawn) scrollTo(0, list.top);
+    if (isDrawn) {
+      if (list.focused) list.focused.focus({ preventScroll: true });
+      scrollTo(0, list.top);
+    }
     else if (everywhere) await searchAll(text);
     else {
       list.hits = null;

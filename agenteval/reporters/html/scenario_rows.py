@@ -8,14 +8,21 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-from agenteval.core.decision import Decision, SampleDecision
+from agenteval.core.decision import Decision, SampleDecision, Violation
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Verdict
 from agenteval.reporters.sections.scenarios import format_score
 from agenteval.reporters.words.facts import Facts
-from agenteval.reporters.words.failure import NEVER_RAN, planned, scenario_decision
+from agenteval.reporters.words.failure import (
+    NEVER_RAN,
+    NONE_PASSED,
+    SOME_FAILED,
+    planned,
+    scenario_decision,
+    scenario_violations,
+)
 from agenteval.reporters.words.issue import IssueText, by_scenario
 from agenteval.reporters.words.places import shown_places
 from agenteval.reporters.words.score_cells import (
@@ -60,6 +67,11 @@ class ListedScenario:
     """The ids of the issues that occur in the scenario."""
     cells: tuple[ScoreCell, ...]
     where: str
+    state: str
+    """The verdict of the scenario; ``tolerated`` if it passed although conversations failed, and ``reported``
+    for a conversation of a log without expectations, which cannot pass."""
+    violations: tuple[Violation, ...] = ()
+    """The violations of rules about all conversations of the scenario."""
 
     @property
     def is_flaky(self) -> bool:
@@ -75,8 +87,19 @@ class ListedScenario:
     @property
     def states(self) -> tuple[str, ...]:
         """The words by which the list can be filtered."""
-        flags = {"flaky": self.is_flaky, "accepted": self.is_accepted, "finding": self.worst is not None}
-        return (self.verdict.value, *(word for word, holds in flags.items() if holds))
+        flags = {
+            "flaky": self.is_flaky,
+            "accepted": self.is_accepted,
+            "finding": self.worst is not None,
+            "partly-read": self.is_partly_read,
+        }
+        return (self.state, *(word for word, holds in flags.items() if holds))
+
+    @property
+    def is_partly_read(self) -> bool:
+        """True if a part of the record was not recognized."""
+        samples = (each.sample for each in self.epochs if each.sample)
+        return any(turn.turn.unplaced for sample in samples for turn in sample.turns)
 
     @property
     def findings(self) -> Iterator[Finding]:
@@ -100,10 +123,12 @@ def scenario_rows(facts: Facts, texts: Sequence[IssueText], root: str) -> list[L
             report=each,
             verdict=scenario_decision(decision, each).verdict,
             epochs=tuple(_epochs(each, decision)),
-            reason=reasons.get((each.scenario.id, each.agent)) or _worst_explanation(each),
+            reason=_reason(each, reasons),
             issues=tuple(text.issue.id for text in issues.get((each.scenario.id, each.agent), ())),
             cells=scenario_cells(each, facts.columns, report, marks),
             where=shown_places((each.scenario.where(), each.scenario.row), root),
+            state=_state(each, facts),
+            violations=scenario_violations(each, decision),
         )
         for each in report.scenarios
     ]
@@ -118,6 +143,22 @@ def _rank(row: ListedScenario) -> tuple[int, bool, bool, int]:
 def _epochs(scenario: ScenarioReport, decision: Decision) -> Iterator[ListedEpoch]:
     for key, sample in planned(scenario):
         yield ListedEpoch(key, sample, decision.samples.get(key, NEVER_RAN))
+
+
+def _state(scenario: ScenarioReport, facts: Facts) -> str:
+    verdict = scenario_decision(facts.decision, scenario).verdict
+    if verdict is not Verdict.PASSED:
+        return verdict.value
+    if facts.decision.is_reported:
+        return "reported"
+    outcome = facts.outcomes[scenario.scenario.id, scenario.agent]
+    return "tolerated" if outcome in (SOME_FAILED, NONE_PASSED) else verdict.value
+
+
+def _reason(scenario: ScenarioReport, reasons: Mapping[tuple[str, str], str]) -> str:
+    if scenario.missing and not scenario.samples:
+        return "never ran"
+    return reasons.get((scenario.scenario.id, scenario.agent)) or _worst_explanation(scenario)
 
 
 def _worst_explanation(scenario: ScenarioReport) -> str:
@@ -168,6 +209,10 @@ def row_to_json(
         "severity": str(worst.severity) if worst else "",
         "scores": [format_score(row.cells[n]) for n in columns],
         "values": {name: mean for name, mean in means.items() if mean is not None and isfinite(mean)},
+        "rules": [
+            {"name": each.name, "detail": each.detail, "where": each.where, "verdict": each.verdict.value}
+            for each in row.violations
+        ],
         "cost": sum(filter(None, costs)) if costs and None not in costs and any(costs) else None,
         "ms": round(sum(times) / len(times)) if times else None,
         "epochs": [_epoch(each, places.get(each.key)) for each in row.epochs],

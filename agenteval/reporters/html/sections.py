@@ -16,7 +16,8 @@ MOST_ROWS = 500
 
 
 def section_to_html(section: Section, root: str = ".") -> Markup:
-    """Return the title, the table, and a list of the notes."""
+    """Return the title, the table, and a list of the notes. A verdict in the table is a mark only, because in
+    a comparison it means better or worse."""
     parts: list[Markup] = [element(f"h{min(section.level + 1, 6)}", section.title)]
     if section.rows:
         parts.append(table(section.columns, section.rows[:MOST_ROWS], root=root, numbers=section.numbers))
@@ -34,24 +35,30 @@ def rest(count: int, most: int, noun: str) -> Iterator[Markup]:
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[Cell | Markup]], *, root: str, numbers: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell | Markup]],
+    *,
+    root: str,
+    numbers: Sequence[str] = (),
+    words: bool = False,
 ) -> Markup:
     """Return a table, which scrolls on its own if it is wider than the window. The columns in ``numbers`` are
-    right-aligned."""
+    right-aligned. If ``words`` is True, verdicts are also written out."""
     kinds = ["number" if title in numbers else None for title in columns]
     head = (
-        element("th", title or element("span", "verdict", class_="unseen"), scope="col", class_=kind)
+        element("th", title, scope="col", class_=kind) if title else element("td")
         for title, kind in zip(columns, kinds, strict=True)
     )
-    body = (
-        element(
-            "tr",
-            [element("td", _cell(cell, root), class_=kind) for cell, kind in zip(row, kinds, strict=True)],
-        )
-        for row in rows
-    )
+    body = (element("tr", _cells(row, kinds, root, words=words)) for row in rows)
     whole = element("table", element("thead", element("tr", head)), element("tbody", body))
     return element("div", whole, class_="wide", tabindex="0", role="group", aria_label=_label(columns))
+
+
+def _cells(
+    row: Sequence[Cell | Markup], kinds: Sequence[str | None], root: str, *, words: bool
+) -> Iterator[Markup]:
+    for cell, kind in zip(row, kinds, strict=True):
+        yield element("td", _cell(cell, root, words=words), class_=kind)
 
 
 def _label(columns: Sequence[str]) -> str:
@@ -61,13 +68,15 @@ def _label(columns: Sequence[str]) -> str:
 def verdict_mark(verdict: str, word: str | None = None) -> Markup:
     """Return the symbol of a verdict and a word, by default the verdict itself."""
     sign = MARKS.get(Verdict(verdict), "") if verdict in MARKS else "•"
-    return element("span", f"{sign} {word or verdict}", class_=f"verdict {verdict}")
+    return element(
+        "span", f"{sign} {verdict if word is None else word}".rstrip(), class_=f"verdict {verdict}"
+    )
 
 
-def _cell(cell: Cell | Markup, root: str) -> str | Markup:
+def _cell(cell: Cell | Markup, root: str, *, words: bool) -> str | Markup:
     match cell:
         case Verdict():
-            return verdict_mark(cell)
+            return verdict_mark(cell, None if words else "")
         case LocationCell():
             return element("code", shown_place(cell.where, root))
         case StyledText():

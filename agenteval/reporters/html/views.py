@@ -8,20 +8,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line_message
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import IssueExample
+from agenteval.core.score import IssueExample, Verdict
 from agenteval.reporters.html.charts import BarRow, bar_chart
 from agenteval.reporters.html.drawing import ChartText
 from agenteval.reporters.html.links import conversation_link
 from agenteval.reporters.html.markup import Markup, element
-from agenteval.reporters.html.overview import issue_head
-from agenteval.reporters.html.sections import rest, section_to_html, table
+from agenteval.reporters.html.overview import issue_head, linked_gate
+from agenteval.reporters.html.sections import MOST_ROWS, rest, section_to_html, table
 from agenteval.reporters.sections import accepted, agents, gates, issues, scenarios, usage
 from agenteval.reporters.sections.baseline_changes import KINDS, SIGNIFICANCE_NOTE, ChangeRow
 from agenteval.reporters.sections.remarks import remarks
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.facts import Facts
+from agenteval.reporters.words.failure import scenario_decision
 from agenteval.reporters.words.issue import IssueText
 from agenteval.reporters.words.judge import overridden_prompts
 from agenteval.reporters.words.rerun_commands import command_of
@@ -64,7 +66,13 @@ def _example_link(example: IssueExample) -> str:
 
 def gate_view(facts: Facts, root: str) -> Iterator[Markup]:
     """Yield all gates and the accept list."""
-    for section in (*gates.gates(facts), *accepted.sections(facts)):
+    rows = sorted(facts.decision.gates, key=lambda row: -row.verdict.rank)
+    cells = [linked_gate(row) for row in rows[:MOST_ROWS]]
+    yield table(gates.COLUMNS, cells, root=root, words=True)
+    yield from rest(len(rows), MOST_ROWS, "gate")
+    for section in gates.gates(facts):
+        yield element("ul", *(element("li", str(note)) for note in section.notes), class_="notes")
+    for section in accepted.sections(facts):
         yield section_to_html(section, root)
 
 
@@ -112,7 +120,12 @@ def _change_link(row: ChangeRow) -> str | Markup:
 
 
 def measure_view(facts: Facts, pictures: Sequence[Markup], root: str) -> Iterator[Markup]:
-    """Yield the pictures, and the tables of what was measured."""
+    """Yield the pictures, and the tables of what was measured. Scenarios that were not decided are named
+    first, because the figures do not contain them."""
+    decisions = [scenario_decision(facts.decision, each).verdict for each in facts.report.scenarios]
+    if undecided := decisions.count(Verdict.INCONCLUSIVE):
+        of = plural(len(decisions), "result")
+        yield element("p", f"{undecided:,} of {of} not decided, and not in all figures", class_="caveat")
     if pictures:
         yield element("div", *pictures, class_="charts")
     makers: tuple[Callable[[Facts], Iterator[Section]], ...] = (

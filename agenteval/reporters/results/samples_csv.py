@@ -26,6 +26,7 @@ from agenteval.core.trajectory import Trajectory, Usage
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.failure import NEVER_RAN, planned, reason, sample_violations
 from agenteval.reporters.words.score_cells import ScoreColumn, score_columns
+from agenteval.verdict.recorded_logs import is_unreadable
 from agenteval.verdict.report import Report
 
 Cell: TypeAlias = str | float | StrEnum | None
@@ -62,8 +63,9 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 def _values(row: _PlannedSample, metrics: Sequence[ScoreColumn]) -> Iterator[Cell]:
     yield from (value(row) for value in _OF_PLAN.values())
-    for of_sample in _OF_SAMPLE.values():
-        yield of_sample(row.sample) if row.sample else None
+    is_known = row.sample is not None and not is_unreadable(row.sample)
+    for name, of_sample in _OF_SAMPLE.items():
+        yield of_sample(row.sample) if row.sample and (is_known or name == "stop") else None
     yield from _scores(row.sample, metrics)
 
 
@@ -131,7 +133,8 @@ _OF_SAMPLE: Mapping[str, Callable[[SampleReport], Cell]] = {
     "output_correct": lambda sample: sample.output_correct,
     "robustness_pass": lambda sample: sample.robustness_pass,
 }
-"""The columns that are empty for a sample that never ran. Their names are those of the JSON report."""
+"""The columns that are empty for a sample that never ran and, except for ``stop``, for an unreadable record
+of a log. Their names are those of the JSON report."""
 
 COLUMNS = (*_OF_PLAN, *_OF_SAMPLE)
 """The columns before the scores."""

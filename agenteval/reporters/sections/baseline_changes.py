@@ -65,7 +65,8 @@ def baseline_changes(facts: Facts) -> Iterator[ChangeRow]:
         key = (scenario.agent, scenario.scenario.id)
         verdict = scenario_decision(decision, scenario).verdict
         old, new, change = before.get(key), after[key], changes.get(key)
-        if kind := _kind(verdict, old, new, change, has_baseline=baseline is not None):
+        is_new = baseline is not None and scenario.scenario.id not in baseline.changed.get(scenario.agent, {})
+        if kind := _kind(verdict, old, new, change, has_baseline=baseline is not None, is_new=is_new):
             name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
             group = groups.get(key, ())
             why = _first_gist(group) if group else ""
@@ -86,7 +87,13 @@ def baseline_changes(facts: Facts) -> Iterator[ChangeRow]:
 
 
 def _kind(
-    verdict: Verdict, old: Tally | None, new: Tally, change: Change | None, *, has_baseline: bool
+    verdict: Verdict,
+    old: Tally | None,
+    new: Tally,
+    change: Change | None,
+    *,
+    has_baseline: bool,
+    is_new: bool,
 ) -> str:
     """Return the kind of change, or an empty string if there is nothing to report. A scenario is fixed only
     if it succeeds more often than before, because a pass rate may tolerate failures in both runs."""
@@ -98,10 +105,10 @@ def _kind(
             return WORSE
         rose = old is not None and new.successes * old.decided > old.successes * new.decided
         return FIXED if rose else ""
-    if not has_baseline:
-        return FAILING
     if old is None:
-        return NOT_THERE
+        return NOT_THERE if has_baseline and is_new else FAILING
+    if not failed_before and new.successes == new.decided:
+        return FAILING  # by a rule about all conversations, whose result in the baseline is not known
     return STILL if failed_before and change is not Change.REGRESSED else NEW
 
 

@@ -414,6 +414,51 @@ def test_without_a_browser_the_path_is_named_and_the_verdict_stays(
     ]
 
 
+@pytest.mark.parametrize("error", [OSError("x"), ValueError("No closing quotation"), webbrowser.Error("x")])
+@pytest.mark.parametrize(("report", "code"), [(REPORT, 0), (FAILED, 1)])
+def test_a_browser_that_cannot_be_asked_costs_no_verdict(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    report: Any,
+    code: int,
+) -> None:
+    def fail(url: str) -> bool:
+        raise error
+
+    monkeypatch.setattr(webbrowser, "open", fail)
+    assert open_reports(here, choice("html", "a.html"), report=report) == code
+    assert capsys.readouterr().err.splitlines()[1:] == ["no browser could be started; open a.html"]
+
+
+def test_what_a_browser_prints_is_no_result(
+    here: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def print_and_fail(url: str) -> bool:
+        subprocess.run(["echo", url], check=True)
+        raise OSError("after it had printed")
+
+    monkeypatch.setattr(webbrowser, "open", print_and_fail)
+    open_reports(here, choice("html", "a.html"), choice("json", "-"))
+    subprocess.run(["echo", "later"], check=True)
+    said = capfd.readouterr()
+    assert (here / "a.html").as_uri() in said.err
+    assert "file://" not in said.out
+    assert said.out.startswith("{")
+    assert said.out.endswith("}\nlater\n")
+
+
+def test_a_page_on_the_screen_cannot_be_opened_which_is_said(
+    here: Path, capsys: pytest.CaptureFixture[str], opened: list[str]
+) -> None:
+    assert open_reports(here, choice("html", "-")) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("<!doctype html>")
+    assert said.err == "--open opens nothing, because the html report was written to stdout\n"
+    assert opened == []
+
+
 def test_a_page_that_was_not_written_is_not_opened(
     here: Path, capsys: pytest.CaptureFixture[str], opened: list[str]
 ) -> None:

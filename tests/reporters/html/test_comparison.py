@@ -58,8 +58,18 @@ def test_one_view_has_the_sections() -> None:
     assert [row[:2] for row in view.rows()] == [["s0", "new"], ["s1", "new"]]
 
 
-def test_there_is_no_data() -> None:
+def test_there_is_no_data_and_no_word_about_it() -> None:
     assert packed_in(render(comparison(Verdict.PASSED), ReportOptions())) == {}
+    assert page(comparison(Verdict.PASSED)).one("footer").text == ""
+
+
+def test_each_link_leads_somewhere() -> None:
+    found = page(comparison(Verdict.PASSED))
+    skip = found.one("a", "skip")
+    assert found.one(id=(skip.attributes["href"] or "").removeprefix("#")).name == "main"
+    assert found.one(id="main").all("section", id="/")
+    for link in found.all("a"):
+        assert found.all(id=(link.attributes["href"] or "").removeprefix("#")), link
 
 
 def test_names_are_short_and_escaped() -> None:

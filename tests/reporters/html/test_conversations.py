@@ -455,8 +455,9 @@ def test_each_block_has_the_requests_of_its_own_conversations() -> None:
     assert [len(asked(found, block)["asked"]) for block in range(3)] == [1, 1, 1]
 
 
-def test_a_run_that_stored_no_requests_has_none() -> None:
-    found = packed(report_of({"a": [FAIL]}))
+@pytest.mark.parametrize("requests", [None, StoredRequests({}, {}), StoredRequests({"s": "S"}, {})])
+def test_a_run_that_stored_no_requests_has_none(requests: StoredRequests | None) -> None:
+    found = packed(report_of({"a": [FAIL]}), requests)
     assert (found.requests, found.requests_left_out) == ([], 0)
 
 
@@ -534,6 +535,14 @@ def test_none_that_tells_something_is_ever_left_out(monkeypatch: pytest.MonkeyPa
     assert set(found.places) == {key("a", 1), key("b")}
     assert found.left_out == 2
     assert found.requests == []
+
+
+def test_a_conversation_whose_failure_is_accepted_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversations, "MOST_BYTES", 0)
+    accepted = SampleDecision(Verdict.PASSED, accepted=(Violation("output.contains", "not there", ""),))
+    decided = {key("a"): accepted, key("b"): SampleDecision(Verdict.PASSED)}
+    found = packed(report_of({"a": [FAIL], "b": [PASS]}), samples=decided)
+    assert (set(found.places), found.left_out) == ({key("a")}, 1)
 
 
 def test_the_limits_are_those_of_a_page_that_a_browser_opens_at_once() -> None:

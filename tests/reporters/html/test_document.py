@@ -9,6 +9,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -16,21 +17,23 @@ import pytest
 from agenteval.cli.safe_output import clean_output
 from agenteval.core.decision import Decision
 from agenteval.core.event import Baseline
-from agenteval.core.scenario import SampleKey
+from agenteval.core.safe_text import for_encoding
+from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Severity
-from agenteval.files import redaction
+from agenteval.core.trajectory import Step, Turn
 from agenteval.files.judge_request_log import StoredRequests
-from agenteval.files.redaction import register_secrets
 from agenteval.reporters.html import conversations, overview, sections
 from agenteval.reporters.html import views as views_module
 from agenteval.reporters.html.document import View, make_page, render
 from agenteval.reporters.html.markup import Markup, element
 from agenteval.reporters.options import ReportOptions
 from agenteval.verdict.gates import decide
-from agenteval.verdict.report import Report
+from agenteval.verdict.report import Report, build_report
+from tests.support.known_secrets import known_secrets
+from tests.support.leaked_reports import LEAKED, MASKED, leak, leaking
 from tests.support.pages import Node, index_of, packed_in, read_html, records_in, without_data
+from tests.support.report_samples import conversation, hostile, mixed, started
 from tests.support.report_samples import decide as decide_plainly
-from tests.support.report_samples import hostile, mixed
 from tests.support.score_samples import judged_run
 from tests.support.verdict_runs import FAIL, LOST, PASS, Played, finding, report_of, score
 
@@ -94,10 +97,13 @@ def test_the_policy_comes_before_all_that_it_governs() -> None:
     assert head.below[1].attributes["http-equiv"] == "Content-Security-Policy"
 
 
-def test_the_hashes_hold_after_the_output_is_cleaned() -> None:
-    text = clean_output(PAGE, "html")
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
+def test_the_hashes_hold_after_the_output_is_cleaned(encoding: str) -> None:
+    """On any screen: what it cannot show is replaced, which the script and the style have nothing of."""
+    text = for_encoding(clean_output(PAGE, "html"), encoding)
     assert digest(between(text, "<script>", "</script>")) == policy(text)["script-src"]
     assert digest(between(text, "<style>", "</style>")) == policy(text)["style-src"]
+    assert "\\u" not in between(PAGE, "<style>", "</style>")  # which CSS does not know
 
 
 def scripts(text: str) -> list[Node]:
@@ -305,6 +311,24 @@ def test_requests_to_judges_are_there_if_they_were_stored() -> None:
         assert set(packed_in(without)) == {"index", "block-0"}
 
 
+def test_a_run_whose_judges_were_asked_nothing_has_no_requests() -> None:
+    text = page(report_of({"a": [FAIL]}), asking(StoredRequests({}, {})))
+    assert index_of(text)["requests"] == 0
+    assert set(packed_in(text)) == {"index", "block-0"}
+
+
+def test_numbers_that_are_none_are_no_numbers_of_the_data() -> None:
+    """A browser reads neither NaN nor Infinity."""
+    turns = tuple(Turn(user="hi", steps=(Step(text="x"),), latency_ms=ms) for ms in (inf, nan))
+    key = SampleKey(scenario="a", agent="bot")
+    rated = {None: (score("stars", nan),)}
+    report = build_report([started((Scenario(id="a", name="a"),), (key,)), *conversation(key, turns, rated)])
+    packed = packed_in(page(report))
+    _, *lines = packed.pop("block-0").split("\n")
+    for text in (*packed.values(), *lines):
+        json.loads(text, parse_constant=pytest.fail)
+
+
 def test_the_name_of_the_run_is_in_its_commands() -> None:
     record = records_in(packed_in(PAGE)["block-0"])[0]
     assert record["show"] == "agenteval show 20261121-101500-ab12 b@1"
@@ -432,19 +456,17 @@ SECRET = "s3cr3t-of-the-shop-77"
 
 @pytest.fixture
 def a_secret() -> Iterator[None]:
-    store = redaction._store
-    before = store.secrets, store.mask
-    register_secrets([SECRET])
-    yield
-    store.secrets, store.mask = before
+    with known_secrets(SECRET):
+        yield
 
 
 @pytest.mark.usefixtures("a_secret")
 def test_a_secret_is_masked_in_the_texts_and_in_the_data_of_the_file() -> None:
     check = Check(name="output.contains", passed=False, detail=f"no {SECRET}")
     said = finding(Severity.HIGH, explanation=SECRET, evidence=SECRET)
-    report = report_of({"a": [Played((check,), turns=((said,),))]}, scenarios={"a": {"tags": (SECRET,)}})
-    requests = StoredRequests({**request().texts, "p": SECRET}, request().by_sample)
+    tags = {SECRET: {"tags": (SECRET,)}}
+    report = report_of({SECRET: [Played((check,), turns=((said,),))]}, scenarios=tags)
+    requests = StoredRequests({**request().texts, "p": SECRET}, request(SECRET).by_sample)
     text = clean_output(page(report, asking(requests), author_errors=(SECRET,)), "html")
     assert SECRET not in text
     assert "***" in text
@@ -454,6 +476,15 @@ def test_a_secret_is_masked_in_the_texts_and_in_the_data_of_the_file() -> None:
         assert SECRET not in block, name
         assert "***" in block, name
     assert digest(between(text, "<script>", "</script>")) == policy(text)["script-src"]
+
+
+@pytest.mark.parametrize("part", ["static", "index", "block-0", "requests-0"])
+def test_what_an_agent_leaked_is_masked_in_each_part_of_the_file(part: str) -> None:
+    requests = StoredRequests({"s": "S", "p": f"The agent: {LEAKED} it is."}, request().by_sample)
+    text = page(leaking(leak()), asking(requests))
+    shown = without_data(text) if part == "static" else packed_in(text)[part]
+    assert LEAKED not in shown
+    assert MASKED in shown
 
 
 # ── many scenarios ───────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report
 from tests.support.pages import Node, read_html
 from tests.support.score_samples import MODEL
-from tests.support.verdict_runs import CUT, FAIL, LOST, PASS, Played, finding, report_of, score
+from tests.support.verdict_runs import BROKEN, CUT, FAIL, LOST, PASS, Played, finding, report_of, score
 
 PASSED, FAILED, UNDECIDED = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
 HOSTILE = "</td><script>alert(1)</script><a onclick='x'>&amp;\""
@@ -166,6 +166,17 @@ def test_mistakes_of_the_author_are_listed() -> None:
     assert first.text == "a.yaml:1: <b> x"
     assert second.text == "y" * 999 + "…"
     assert not shown({"a": [PASS]}).all("ul")
+
+
+@pytest.mark.parametrize(
+    ("count", "shown_lines", "rest"),
+    [(100, 100, []), (101, 100, ["… and 1 more mistake"]), (2000, 100, ["… and 1,900 more mistakes"])],
+)
+def test_only_so_many_mistakes_are_listed(count: int, shown_lines: int, rest: list[str]) -> None:
+    mistakes = tuple(f"{n} {'x' * 900}" for n in range(count))
+    found = page(facts_of(report_of({"a": [PASS]}), author_errors=mistakes))
+    assert [each.text for each in found.all("ul")[0].all("li")] == list(mistakes[:shown_lines])
+    assert [each.text for each in found.all("p", "quiet") if "mistake" in each.text] == rest
 
 
 def gate(name: str, verdict: Verdict = FAILED, **more: Any) -> GateRow:
@@ -428,6 +439,29 @@ def test_of_a_log_what_has_a_finding_is_listed_with_its_severity() -> None:
     assert found.one("table", id="list").one("span").kinds == ["severity", "low"]
     key = SampleKey(scenario="b", agent="bot")
     assert links(found.one("table", id="list")) == [(key.scenario, "#/c/b/1?agent=bot")]
+
+
+def test_of_a_log_what_failed_or_is_not_decided_is_listed_with_its_verdict() -> None:
+    """A finding says more than the verdict."""
+    both = Played((BROKEN,), turns=((finding(Severity.HIGH, explanation="it said so"),),))
+    found = log({"a": [FAIL], "b": [PASS], "c": [LOST], "d": [NOTED], "e": [both]})
+    assert listed(found) == [
+        ["high", "e", "not there"],
+        ["✗ failed", "a", "not there"],
+        ["? inconclusive", "c", listed(found)[2][2]],
+        ["low", "d", "it said so"],
+    ]
+    assert links(found.one("p", "counts")) == [
+        ("! 2 with findings", "#/?q=v%3Afinding"),
+        ("✗ 2 failed", "#/?q=v%3Afailed"),
+        ("? 1 inconclusive", "#/?q=v%3Ainconclusive"),
+        ("5 in total", "#/?q="),
+    ]
+
+
+def test_the_explanation_of_a_finding_is_short() -> None:
+    found = log({"a": [Played(turns=((finding(Severity.LOW, explanation="x" * 100_000),),))]})
+    assert len(listed(found)[0][2]) == 300
 
 
 def test_the_parts_stand_in_one_order() -> None:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
+from agenteval.files.judge_request_log import StoredRequests
+from agenteval.files.redaction import register_marked_secrets
+from agenteval.reporters.html import packing
+from agenteval.reporters.html.document import render
 from agenteval.reporters.html.markup import element
 from agenteval.reporters.html.packing import DisclosureMask, pack, redact
+from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.results.document import value_to_json
 from tests.support.known_secrets import known_secrets
 from tests.support.leaked_reports import LEAKED, MASKED, leak, leaking
-from tests.support.pages import DIGITS, unpack
+from tests.support.pages import DIGITS, packed_in, records_in, unpack
+from tests.support.report_samples import Told, hostile, mixed
+from tests.support.score_samples import judged_run
 
 # ── packing ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -116,3 +126,69 @@ def test_without_a_leak_nothing_is_masked() -> None:
 def test_secrets_are_masked_in_json_which_stays_one_line(text: str, masked: str) -> None:
     with known_secrets("my-secret-77", "123456"):
         assert redact(text) == masked
+
+
+FREE = ("args", "result", "answer", "texts", "values", "issues")
+"""The fields whose keys are data."""
+ASKED = {
+    "asked": {"system": "s", "prompt": ["p"]}, "key": {}, "role": "judge", "metric": "m", "turn": 0,
+    "record": 4, "model": "m/1", "scripted": True, "answer": {"score": 4}, "error": "x",
+}  # fmt: skip
+
+
+def unpacked(*told: Told) -> list[Any]:
+    """All that is packed in the pages of some runs."""
+    found: list[Any] = []
+    for report, decision in told:
+        asked = StoredRequests({"s": "S", "p": ["s"]}, {sample.key: [ASKED] for sample in report.samples})
+        options = ReportOptions(judge_requests=partial(StoredRequests, *asked))
+        parts = packed_in(render(report, decision, options))
+        found += [json.loads(parts["index"]), records_in(parts["block-0"]), json.loads(parts["requests-0"])]
+    return found
+
+
+def words(value: Any, *, is_free: bool = False) -> Iterator[str]:
+    """The keys, except for those that are data."""
+    if isinstance(value, list):
+        for each in value:
+            yield from words(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if not is_free:
+                yield key
+            if key not in FREE:
+                yield from words(each, is_free=key == "scores")
+
+
+def kept(value: Any) -> Iterator[Any]:
+    """What the script of the page compares."""
+    if isinstance(value, list):
+        for each in value:
+            yield from kept(each)
+    elif isinstance(value, dict):
+        yield from (value[name] for name in ("is", "severity", "verdict", "epochs") if name in value)
+        yield from (item for each in value.values() for item in kept(each))
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_what_the_script_reads_is_kept_even_if_a_secret_is_an_ordinary_word(is_marked: bool) -> None:
+    """A marked secret may be short."""
+    runs = (judged_run(), mixed(), hostile("agent's words"))
+    plain = unpacked(*runs)
+    keys = set(words(plain))
+    assert {"columns", "values", "requests", "system", "prompt", "record", "answer", "steps", "is"} <= keys
+    secrets = [*keys, "finding", "failed", "inconclusive", "critical", "accepted", "flaky"]
+    with known_secrets(*secrets):
+        register_marked_secrets(secrets if is_marked else [])
+        try:
+            masked = unpacked(*runs)
+        finally:
+            register_marked_secrets([])
+    assert set(words(masked)) == keys
+    assert list(kept(masked)) == list(kept(plain))
+    assert "***" in json.dumps(masked)
+
+
+def test_the_words_are_collected_once() -> None:
+    """To collect them takes longer than to mask a conversation."""
+    assert packing._schema() is packing._schema()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -183,6 +184,28 @@ def test_planned_samples_that_never_ran_are_epochs_too() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("played", "is_fine"),
+    [
+        (PASS, True),
+        (FAIL, False),
+        (LOST, False),
+        (UNSURE, False),
+        (None, False),
+        (noted(Severity.LOW), False),
+    ],
+)
+def test_a_conversation_is_fine_if_it_passed_without_a_finding(played: Played | None, is_fine: bool) -> None:
+    (epoch,) = row(played).epochs
+    assert epoch.is_fine is is_fine
+
+
+def test_a_conversation_with_a_covered_failure_is_not_fine() -> None:
+    (epoch,) = row(PASS).epochs
+    accepted = SampleDecision(PASSED, accepted=(Violation("output.contains", "not there", ""),))
+    assert not replace(epoch, decided=accepted).is_fine
+
+
 # ── reasons ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -204,6 +227,28 @@ def check(name: str, detail: str) -> Check:
 )
 def test_the_first_reason(played: list[Played | None], reason: str) -> None:
     assert row(*played).reason == reason
+
+
+def explained(text: str, severity: Severity = Severity.LOW) -> Played:
+    return Played(turns=((finding(severity, explanation=text),),))
+
+
+@pytest.mark.parametrize(
+    ("played", "reason"),
+    [
+        ([explained("it said so")], "it said so"),
+        ([explained("one\n  two")], "one two"),
+        ([explained("a"), explained("b", Severity.HIGH), explained("c", Severity.HIGH)], "b"),
+        ([explained("")], ""),
+        ([explained("x" * 300)], "x" * 300),
+        ([explained("x" * 100_000)], "x" * 299 + "…"),
+        ([explained("a finding"), FAIL], "not there"),
+    ],
+)
+def test_without_another_reason_it_is_the_worst_finding(played: list[Played | None], reason: str) -> None:
+    found = rows_of(report_of({"a": [*played]}), tolerated="a")[0]
+    assert found.reason == reason
+    assert row_to_json(found, (), {}).get("reason", "") == reason
 
 
 def test_a_reason_that_counts_precedes_a_tolerated_one() -> None:
@@ -303,6 +348,9 @@ def test_columns_have_a_threshold_or_else_were_judged(
         (ScoreCell("not judged", verdict=UNDECIDED), "not judged"),
         (ScoreCell("4.0", missing=2), "4.0 !2"),
         (ScoreCell("4.0", missing=1, verdict=FAILED), "4.0 ✗ !1"),
+        (ScoreCell("4.0", scripted=True), "4.0ˢ"),
+        (ScoreCell("", open=2), "~2"),
+        (ScoreCell("1/2", open=1), "1/2 ~1"),
     ],
 )
 def test_a_score_is_its_figure_its_threshold_and_what_is_missing(cell: ScoreCell, text: str) -> None:
@@ -397,7 +445,16 @@ def test_the_cost_is_that_of_all_conversations_if_it_is_known(
 
 @pytest.mark.parametrize(
     ("times", "ms"),
-    [([1500.0], 1500), ([1000.0, 2000.4], 1500), ([0.0, 3000.0], 3000), ([0.0, 0.0], None), ([0.4], 0)],
+    [
+        ([1500.0], 1500),
+        ([1000.0, 2000.4], 1500),
+        ([0.0, 3000.0], 3000),
+        ([0.0, 0.0], None),
+        ([0.4], 0),
+        ([inf], None),
+        ([nan], None),
+        ([inf, 2000.0, nan], 2000),
+    ],
 )
 def test_the_time_is_the_mean_of_those_that_took_any(times: list[float], ms: int | None) -> None:
     found = row_to_json(spent(*[None] * len(times), times=times), (), {})
@@ -409,6 +466,12 @@ def test_a_value_that_is_not_known_is_left_out() -> None:
     (found,) = rows_of(report)
     assert found.report.aggregates == {"stars": Aggregate(None, 0, missing=1)}
     assert "values" not in row_to_json(found, (), {})
+
+
+@pytest.mark.parametrize("value", [inf, -inf, nan])
+def test_a_value_that_is_no_number_is_left_out(value: float) -> None:
+    found = row(Played((score("stars", value), score("weight", 2.0))))
+    assert row_to_json(found, (), {})["values"] == {"weight": 2.0}
 
 
 def test_each_epoch_has_its_verdict_and_its_place_in_the_page() -> None:

@@ -231,6 +231,21 @@ def test_each_table_of_changes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     found = compared(*changes, gone=("a", "b", "c"))
     assert [len(rows) for rows in tables(found)] == [2, 2, 2]
     assert heads(found) == ["Undecided (3)", "Fixed (3)", "Not comparable (3)"]
+    assert [each.text for each in found.all("p", "quiet")][:-1] == ["… and 1 more scenario"] * 3
+
+
+@pytest.mark.parametrize(
+    ("count", "rest"), [(2, []), (3, ["… and 1 more scenario"]), (1202, ["… and 1,200 more scenarios"])]
+)
+def test_what_a_table_of_changes_leaves_out_is_named(
+    monkeypatch: pytest.MonkeyPatch, count: int, rest: list[str]
+) -> None:
+    monkeypatch.setattr(views, "_MOST_CHANGES", 2)
+    for found in (
+        compared(*(change("Fixed", f"f{n}") for n in range(count))),
+        compared(gone=tuple(f"g{n}" for n in range(count))),
+    ):
+        assert [each.text for each in found.all("p", "quiet")][:-1] == rest
 
 
 # ── figures ──────────────────────────────────────────────────────────────────────────────────────
