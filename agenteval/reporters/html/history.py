@@ -61,11 +61,12 @@ def _charts(history: RunHistory) -> Iterator[tuple[str, Axis, _Measure]]:
 
 
 def _score_axis(history: RunHistory, metric: str) -> Axis:
-    """Return an axis that fits the values: shares, scores from 1 to 5, or any other numbers."""
+    """Return an axis that fits the values: from 0 to 1, from 1 to 5, or any other numbers. Whether values up
+    to 1 are shares or poor scores is not known here, so they are not called shares."""
     means = [mean for point in history.points for agent in point.agents for mean in agent.means]
     values = [mean.value for mean in means if mean.metric == metric]
     if all(0 <= value <= 1 for value in values):
-        return Axis("share without a failure", "%", (0.0, 1.0))
+        return Axis("mean", "", (0.0, 1.0))
     return Axis("mean", "", (1.0, 5.0) if all(1 <= value <= 5 for value in values) else ())
 
 

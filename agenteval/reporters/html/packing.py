@@ -18,7 +18,7 @@ from agenteval.reporters.results.shape import Results
 from agenteval.reporters.words.transcript_lines import disclosed_secrets, mask_secrets
 
 _WORDS = """
-    answer asked columns end fingerprints is log metrics model ms prompt record repeat requests rules show
+    answer asked columns end is log model ms prompt record repeat requests rules show
     system texts values
 """
 """The keys of the page's JSON that are not in the schema of the JSON report."""

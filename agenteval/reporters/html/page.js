@@ -411,11 +411,14 @@
   async function showConversation(parts, fields) {
     const [, id, epoch, , turn] = parts;
     const [besideEpoch, ...besideVariant] = (fields.beside || "").split(",");
-    const matching = (number, variant) => conversations.find((each) => (
-      each.row.id === id && each.epoch === Number(number) - 1 && each.variant === variant
-      && (!fields.agent || each.row.agent === fields.agent)
+    const ofRow = conversations.filter((each) => (
+      each.row.id === id && (!fields.agent || each.row.agent === fields.agent)
     ));
-    const chosen = matching(epoch, fields.variant || "");
+    const matching = (number, variant) => ofRow.find((each) => (
+      each.epoch === Number(number) - 1 && each.variant === variant
+    ));
+    // A link to a scenario does not know its variants and leads to the first one.
+    const chosen = matching(epoch, fields.variant || "") || (fields.variant || epoch !== "1" ? null : ofRow[0]);
     const other = besideEpoch ? matching(besideEpoch, besideVariant.join(",")) : null;
     const place = find("conversation");
     current.conversation = chosen || null;
