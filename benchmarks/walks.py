@@ -34,8 +34,8 @@ _MOST_SEEN = 3_000
 _PACKAGE = f"{os.sep}agenteval{os.sep}"
 
 MOST = {
-    "threshold": (219, 475),
-    "reply": (220, 415),
+    "threshold": (219, 478),
+    "reply": (220, 416),
     "broken judge": (65, 130),
 }
 """Stays, near and far."""

@@ -656,6 +656,7 @@ def test_the_command_that_is_copied_is_one_command(page: Page, scored: Path) -> 
         assert words[:5] == ["agenteval", "score", f"{FILE}.jsonl", "--scenario-from", "task"]
         assert words[5] == "-s"
         names += words[6:]
+    assert len(names) > 6
     assert set(names) <= {" ".join(clean(name).split()) for name in (*IDS, *HUGE)}
 
 

@@ -49,7 +49,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     project.write("log.jsonl", "".join(json.dumps(each) + "\n" for each in records))
     done = project.call("score", "log.jsonl", "--report", "html=log.html")
     assert done.code == 0, done.all
-    return {name: project.root / f"{name}.html" for name in ("baseline", "diff", "history", "log")}
+    tasks = [{**each, "task": "one"} for each in records]
+    project.write("grouped.jsonl", "".join(json.dumps(each) + "\n" for each in tasks))
+    done = project.call("score", "grouped.jsonl", "--scenario-from", "task", "--report", "html=grouped.html")
+    assert done.code == 0, done.all
+    names = ("baseline", "diff", "history", "log", "grouped")
+    return {name: project.root / f"{name}.html" for name in names}
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -87,3 +92,13 @@ def test_a_quotation_of_a_log_leads_to_its_turn(page: Page, pages: Mapping[str, 
     page.wait_for("!document.getElementById('/').hidden")
     assert page.texts("#list tbody tr td:nth-child(2) > a") == ["twice", "fine"]
     assert page.texts("#list tbody tr td:first-child") == ["medium", ""]
+
+
+def test_records_of_one_scenario_are_told_apart(page: Page, pages: Mapping[str, Path]) -> None:
+    page.open(pages["grouped"])
+    page.wait_for("document.documentElement.dataset.ready !== undefined")
+    page.click("#list tbody td:nth-child(2) > a")
+    page.wait_for("document.querySelector('#conversation .epochs')")
+    titles = page.evaluate("[...document.querySelectorAll('.epochs .dot')].map(each => each.title)")
+    names = [*titles, *page.texts("#beside option")]
+    assert names == ["twice, epoch 2", "no other", "twice, epoch 2"]

@@ -195,6 +195,17 @@ def test_a_conversation_shows_turns_calls_scores_and_the_quoted_evidence(page: P
     assert page.console_errors == []
 
 
+def test_a_scenario_that_failed_is_told_from_its_conversation_that_passed(page: Page, ran: Path) -> None:
+    told = "document.getElementById('conversation').textContent.includes('The scenario: ')"
+    opened(page, ran, "#/c/refund/1?agent=bot")
+    assert page.text("#conversation h2") == "✗ failed refund, epoch 1"
+    assert "The scenario: ✗ failed. This conversation: ✓ passed" in page.text("#conversation")
+    opened(page, ran, "#/c/refund/2?agent=bot")
+    assert not page.evaluate(told)
+    opened(page, ran, "#/c/fine/1?agent=bot")
+    assert not page.evaluate(told)
+
+
 def test_a_link_leads_to_a_turn(page: Page, ran: Path) -> None:
     opened(page, ran, "#/c/refund/2/turn/2?agent=bot")
     assert page.evaluate("document.activeElement.id") == "turn-2"
@@ -274,6 +285,7 @@ def test_copying_gives_the_link_markdown_and_json(page: Page, ran: Path) -> None
     assert copied("link") == ran.resolve().as_uri() + "#/c/refund/2?agent=bot"
     sample = json.loads(copied("json"))
     assert (sample["verdict"], sample["turns"][1]["user"]) == ("failed", "Refund it.")
+    assert (sample["scenario"], sample["agent"]) == ("refund", "bot")
     markdown = copied("markdown")
     assert "### Turn 2" in markdown
     assert "```\nYour money is on its way, although nothing was paid.\n```" in markdown
@@ -317,6 +329,12 @@ def test_print_shows_the_verdict_and_what_did_not_pass(page: Page, ran: Path) ->
     assert "refund" in shown
     assert "fine" not in shown.split("SCENARIOS")[-1].split("Scenarios")[-1].split()
     assert not page.evaluate("document.getElementById('list-tools').checkVisibility()")
+
+
+def test_print_shows_what_the_filter_found(page: Page, ran: Path) -> None:
+    opened(page, ran, "#/?q=id:fine")
+    page.media(print=True)
+    assert "fine" in page.text("#list").split()
 
 
 def test_without_script_verdict_gates_issues_and_failures_are_readable(page: Page, ran: Path) -> None:

@@ -106,8 +106,10 @@ def unpack(text: str) -> str:
 
 
 def packed_in(page: str) -> dict[str, str]:
-    """The packed blocks of a page by their ids, unpacked."""
-    return {node.attributes["id"] or "": unpack(node.text) for node in read_html(page).all(type="text/plain")}
+    """The packed blocks of a page by their ids, unpacked. An empty block after them ends the page."""
+    *packed, end = read_html(page).all(type="text/plain")
+    assert (end.attributes["id"], end.text) == ("end", "")
+    return {node.attributes["id"] or "": unpack(node.text) for node in packed}
 
 
 def records_in(block: str) -> list[dict[str, Any]]:
@@ -123,7 +125,7 @@ def records_in(block: str) -> list[dict[str, Any]]:
 
 
 def index_of(page: str) -> dict[str, Any]:
-    index: dict[str, Any] = json.loads(packed_in(page)["index"])
+    index: dict[str, Any] = json.loads(unpack(read_html(page).one(id="index").text))
     return index
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from agenteval.core.config import Config
 from agenteval.core.decision import GateRow
-from agenteval.core.event import Event, RunFinished
+from agenteval.core.event import Event, RunFinished, TurnFinished
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import NOT_CLEAR, Check, Finding, MetricSpec, Score, ScoreFailure, Severity
@@ -129,6 +129,17 @@ def events_of(
     if outcome:
         events.append(RunFinished(finished_at="", outcome=outcome, elapsed_s=elapsed_s))
     return events
+
+
+def oddly_read(epochs: Mapping[str, Sequence[Played | None]]) -> Report:
+    """A report in which each turn has a part that was not recognized."""
+    events = [
+        event.model_copy(update={"turn": event.turn.model_copy(update={"unplaced": ("a block",)})})
+        if isinstance(event, TurnFinished)
+        else event
+        for event in events_of(epochs)
+    ]
+    return build_report(events)
 
 
 def with_suite(report: Report, **changes: Any) -> Report:

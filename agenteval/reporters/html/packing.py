@@ -18,10 +18,8 @@ from agenteval.reporters.results.shape import Results
 from agenteval.reporters.words.transcript_lines import disclosed_secrets, mask_secrets
 
 _WORDS = """
-    agent agents all answer asked calls category columns cost detail end epochs error
-    fingerprints id in is issues log low
-    metric metrics model ms name note prompt reason record repeat requests results role rows rules run sample
-    scenario scores scripted severity show steps system tags text texts tools turn usage values verdict where
+    answer asked columns end fingerprints is log metrics model ms prompt record repeat requests rules show
+    system texts values
 """
 """The keys of the page's JSON that are not in the schema of the JSON report."""
 
@@ -62,7 +60,10 @@ def _schema() -> Mapping[str, Any]:
     return {
         "allOf": [
             Results.model_json_schema(mode="serialization"),
-            {"properties": dict.fromkeys(_WORDS.split()), "enum": ["flaky", "finding"]},
+            {
+                "properties": dict.fromkeys(_WORDS.split()),
+                "enum": ["flaky", "finding", "tolerated", "reported", "partly-read"],
+            },
         ]
     }
 

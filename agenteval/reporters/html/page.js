@@ -322,7 +322,8 @@
 
   function epochName(each) {
     const name = `${each.variant ? `${each.variant}, ` : ""}epoch ${each.epoch + 1}`;
-    return index.log ? "record" : `${name}: ${each.result}`;
+    if (index.log) return each.row.epochs.length > 1 ? name : "record";
+    return `${name}: ${each.result}`;
   }
 
   function dot(each) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -24,7 +24,7 @@ from agenteval.reporters.words.failure import (
     scenario_violations,
 )
 from agenteval.reporters.words.issue import IssueText, by_scenario
-from agenteval.reporters.words.places import shown_places
+from agenteval.reporters.words.places import shown_place, shown_places
 from agenteval.reporters.words.score_cells import (
     ScoreCell,
     ScoreColumn,
@@ -128,7 +128,10 @@ def scenario_rows(facts: Facts, texts: Sequence[IssueText], root: str) -> list[L
             cells=scenario_cells(each, facts.columns, report, marks),
             where=shown_places((each.scenario.where(), each.scenario.row), root),
             state=_state(each, facts),
-            violations=scenario_violations(each, decision),
+            violations=tuple(
+                replace(broken, where=shown_place(broken.where, root) if broken.where else "")
+                for broken in scenario_violations(each, decision)
+            ),
         )
         for each in report.scenarios
     ]

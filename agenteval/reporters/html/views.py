@@ -67,11 +67,13 @@ def _example_link(example: IssueExample) -> str:
 def gate_view(facts: Facts, root: str) -> Iterator[Markup]:
     """Yield all gates and the accept list."""
     rows = sorted(facts.decision.gates, key=lambda row: -row.verdict.rank)
-    cells = [linked_gate(row) for row in rows[:MOST_ROWS]]
-    yield table(gates.COLUMNS, cells, root=root, words=True)
+    if rows:
+        cells = [linked_gate(row) for row in rows[:MOST_ROWS]]
+        yield table(gates.COLUMNS, cells, root=root, words=True)
     yield from rest(len(rows), MOST_ROWS, "gate")
     for section in gates.gates(facts):
-        yield element("ul", *(element("li", str(note)) for note in section.notes), class_="notes")
+        if section.notes:
+            yield element("ul", *(element("li", str(note)) for note in section.notes), class_="notes")
     for section in accepted.sections(facts):
         yield section_to_html(section, root)
 

@@ -252,8 +252,10 @@ def test_the_rules_that_a_conversation_broke() -> None:
             "where": "s/a.yaml:5",
             "verdict": "failed",
             "turn": 0,
+            "fingerprints": list(decide(report).scenarios["a", "bot"].violations[0].fingerprints),
         }
     ]
+    assert len(found[key("a")]["rules"][0]["fingerprints"]) == 1
     (rule,) = found[key("b")]["rules"]
     assert (rule["name"], rule["verdict"], rule["turn"]) == ("python", "inconclusive", None)
     (rule,) = found[key("c")]["rules"]
@@ -262,9 +264,14 @@ def test_the_rules_that_a_conversation_broke() -> None:
 
 
 def test_rules_stand_in_the_order_of_the_decision_and_may_have_no_place() -> None:
-    violations = (Violation("x", "dx", "", turn=2), Violation("y", "dy", "default", UNDECIDED))
+    violations = (
+        Violation("x", "dx", "", turn=2, fingerprints=("f1", "f2")),
+        Violation("y", "dy", "default", UNDECIDED),
+    )
     decided = {key(): SampleDecision(Verdict.FAILED, violations=violations)}
-    assert record(report_of({"a": [PASS]}), samples=decided)["rules"] == [
+    found = record(report_of({"a": [PASS]}), samples=decided)["rules"]
+    assert [rule.pop("fingerprints") for rule in found] == [["f1", "f2"], []]
+    assert found == [
         {"name": "x", "detail": "dx", "where": "", "verdict": "failed", "turn": 2},
         {"name": "y", "detail": "dy", "where": "default", "verdict": "inconclusive", "turn": None},
     ]
@@ -311,8 +318,9 @@ def test_each_block_has_its_own_results() -> None:
 
 
 def test_a_result_that_is_no_json_is_replaced() -> None:
-    found = packed(report_of({"a": [calling(returned([nan, inf, "\ud83d"]))]}))
-    assert records(found)[key()]["sample"]["turns"][0]["tool_calls"][0]["result"] == [None, None, "\ufffd"]
+    calls = (returned([nan, inf]), returned("\ud83d"))
+    made = record(report_of({"a": [calling(*calls)]}))["sample"]["turns"][0]["tool_calls"]
+    assert [each["result"] for each in made] == [[None, None], "\ufffd"]
 
 
 def test_results_count_toward_the_size_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from agenteval.core.decision import Decision
 from agenteval.core.event import Baseline
 from agenteval.core.safe_text import for_encoding
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.score import Check, Severity
+from agenteval.core.score import Check, Severity, Verdict
 from agenteval.core.trajectory import Step, Turn
 from agenteval.files.judge_request_log import StoredRequests
 from agenteval.reporters.html import conversations, overview, sections
@@ -35,6 +35,7 @@ from tests.support.pages import Node, index_of, packed_in, read_html, records_in
 from tests.support.report_samples import conversation, hostile, mixed, started
 from tests.support.report_samples import decide as decide_plainly
 from tests.support.score_samples import judged_run
+from tests.support.synthetic_runs import REAL_TURNS, TURNS, synthetic_run
 from tests.support.verdict_runs import FAIL, LOST, PASS, Played, finding, report_of, score
 
 OPTIONS = ReportOptions()
@@ -112,9 +113,9 @@ def scripts(text: str) -> list[Node]:
 
 def test_no_script_ends_early() -> None:
     """A browser ends a script at ``</script`` and does not at ``<!--`` followed by ``<script``."""
-    *data, script = scripts(PAGE)
+    script, *data = scripts(PAGE)
     assert "type" not in script.attributes
-    assert [node.attributes["type"] for node in data] == ["text/plain"] * 2
+    assert [node.attributes["type"] for node in data] == ["text/plain"] * 3
     for node in (*data, script):
         assert "</script" not in node.text.lower()
         assert "<script" not in node.text.lower()
@@ -122,6 +123,19 @@ def test_no_script_ends_early() -> None:
         assert "]]>" not in node.text
     assert all("<" not in node.text for node in data)
     assert "</style" not in between(PAGE, "<style>", "</style>").lower()
+
+
+def test_the_script_stands_in_the_head_and_waits_for_the_rest() -> None:
+    whole = read_html(PAGE)
+    (script,) = whole.one("head").all("script")
+    assert 'addEventListener("DOMContentLoaded"' in script.text
+
+
+@pytest.mark.parametrize("text", [PAGE, make_page("t", iter(()), [])])
+def test_the_last_element_tells_a_file_that_was_cut_off(text: str) -> None:
+    last = read_html(text).one("body").below[-1]
+    assert last.attributes == {"type": "text/plain", "id": "end"}
+    assert last.content == []
 
 
 def test_nothing_is_fetched() -> None:
@@ -261,6 +275,7 @@ def test_the_index_has_what_the_script_reads() -> None:
         "log": False,
         "agents": ["x", "y"],
         "columns": [],
+        "metrics": {"stars": "stars"},
         "issues": {},
         "requests": False,
     }
@@ -278,6 +293,11 @@ def test_issues_and_columns_of_the_index() -> None:
         "I3": "repetition",
     }
     assert index["columns"] == [["helpfulness", "help"], ["goal_completion", "goal"]]
+    assert index["metrics"] == {
+        "help": "helpfulness", "coher": "coherence", "relev": "relevance", "faith": "faithfulness",
+        "verb": "verbosity", "goal": "goal_completion", "policy": "policy_adherence",
+        "behav": "agent_behavior_failure", "tools": "tool_call_behavior_failure",
+    }  # fmt: skip
     scores = {row["id"]: row["scores"] for row in index["rows"]}
     assert scores["book-morning"] == ["3.0 ✗", "1/2 ✓"]
     assert scores["C-01"] == ["4.0", "–"]
@@ -407,7 +427,7 @@ def test_hostile_text_is_text(text: str) -> None:
     shown = render(*hostile_page(text), OPTIONS)
     whole = read_html(shown)
     assert shapes(shown) == shapes(render(*hostile_page("plain"), OPTIONS))
-    assert [node.attributes.get("id") for node in whole.all("script")] == ["index", "block-0", None]
+    assert [node.attributes.get("id") for node in whole.all("script")] == [None, "index", "block-0", "end"]
     assert {(node.attributes["href"] or "")[0] for node in whole.all("a")} == {"#"}
     assert digest(between(shown, "<script>", "</script>")) == policy(shown)["script-src"]
     assert without_data(shown).isprintable() is False  # it has lines
@@ -419,8 +439,8 @@ def test_hostile_text_is_shown_as_it_is(text: str) -> None:
     """In the first view, the name and the reason; in the others, the issue, the gate, the prompts."""
     report, decision = hostile(text)
     whole = read_html(render(report, decision, OPTIONS))
-    ((_, name, reason),) = whole.one("table", id="list").rows()
-    assert name == text
+    ((_, name, agent, reason),) = whole.one("table", id="list").rows()
+    assert name == agent == text
     assert text in reason
     assert [text in article.text for article in whole.all("article", "issue")] == [True] * 4
     for view in ("/", "/issues", "/gates", "/run"):
@@ -513,15 +533,53 @@ def test_a_page_of_many_scenarios_is_bounded_without_its_data(monkeypatch: pytes
     assert (overview.MOST_STATIC_ROWS, sections.MOST_ROWS, views_module._MOST_CHANGES) == (200, 500, 500)
     monkeypatch.setattr(overview, "MOST_STATIC_ROWS", 20)
     monkeypatch.setattr(sections, "MOST_ROWS", 50)
+    monkeypatch.setattr(views_module, "MOST_ROWS", 50)
     monkeypatch.setattr(views_module, "_MOST_CHANGES", 50)
     small, large = (without_data(many(count)) for count in (220, 440))
     assert len(large) < len(small) + 1000
-    tables = [
-        (each.attributes.get("id"), len(each.one("tbody").all("tr")))
-        for each in read_html(large).all("table")
-    ]
+    whole = read_html(large)
+    assert len(whole.below) <= len(read_html(small).below) + 10
+    tables = [(each.attributes.get("id"), len(each.one("tbody").all("tr"))) for each in whole.all("table")]
     assert [rows for name, rows in tables if name == "list"] == [20]
-    assert [rows for name, rows in tables if name != "list" and rows > 10] == [50] * 5
+    assert [rows for name, rows in tables if name != "list" and rows > 10] == [20, *[50] * 5]
+
+
+def test_a_page_of_1000_short_conversations_is_small() -> None:
+    text = render(*synthetic_run(1000, turns=TURNS), OPTIONS)
+    assert len(text.encode()) < 2_000_000
+
+
+def test_a_page_of_1000_real_conversations_is_small_and_a_larger_one_leaves_out_what_passed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The budget is 4 MB for text like that of real logs. These runs are judged, which logs are not, and are
+    slightly larger: 4.04 MB. The script is to build the list, so that what is read without it is bounded."""
+    report, decision = synthetic_run(1000, turns=REAL_TURNS)
+    text = render(report, decision, OPTIONS)
+    assert len(text.encode()) < 4_100_000
+    static = read_html(without_data(text))
+    assert len(static.one("table", id="list").rows()) <= overview.MOST_STATIC_ROWS
+    assert len(static.below) < 4_000
+
+    monkeypatch.setattr(conversations, "MOST_BYTES", conversations.MOST_BYTES // 10)
+    small = render(report, decision, OPTIONS)
+    assert len(small) < len(text) - 500_000
+    kept = {
+        SampleKey(scenario=row["id"], agent=row["agent"], epoch=epoch)
+        for row in index_of(small)["rows"]
+        for epoch, _, _, *place in row["epochs"]
+        if place
+    }
+    told = {
+        sample.key
+        for sample in report.samples
+        if sample.findings or decision.samples[sample.key].verdict is not Verdict.PASSED
+    }
+    assert len(told) > 100
+    assert told < kept
+    left_out = len(report.samples) - len(kept)
+    assert left_out > 100
+    assert notes(small)[0].startswith(f"{left_out} conversations that passed left out")
 
 
 def test_noise_in_the_data_breaks_nothing() -> None:
@@ -529,4 +587,4 @@ def test_noise_in_the_data_breaks_nothing() -> None:
     text = page(report_of({"a": [Played((Check(name="x", passed=False, detail=noise),))]}))
     (record,) = records_in(packed_in(text)["block-0"])
     assert record["rules"][0]["detail"] == noise
-    assert len(scripts(text)) == 3
+    assert len(scripts(text)) == 4

@@ -249,7 +249,7 @@ def test_each_agent_has_its_latencies() -> None:
                 "judge": Usage(calls=2, cost=0),
             },
             "Tokens by role",
-            [["agent", "≈5 tokens"], ["user", "≈9 tokens"]],
+            [["agent", "≈5 tokens"], ["user", "9 tokens"]],
             "Nothing was charged.",
         ),
     ],
@@ -289,7 +289,7 @@ def test_agents_are_placed_by_success_and_cost() -> None:
     (bot, y), (new, other) = drawn.starts("mark")
     assert new - 64 == pytest.approx(3 * (bot - 64), abs=0.2)
     assert y == other
-    assert "equally often, and bot had the lowest cost" in drawn.sentence
+    assert "that all agents ran: bot 75.0 %, new 75.0 %. bot had the lowest cost." in drawn.sentence
 
 
 def test_agents_of_unknown_cost_are_placed_by_tokens() -> None:
@@ -311,10 +311,13 @@ def test_agents_are_compared_over_the_scenarios_that_all_ran() -> None:
     assert "agents" not in charts(replace(report, scenarios=apart))
 
 
-def test_the_best_agent_is_named() -> None:
+def test_the_rates_are_named_and_not_a_best_agent() -> None:
+    """Which difference is more than chance is told by the table below."""
     report = measured({"a": [PASS], "b": [PASS]}, [1.0] * 4, USED, agents=("bot", "new"))
     decision = decide(report)
     samples = dict(decision.samples)
     samples |= {key: SampleDecision(Verdict.FAILED) for key in samples if key.agent == "bot"}
     drawn = charts(report, samples=samples)["agents"]
-    assert "new succeeded most often, and bot had the fewest tokens" in drawn.sentence
+    assert "that all agents ran: bot 0.0 %, new 100.0 %. bot had the fewest tokens." in drawn.sentence
+    assert "The table below shows which differences are more than chance." in drawn.sentence
+    assert "most often" not in drawn.sentence

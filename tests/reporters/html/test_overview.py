@@ -22,7 +22,18 @@ from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report
 from tests.support.pages import Node, read_html
 from tests.support.score_samples import MODEL
-from tests.support.verdict_runs import BROKEN, CUT, FAIL, LOST, PASS, Played, finding, report_of, score
+from tests.support.verdict_runs import (
+    BROKEN,
+    CUT,
+    FAIL,
+    LOST,
+    PASS,
+    Played,
+    finding,
+    oddly_read,
+    report_of,
+    score,
+)
 
 PASSED, FAILED, UNDECIDED = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
 HOSTILE = "</td><script>alert(1)</script><a onclick='x'>&amp;\""
@@ -136,6 +147,19 @@ def test_each_state_that_occurs_is_counted_and_filters_the_list() -> None:
     ]
 
 
+def test_scenarios_that_passed_although_conversations_failed_are_counted_apart() -> None:
+    report = report_of({"a": [PASS, FAIL], "b": [FAIL, FAIL], "c": [PASS]})
+    decision = decide(report)
+    passed = {key: replace(each, verdict=PASSED) for key, each in decision.scenarios.items()}
+    found = page(Facts(report, replace(decision, scenarios=passed)))
+    assert links(found.one("p", "counts")) == [
+        ("≈ 1 flaky", "#/?q=v%3Aflaky"),
+        ("○ 2 tolerated", "#/?q=v%3Atolerated"),
+        ("✓ 1 passed", "#/?q=v%3Apassed"),
+        ("3 in total", "#/?q="),
+    ]
+
+
 def test_scenarios_are_counted_once_for_each_agent() -> None:
     found = links(shown({"a": [PASS]}, agents=("x", "y")).one("p", "counts"))
     assert found == [("✓ 2 passed", "#/?q=v%3Apassed"), ("2 in total", "#/?q=")]
@@ -152,6 +176,15 @@ def test_of_a_log_findings_are_counted() -> None:
     assert links(log({"a": [NOTED], "b": [PASS], "c": [NOTED]}).one("p", "counts")) == [
         ("! 2 with findings", "#/?q=v%3Afinding"),
         ("3 in total", "#/?q="),
+    ]
+
+
+def test_of_a_log_records_that_were_not_fully_read_are_counted() -> None:
+    facts = facts_of(oddly_read({"a": [PASS], "b": [PASS]}), without_scenarios=True, is_reported=True)
+    found = page(facts)
+    assert links(found.one("p", "counts")) == [
+        ("? 2 not fully read", "#/?q=v%3Apartly-read"),
+        ("2 in total", "#/?q="),
     ]
 
 
@@ -206,14 +239,33 @@ def test_gates_that_did_not_pass_are_shown_worst_first() -> None:
 
 
 @pytest.mark.parametrize(
+    ("more", "rule", "href"),
+    [
+        ({}, "g", None),
+        ({"agent": "bot"}, "g · bot", None),
+        ({"scenario": "a", "agent": "bot"}, "g · a · bot", "#/c/a/1?agent=bot"),
+        ({"scenario": "a/<b> c"}, "g · a/<b> c", "#/c/a%2F%3Cb%3E%20c/1?"),
+    ],
+)
+def test_the_gate_of_a_scenario_leads_to_its_first_conversation(
+    more: dict[str, str], rule: str, href: str | None
+) -> None:
+    found = page(facts_of(report_of({"a": [PASS]}), gates=(gate("g", **more),)))
+    table = found.all("div", "wide")[0]
+    assert table.rows()[0][:2] == ["✗ failed", rule]
+    assert links(table) == ([(rule, href)] if href else [])
+
+
+@pytest.mark.parametrize(
     ("bad", "held", "rows", "text"),
     [
         (0, 0, 0, []),
         (0, 2, 0, ["2 gates passed"]),
         (1, 0, 1, ["0 gates passed"]),
         (8, 1, 8, ["1 gate passed"]),
-        (9, 0, 8, ["1 more gate not passed; 0 gates passed"]),
-        (12, 1, 8, ["4 more gates not passed; 1 gate passed"]),
+        (20, 1, 20, ["1 gate passed"]),
+        (21, 0, 20, ["1 more gate not passed; 0 gates passed"]),
+        (24, 1, 20, ["4 more gates not passed; 1 gate passed"]),
     ],
 )
 def test_only_the_worst_gates_are_shown(bad: int, held: int, rows: int, text: list[str]) -> None:
@@ -356,20 +408,40 @@ def test_a_severity_is_a_word_and_a_class(severity: Severity) -> None:
 
 
 def listed(found: Node) -> list[list[str]]:
-    return found.one("table", id="list").rows()
+    """The rows of the list. The reason and the place below it are two items."""
+    rows = []
+    for row in found.one("table", id="list").one("tbody").all("tr"):
+        *cells, reason = row.all("td")
+        where = reason.one("div", "quiet").text
+        assert reason.text.endswith(where)
+        rows.append([*(cell.text for cell in cells), reason.text.removesuffix(where), where])
+    return rows
 
 
 def test_what_did_not_pass_is_listed() -> None:
-    broken = Played((Check(name="output.contains", passed=False, detail=HOSTILE),))
+    check = Check(name="output.contains", passed=False, detail=HOSTILE)
+    broken = Played((check,), turns=((finding(Severity.LOW),),))
     found = shown({"a": [PASS], "b": [LOST], "c": [broken], "d": [NOTED]})
     assert found.one(id="list-title").text == "Scenarios"
     table = found.one("table", id="list")
-    assert table.heads() == ["verdict", "scenario", "reason"]
+    assert table.heads() == ["verdict", "scenario", "agent", "reason"]
     rows = listed(found)
-    assert [row[:2] for row in rows] == [["✗ failed", "c"], ["? inconclusive", "b"]]
-    assert rows[0][2] == HOSTILE
+    assert [row[:3] for row in rows] == [["✗ failed", "c", "bot"], ["? inconclusive", "b", "bot"]]
+    assert rows[0][3:] == [HOSTILE, "s/c.yaml:1"]
     assert links(table) == [("c", "#/c/c/1?agent=bot"), ("b", "#/c/b/1?agent=bot")]
-    assert [cell.kinds for cell in table.all("td")] == [[], [], ["reason"]] * 2
+    assert [cell.kinds for cell in table.all("td")] == [[], [], [], ["reason"]] * 2
+
+
+def test_a_row_names_its_agent_and_the_places_of_its_scenario() -> None:
+    fields = {"a": {"source": "/no/shop/s/a.yaml:3", "row": "/no/shop/rows.csv:7"}, "b": {"source": ""}}
+    report = report_of({"a": [FAIL], "b": [FAIL]}, agents=("x<", "y"), scenarios=fields)
+    found = listed(page(facts_of(report), root="/no/shop"))
+    assert [row[1:3] for row in found] == [["a", "x<"], ["a", "y"], ["b", "x<"], ["b", "y"]]
+    assert [row[4] for row in found] == ["s/a.yaml:3 · rows.csv:7"] * 2 + [""] * 2
+
+
+def test_what_never_ran_is_listed_with_that_reason() -> None:
+    assert [row[1:4] for row in listed(shown({"a": [None, None]}))] == [["a", "bot", "never ran"]]
 
 
 def test_the_tools_of_the_list_are_hidden_without_the_script() -> None:
@@ -434,8 +506,8 @@ def test_a_row_without_a_plan_has_a_link_all_the_same() -> None:
 def test_of_a_log_what_has_a_finding_is_listed_with_its_severity() -> None:
     found = log({"a": [PASS], "b": [NOTED]})
     assert found.one(id="list-title").text == "Records"
-    assert found.one("table", id="list").heads() == ["severity", "record", "reason"]
-    assert listed(found) == [["low", "b", "it said so"]]
+    assert found.one("table", id="list").heads() == ["severity", "record", "agent", "reason"]
+    assert listed(found) == [["low", "b", "bot", "it said so", "s/b.yaml:1"]]
     assert found.one("table", id="list").one("span").kinds == ["severity", "low"]
     key = SampleKey(scenario="b", agent="bot")
     assert links(found.one("table", id="list")) == [(key.scenario, "#/c/b/1?agent=bot")]
@@ -445,10 +517,10 @@ def test_of_a_log_what_failed_or_is_not_decided_is_listed_with_its_verdict() -> 
     """A finding says more than the verdict."""
     both = Played((BROKEN,), turns=((finding(Severity.HIGH, explanation="it said so"),),))
     found = log({"a": [FAIL], "b": [PASS], "c": [LOST], "d": [NOTED], "e": [both]})
-    assert listed(found) == [
+    assert [[row[0], row[1], row[3]] for row in listed(found)] == [
         ["high", "e", "not there"],
         ["✗ failed", "a", "not there"],
-        ["? inconclusive", "c", listed(found)[2][2]],
+        ["? inconclusive", "c", listed(found)[2][3]],
         ["low", "d", "it said so"],
     ]
     assert links(found.one("p", "counts")) == [
@@ -461,7 +533,7 @@ def test_of_a_log_what_failed_or_is_not_decided_is_listed_with_its_verdict() -> 
 
 def test_the_explanation_of_a_finding_is_short() -> None:
     found = log({"a": [Played(turns=((finding(Severity.LOW, explanation="x" * 100_000),),))]})
-    assert len(listed(found)[0][2]) == 300
+    assert len(listed(found)[0][3]) == 300
 
 
 def test_the_parts_stand_in_one_order() -> None:

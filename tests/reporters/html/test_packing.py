@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
+from agenteval.core.decision import ScenarioDecision, Violation
+from agenteval.core.score import Verdict
 from agenteval.files.judge_request_log import StoredRequests
 from agenteval.files.redaction import register_marked_secrets
 from agenteval.reporters.html import packing
@@ -18,11 +21,13 @@ from agenteval.reporters.html.markup import element
 from agenteval.reporters.html.packing import DisclosureMask, pack, redact
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.results.document import value_to_json
+from agenteval.verdict.gates import decide
 from tests.support.known_secrets import known_secrets
 from tests.support.leaked_reports import LEAKED, MASKED, leak, leaking
 from tests.support.pages import DIGITS, packed_in, records_in, unpack
 from tests.support.report_samples import Told, hostile, mixed
 from tests.support.score_samples import judged_run
+from tests.support.verdict_runs import FAIL, PASS, oddly_read, report_of
 
 # ── packing ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,7 +133,7 @@ def test_secrets_are_masked_in_json_which_stays_one_line(text: str, masked: str)
         assert redact(text) == masked
 
 
-FREE = ("args", "result", "answer", "texts", "values", "issues")
+FREE = ("args", "result", "answer", "texts", "values", "issues", "metrics")
 """The fields whose keys are data."""
 ASKED = {
     "asked": {"system": "s", "prompt": ["p"]}, "key": {}, "role": "judge", "metric": "m", "turn": 0,
@@ -170,14 +175,35 @@ def kept(value: Any) -> Iterator[Any]:
         yield from (item for each in value.values() for item in kept(each))
 
 
+STATES = ("tolerated", "reported", "partly-read")
+
+
+def tolerating() -> Told:
+    """A scenario that passed although a conversation failed, and one that failed by a rule about all."""
+    report = report_of({"a": [PASS, FAIL], "b": [PASS]})
+    rule = Violation("pass_rate", "1 of 2", "a.yaml:9")
+    scenarios = {
+        ("a", "bot"): ScenarioDecision(Verdict.PASSED),
+        ("b", "bot"): ScenarioDecision(Verdict.FAILED, violations=(rule,)),
+    }
+    return report, replace(decide(report), scenarios=scenarios)
+
+
+def oddly_logged() -> Told:
+    """A log without expectations, of which not every part was recognized."""
+    report = oddly_read({"a": [PASS]})
+    return report, replace(decide(report), is_reported=True, without_scenarios=True)
+
+
 @pytest.mark.parametrize("is_marked", [True, False])
 def test_what_the_script_reads_is_kept_even_if_a_secret_is_an_ordinary_word(is_marked: bool) -> None:
     """A marked secret may be short."""
-    runs = (judged_run(), mixed(), hostile("agent's words"))
+    runs = (judged_run(), mixed(), hostile("agent's words"), tolerating(), oddly_logged())
     plain = unpacked(*runs)
+    assert set(STATES) <= {state for index in plain[::3] for row in index["rows"] for state in row["is"]}
     keys = set(words(plain))
     assert {"columns", "values", "requests", "system", "prompt", "record", "answer", "steps", "is"} <= keys
-    secrets = [*keys, "finding", "failed", "inconclusive", "critical", "accepted", "flaky"]
+    secrets = [*keys, "finding", "failed", "inconclusive", "critical", "accepted", "flaky", *STATES]
     with known_secrets(*secrets):
         register_marked_secrets(secrets if is_marked else [])
         try:

@@ -153,9 +153,53 @@ def test_the_words_to_filter_by(played: list[Played | None], states: tuple[str, 
     assert row(*played).states == states
 
 
-def test_a_flaky_scenario_may_have_passed() -> None:
-    (found,) = rows_of(report_of({"a": [PASS, FAIL]}), tolerated="a")
-    assert found.states == ("passed", "flaky")
+@pytest.mark.parametrize(
+    ("played", "states"),
+    [
+        ([PASS, FAIL], ("tolerated", "flaky")),
+        ([FAIL, FAIL], ("tolerated",)),
+        ([PASS, PASS], ("passed",)),
+    ],
+)
+def test_a_scenario_that_passed_although_conversations_failed_is_tolerated(
+    played: list[Played], states: tuple[str, ...]
+) -> None:
+    (found,) = rows_of(report_of({"a": [*played]}), tolerated="a")
+    assert (found.verdict, found.states) == (PASSED, states)
+    assert row_to_json(found, (), {})["is"] == [*states]
+
+
+@pytest.mark.parametrize(
+    ("played", "states"),
+    [
+        (PASS, ("reported",)),
+        (noted(Severity.LOW), ("reported", "finding")),
+        (FAIL, ("failed",)),
+        (UNSURE, ("inconclusive",)),
+    ],
+)
+def test_a_conversation_of_a_log_without_expectations_cannot_pass(
+    played: Played, states: tuple[str, ...]
+) -> None:
+    (found,) = rows_of(report_of({"a": [played]}), is_reported=True)
+    assert found.states == states
+
+
+@pytest.mark.parametrize(
+    ("unplaced", "states"), [([(), ()], ("passed",)), ([(), ("a block",)], ("passed", "partly-read"))]
+)
+def test_a_record_that_was_not_fully_read_is_a_state(
+    unplaced: list[tuple[str, ...]], states: tuple[str, ...]
+) -> None:
+    found = row(Played(turns=((), ())))
+    (epoch,) = found.epochs
+    assert epoch.sample
+    turns = tuple(
+        replace(each, turn=each.turn.model_copy(update={"unplaced": odd}))
+        for each, odd in zip(epoch.sample.turns, unplaced, strict=True)
+    )
+    epoch = replace(epoch, sample=replace(epoch.sample, turns=turns))
+    assert replace(found, epochs=(epoch,)).states == states
 
 
 def test_a_covered_failure_is_a_state() -> None:
@@ -227,6 +271,26 @@ def check(name: str, detail: str) -> Check:
 )
 def test_the_first_reason(played: list[Played | None], reason: str) -> None:
     assert row(*played).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("played", "reason"), [([None], "never ran"), ([None, None], "never ran"), ([FAIL, None], "not there")]
+)
+def test_a_scenario_that_never_ran_says_so(played: list[Played | None], reason: str) -> None:
+    assert row(*played).reason == reason
+
+
+def test_the_rules_about_all_conversations_are_those_of_the_row() -> None:
+    """Those of a single conversation are told with it."""
+    report = report_of({"a": [FAIL, PASS]})
+    decided = decide(report).scenarios["a", "bot"]
+    whole_rule = Violation("pass_rate", "1 of 2 <b>", "/no/shop/a.yaml:9")
+    both = replace(decided, violations=(*decided.violations, whole_rule))
+    (found,) = rows_of(report, "/no/shop", scenarios={("a", "bot"): both})
+    assert found.violations == (replace(whole_rule, where="a.yaml:9"),)
+    assert row_to_json(found, (), {})["rules"] == [
+        {"name": "pass_rate", "detail": "1 of 2 <b>", "where": "a.yaml:9", "verdict": "failed"}
+    ]
 
 
 def explained(text: str, severity: Severity = Severity.LOW) -> Played:

@@ -49,10 +49,23 @@ def test_a_table_can_be_scrolled_with_the_keyboard_and_has_a_name() -> None:
     assert box.attributes["aria-label"] == 'Table: rule, a "b"'
 
 
-def test_a_column_of_verdicts_has_a_title_that_is_not_seen() -> None:
-    found = read_html(table(("", "rule"), [(Verdict.PASSED, "r")], root="."))
-    assert found.heads() == ["verdict", "rule"]
-    assert [len(cell.all("span", "unseen")) for cell in found.all("th")] == [1, 0]
+def test_a_column_without_a_title_has_an_empty_cell_above_it() -> None:
+    """An empty header would be read out as a header."""
+    found = read_html(table(("", "rule", "n"), [(Verdict.PASSED, "r", "1")], root=".", numbers=("n",)))
+    cells = [(cell.name, cell.text) for cell in found.one("thead").one("tr").below]
+    assert cells == [("td", ""), ("th", "rule"), ("th", "n")]
+    assert [cell.kinds for cell in found.one("tbody").all("td")] == [[], [], ["number"]]
+
+
+def test_a_verdict_of_a_section_is_a_sign_because_there_it_means_better_or_worse() -> None:
+    rows = ((Verdict.PASSED, "a"), (Verdict.FAILED, "b"), (Verdict.INCONCLUSIVE, "c"))
+    assert shown(Section("A", columns=("", "x"), rows=rows)).rows() == [["✓", "a"], ["✗", "b"], ["?", "c"]]
+
+
+def test_a_verdict_is_written_out_on_request() -> None:
+    found = read_html(table(("", "x"), [(Verdict.FAILED, "b")], root=".", words=True))
+    assert found.rows() == [["✗ failed", "b"]]
+    assert found.one("span").kinds == ["verdict", "failed"]
 
 
 @pytest.mark.parametrize(
@@ -62,9 +75,9 @@ def test_a_column_of_verdicts_has_a_title_that_is_not_seen() -> None:
         (HOSTILE, "&lt;img src=x onerror=alert(1)&gt;&amp;amp;\"'"),
         ("a\x1b[2Jb\u202e", "ab"),
         (Markup("<b>x</b>"), "<b>x</b>"),
-        (Verdict.PASSED, '<span class="verdict passed">✓ passed</span>'),
-        (Verdict.FAILED, '<span class="verdict failed">✗ failed</span>'),
-        (Verdict.INCONCLUSIVE, '<span class="verdict inconclusive">? inconclusive</span>'),
+        (Verdict.PASSED, '<span class="verdict passed">✓</span>'),
+        (Verdict.FAILED, '<span class="verdict failed">✗</span>'),
+        (Verdict.INCONCLUSIVE, '<span class="verdict inconclusive">?</span>'),
         (LocationCell("/no/shop/s/a.yaml:3"), "<code>s/a.yaml:3</code>"),
         (LocationCell("/else/a.yaml:3"), "<code>/else/a.yaml:3</code>"),
         (LocationCell("default"), "<code>default</code>"),
@@ -91,6 +104,8 @@ def test_a_row_has_a_cell_for_each_column() -> None:
         ("failed", None, "✗ failed"),
         ("inconclusive", None, "? inconclusive"),
         ("failed", "2 failed", "✗ 2 failed"),
+        ("failed", "", "✗"),
+        ("flaky", "", "•"),
         ("flaky", None, "• flaky"),
         ("reported", "REPORTED", "• REPORTED"),
     ],

@@ -25,7 +25,7 @@ from agenteval.verdict.ledger import LedgerLine
 from agenteval.verdict.report import Report
 from tests.support.pages import Node, read_html
 from tests.support.score_samples import judged_run
-from tests.support.verdict_runs import PASS, Played, finding, report_of, score, with_suite
+from tests.support.verdict_runs import FAIL, LOST, PASS, Played, finding, report_of, score, with_suite
 
 PASSED, FAILED, UNDECIDED = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
 HOSTILE = "</p><script>alert(1)</script>&amp;'\""
@@ -155,7 +155,7 @@ def test_all_gates_are_listed_worst_first_and_then_the_accept_list() -> None:
         accepted=(AcceptedUse(accepted, AcceptedState.UNUSED),),
     )
     found = node(gate_view(facts, "/no/shop"))
-    assert heads(found) == ["What gated this run", "0 accepted failures"]
+    assert heads(found) == ["0 accepted failures"]
     assert found.rows() == [
         ["✗ failed", "g3", "0.5", "0.9", "4 samples", "a.yaml:3"],
         ["? inconclusive", "g2", "0.5", "0.9", "4 samples", "a.yaml:3"],
@@ -168,8 +168,26 @@ def test_all_gates_are_listed_worst_first_and_then_the_accept_list() -> None:
 
 def test_a_run_without_gates_says_so() -> None:
     found = node(gate_view(facts_of(gates=()), "."))
-    assert (heads(found), found.one("li").text) == (["What gated this run"], "No gate applied")
+    assert (heads(found), found.one("li").text) == ([], "No gate applied")
     assert not found.all("table")
+
+
+def test_without_notes_there_is_no_list_of_them() -> None:
+    assert not node(gate_view(facts_of(gates=(gate("g1", PASSED),), ungated=()), ".")).all("ul")
+
+
+def test_the_gate_of_a_scenario_is_a_link() -> None:
+    rows = (gate("g1", FAILED), replace(gate("g2", PASSED), scenario="a b", agent="bot"))
+    (link,) = node(gate_view(facts_of(gates=rows), ".")).all("a")
+    assert (link.text, link.attributes["href"]) == ("g2 · a b · bot", "#/c/a%20b/1?agent=bot")
+
+
+def test_only_so_many_gates_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert views.MOST_ROWS == 500
+    monkeypatch.setattr(views, "MOST_ROWS", 2)
+    found = node(gate_view(facts_of(gates=[gate(f"g{n}", PASSED) for n in range(5)]), "."))
+    assert [row[1] for row in found.rows()] == ["g0", "g1"]
+    assert [each.text for each in found.all("p", "quiet")] == ["… and 3 more gates"]
 
 
 # ── against the baseline ─────────────────────────────────────────────────────────────────────────
@@ -249,6 +267,25 @@ def test_what_a_table_of_changes_leaves_out_is_named(
 
 
 # ── figures ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("epochs", "agents", "caveats"),
+    [
+        ({"a": [PASS], "b": [FAIL]}, ("bot",), []),
+        ({"a": [PASS], "b": [LOST]}, ("bot",), ["1 of 2 results not decided, and not in all figures"]),
+        ({"a": [LOST]}, ("x", "y"), ["2 of 2 results not decided, and not in all figures"]),
+        ({"a": [LOST]}, ("bot",), ["1 of 1 result not decided, and not in all figures"]),
+    ],
+)
+def test_results_that_were_not_decided_are_counted_before_the_figures(
+    epochs: dict[str, list[Played | None]], agents: tuple[str, ...], caveats: list[str]
+) -> None:
+    facts = facts_of(report_of(epochs, agents=agents))
+    found = node(measure_view(facts, (Markup("<svg></svg>"),), "."))
+    assert [each.text for each in found.all("p", "caveat")] == caveats
+    if caveats:
+        assert found.below[0].kinds == ["caveat"]
 
 
 def test_pictures_come_before_the_tables_of_what_was_measured() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -16,7 +17,14 @@ from agenteval.core.scenario import CaseSpec, SampleKey
 from agenteval.core.score import Check, Severity, Verdict
 from agenteval.core.trajectory import Step, StopReason, ToolCall, ToolResult, Turn, Usage
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.results.document import conversation_json, readable, render, results, schema
+from agenteval.reporters.results.document import (
+    conversation_json,
+    readable,
+    render,
+    results,
+    schema,
+    value_to_json,
+)
 from agenteval.verdict.gates import decide
 from agenteval.verdict.report import Report
 from tests.support.score_samples import judged_run
@@ -117,6 +125,21 @@ def test_a_value_that_is_nested_too_deeply_is_cut(depth: int, cut: bool, in_list
     text = json.dumps(calls_of(call)["tool_calls"][0]["result"], ensure_ascii=False)
     assert ("nested too deeply" in text) is cut
     assert ('"end"' in text) is not cut
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"a": ["é", 1], "b": {"c": None}}, '{"a":["é",1],"b":{"c":null}}'),
+        ([nan, inf, -inf, 1.5, True], "[null,null,null,1.5,true]"),
+        ({1: (2, "x")}, '{"1":[2,"x"]}'),
+        ("a\nb\x1b\u2028", '"a\\nb\\u001b\u2028"'),
+        (["half \ud83d", nan], '["half \ufffd", null]'),
+        (1j, '"1j"'),
+    ],
+)
+def test_any_value_is_one_line_of_json(value: Any, text: str) -> None:
+    assert value_to_json(value) == text
 
 
 # ── the run ──────────────────────────────────────────────────────────────────────────────────────

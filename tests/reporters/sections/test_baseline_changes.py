@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agenteval.core.event import Baseline
-from agenteval.core.score import Check
+from agenteval.core.score import Check, Verdict
 from agenteval.reporters.sections.baseline_changes import KINDS, ChangeRow, baseline_changes
 from agenteval.reporters.words.facts import Facts
 from agenteval.verdict.gates import decide
@@ -60,6 +61,44 @@ def test_the_kind_of_a_change_and_how_sure_it_is(
     assert [(row.kind, row.before, row.after, row.confidence) for row in found] == (
         [expected] if expected else []
     )
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "kind"),
+    [
+        ([PASS], (True,), "Failing"),
+        ([PASS, PASS], (True, True), "Failing"),
+        ([LOST], (True,), "Failing"),
+        ([PASS], (False,), "Still failing"),
+        ([PASS, FAIL], (True, True), "Newly failing"),
+    ],
+)
+def test_a_rule_over_all_conversations_may_have_failed_before(
+    now: list[Played | None], before: tuple[bool | None, ...], kind: str
+) -> None:
+    """The baseline has the results of conversations only, so that nobody knows if it is new."""
+    found = report({"a": now}, {"a": before})
+    decision = decide(found)
+    scenarios = {("a", "bot"): replace(decision.scenarios["a", "bot"], verdict=Verdict.FAILED)}
+    (row,) = baseline_changes(Facts(found, replace(decision, scenarios=scenarios)))
+    assert row.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({}, "Failing, and not in the baseline"),
+        ({"bot": {"b": "the goal"}}, "Failing, and not in the baseline"),
+        ({"new": {"a": "the goal"}}, "Failing, and not in the baseline"),
+        ({"bot": {"a": "the goal"}}, "Failing"),
+    ],
+)
+def test_a_scenario_that_changed_since_the_baseline_is_not_new(
+    changed: dict[str, dict[str, str]], kind: str
+) -> None:
+    before = Baseline(run_id="r0", outcomes={"bot": {}}, changed=changed)
+    found = report_of({"a": [FAIL]}, run={"baseline": before})
+    assert [row.kind for row in baseline_changes(Facts(found, decide(found)))] == [kind]
 
 
 def test_a_scenario_that_passes_far_less_often_is_told() -> None:
