@@ -383,6 +383,9 @@ def untouched(page: Page, path: Path) -> None:
     assert counts["script"] == 0
 
 
+LISTED = "#list tbody a[href^='#/c/']"
+
+
 def opened(page: Page, path: Path, hash: str = "", **more: Any) -> Page:
     page.open(path, hash=hash, **more)
     page.wait_for(READY)
@@ -412,32 +415,14 @@ def whole_text(page: Page) -> str:
 
 def links(page: Page, selector: str) -> list[str]:
     found = f"[...document.querySelectorAll({json.dumps(selector)})].map(each => each.getAttribute('href'))"
-    return list(page.evaluate(found))
-
-
-def conversations(page: Page) -> list[str]:
-    """Return the links to all conversations, as a reader with a keyboard comes to them."""
-    found = links(page, "#list tbody td:nth-child(2) > a")
-    if not found:
-        return []
-    go(page, found[0])
-    for key in ("k", "j"):
-        found = []
-        while (here := page.evaluate("location.hash")) not in found:
-            found.append(here)
-            page.press(key)
-            page.frame()
-    go(page, "#/")
-    return found
+    return list(dict.fromkeys(page.evaluate(found)))
 
 
 def every_text(page: Page, path: Path) -> Iterator[str]:
     """Go through all views and conversations, and yield the text of each."""
     opened(page, path)
     yield whole_text(page)
-    for hash in dict.fromkeys(
-        [*links(page, "#views a"), *links(page, "#list .dot, #list td:nth-child(2) > a")]
-    ):
+    for hash in [*links(page, "#views a"), *links(page, LISTED)]:
         go(page, hash)
         yield whole_text(page)
     untouched(page, path)
@@ -498,8 +483,8 @@ def test_the_links_of_every_id_lead_to_its_conversation(page: Page, scored: Path
     written = [link for link in links(page, "a") if link.startswith("#/c/")]
     opened(page, scored)
     assert "" not in map(str.strip, page.evaluate(ROWS))
-    drawn = links(page, "#list td:nth-child(2) > a")
-    assert len(drawn) == len(set(drawn)) == len(IDS) + len(HUGE) + 1
+    drawn = links(page, LISTED)
+    assert len(drawn) == len(IDS) + len(HUGE) + 1
     numbers = []
     for head, message in heads(page, drawn):
         if number := re.match(r"number (\d+): ", message):
@@ -507,7 +492,7 @@ def test_the_links_of_every_id_lead_to_its_conversation(page: Page, scored: Path
             assert " ".join(clean([*IDS, *HUGE][numbers[-1]]).split()) in " ".join(head.split())
     assert sorted(numbers) == list(range(len(drawn) - 1))
     assert written
-    assert [head for head, _ in heads(page, list(dict.fromkeys(written))) if "There is no such" in head] == []
+    assert [head for head, _ in heads(page, written) if "There is no such" in head] == []
 
 
 ROWS = "[...document.querySelectorAll('#list tbody td:nth-child(2) > a')].map(each => each.textContent)"
@@ -589,9 +574,9 @@ def test_a_link_that_was_typed_leads_somewhere(page: Page, ran: Ran) -> None:
             assert shown in page.text("#conversation h2")
         else:
             assert page.text("#list-tools").endswith(f" of {len(SCENARIOS)}"), hash
-        for key in ("j", "n", "c", "e", "k", "Escape", "u"):
+        for key in ("c", "e", "Escape", "u") if shown == NOBODY else ():
             page.press(key)
-        page.wait_for("document.getElementById('conversation').hidden")
+        page.wait_for(f"document.getElementById('conversation').hidden || {json.dumps(shown != NOBODY)}")
         assert page.console_errors == [], hash
     untouched(page, ran.page)
 
@@ -627,13 +612,11 @@ def test_values_are_shown_as_they_were_written(page: Page, ran: Ran) -> None:
     assert (
         " ".join(result.split()) == '{ "price": 1.10, "id": 12345678901234567890, "id": 2, "text": "a ü 😀" }'
     )
-    sample = json.loads(copied(page, "json"))
-    about = {name: sample.pop(name) for name in ("run", "scenario", "agent")}
-    assert about["scenario"] == "numbers"
-    assert sample == ran.sample("numbers")
+    of = {"run": RUN_ID, "scenario": "numbers", "agent": brief("agent")}
+    assert json.loads(copied(page, "json")) == {**ran.sample("numbers"), **of}
     go(page, "#/c/calls/1")
     sample = json.loads(copied(page, "json"))
-    assert {**sample, **about, "scenario": "calls"} == {**ran.sample("calls"), **about, "scenario": "calls"}
+    assert sample == {**ran.sample("calls"), **of, "scenario": "calls"}
     (call,) = sample["turns"][0]["tool_calls"]
     assert list(call["args"]) == ["__proto__", "constructor", "toString", "hasOwnProperty"]
     page.click("#turn-1 .call button")
@@ -667,7 +650,7 @@ def test_markdown_is_text_alone(page: Page, ran: Ran) -> None:
 def test_the_command_that_is_copied_is_one_command(page: Page, scored: Path) -> None:
     opened(page, scored)
     names = []
-    for hash in conversations(page)[:: len(IDS) // 6]:
+    for hash in links(page, LISTED)[:: len(IDS) // 6]:
         go(page, hash)
         words = shlex.split(copied(page, "command"))
         assert words[:5] == ["agenteval", "score", f"{FILE}.jsonl", "--scenario-from", "task"]
@@ -794,7 +777,7 @@ def test_a_file_that_was_cut_off_shows_its_verdict_and_what_happened(
         assert CUT in page.text("header")
         if end > block:
             assert sorted(page.evaluate(ROWS)) == sorted(SCENARIOS)
-            go(page, links(page, "#list .dot")[0])
+            go(page, links(page, LISTED)[0])
             is_whole = end > block + 5000
             assert ("This conversation cannot be shown" in page.text("#conversation h2")) is not is_whole
             page.press("c")
@@ -813,7 +796,7 @@ def test_a_broken_block_breaks_its_own_conversations_alone(page: Page, ran: Ran,
     path = written(tmp_path, text[:at] + "zzzzz" + text[at + 5 :])
     opened(page, path)
     heads = {}
-    for hash in links(page, "#list .dot"):
+    for hash in links(page, LISTED):
         go(page, hash)
         heads[hash] = page.text("#conversation h2")
     broken = [hash for hash, head in heads.items() if "This conversation cannot be shown" in head]
