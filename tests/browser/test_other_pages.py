@@ -102,3 +102,30 @@ def test_records_of_one_scenario_are_told_apart(page: Page, pages: Mapping[str, 
     titles = page.evaluate("[...document.querySelectorAll('.epochs .dot')].map(each => each.title)")
     names = [*titles, *page.texts("#beside option")]
     assert names == ["twice, epoch 2", "no other", "twice, epoch 2"]
+
+
+def test_a_link_to_a_scenario_leads_to_its_first_record(page: Page, tmp_path: Path) -> None:
+    """A gate knows the scenario, not the records of a log that are its epochs."""
+    project = Project(tmp_path)
+    records = [{**record(name, repeated=False), "task": "one"} for name in ("first", "second")]
+    project.write("log.jsonl", "".join(json.dumps(each) + "\n" for each in records))
+    project.scenarios(
+        "scenarios:\n  - {id: one, turns: [x], expect: {output: {contains: [nowhere]}}}\n", "one.yaml"
+    )
+    done = project.call(
+        "score",
+        "log.jsonl",
+        "--scenarios",
+        "one.yaml",
+        "--scenario-from",
+        "task",
+        "--report",
+        "html=page.html",
+    )
+    assert done.code == 1, done.all
+    page.open(tmp_path / "page.html", hash="#/c/one/1?agent=recorded")
+    page.wait_for("document.documentElement.dataset.ready !== undefined")
+    assert "one" in page.text("#conversation h2")
+    page.open(tmp_path / "page.html", hash="#/c/one/7?agent=recorded")
+    page.wait_for("document.documentElement.dataset.ready !== undefined")
+    assert page.text("#conversation h2") == "There is no such conversation in this page"

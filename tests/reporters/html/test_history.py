@@ -103,9 +103,9 @@ def test_the_star_is_explained_below_the_charts(
 @pytest.mark.parametrize(
     ("values", "text", "axis"),
     [
-        ((0.25, 1.0), "bot: 100.0 %, 25.0 % in", ["0 %", "100 %", "share without a failure"]),
-        ((0.5, 0.6), "bot: 60.0 %, 50.0 % in", ["0 %", "100 %", "share without a failure"]),
-        ((0.0, 0.0), "bot: 0.0 %, 0.0 % in", ["0 %", "100 %", "share without a failure"]),
+        ((0.25, 1.0), "bot: 1, 0.25 in", ["0", "1", "mean"]),
+        ((0.5, 0.6), "bot: 0.6, 0.5 in", ["0", "1", "mean"]),
+        ((0.0, 0.0), "bot: 0, 0 in", ["0", "1", "mean"]),
         ((3.0, 3.5), "bot: 3.5, 3 in", ["1", "5", "mean"]),
         ((1.0, 5.0), "bot: 5, 1 in", ["1", "5", "mean"]),
         ((0.5, 3.0), "bot: 3, 0.5 in", ["0.5", "3", "mean"]),
@@ -115,7 +115,7 @@ def test_the_star_is_explained_below_the_charts(
 def test_the_axis_of_scores_fits_their_values(
     values: tuple[float, float], text: str, axis: list[str]
 ) -> None:
-    """Shares, scores from 1 to 5, or any other numbers. Other metrics change nothing."""
+    """Numbers up to 1, scores from 1 to 5, or any other numbers. Other metrics change nothing."""
     runs = [
         point(n, rated(5, means=(MetricMean("m", "", value, 4), MetricMean("other", "", 40.0, 4))))
         for n, value in enumerate(values)
