@@ -115,6 +115,8 @@ def test_a_page_on_the_screen_is_not_opened_which_is_said(shop: Project, env: di
     assert (done.code, opened(shop)) == (1, [])
     assert done.out.startswith("<!doctype html>")
     assert done.err.splitlines()[-1].startswith("--open opens nothing")
+    shop.call("run", "--report", "html=a.html", "--report", "html=-", "--open", env=env)
+    assert opened(shop) == [shop.root / "a.html"]
 
 
 def test_a_kept_run_is_opened_instead_of_shown(shop: Project, env: dict[str, str]) -> None:

@@ -190,7 +190,7 @@ def write_reports(
             print_err(f"agenteval: cannot write the {choice.name} report to {where}: {reason}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
     if opens and pages:
-        _open_in_browser(pages[-1])
+        _open_in_browser(next(filter(None, reversed(pages)), None))
     return decision.exit_code
 
 
