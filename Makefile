@@ -30,7 +30,7 @@ browser:
 
 # The pictures of README and docs, taken anew from the page of a real run.
 pictures:
-	AGENTEVAL_WRITE_PICTURES=1 $(PYTHON) -m pytest tests/browser/test_pictures.py -n 0
+	TESTS_WRITE_PICTURES=1 $(PYTHON) -m pytest tests/browser/test_pictures.py -n 0
 
 check: lint types contract
 

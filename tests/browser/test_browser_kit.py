@@ -313,13 +313,13 @@ def test_where_there_is_no_browser_tests_are_skipped_unless_one_is_required(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("AGENTEVAL_BROWSER", raising=False)
-    monkeypatch.delenv("AGENTEVAL_REQUIRE_BROWSER", raising=False)
+    monkeypatch.delenv("TESTS_BROWSER", raising=False)
+    monkeypatch.delenv("TESTS_REQUIRE_BROWSER", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for absent in (browser_path, axe_source):
         with pytest.raises(pytest.skip.Exception, match="make browser"):
             absent()
-    monkeypatch.setenv("AGENTEVAL_REQUIRE_BROWSER", "1")
+    monkeypatch.setenv("TESTS_REQUIRE_BROWSER", "1")
     for absent in (browser_path, axe_source):
         with pytest.raises(pytest.fail.Exception, match="make browser"):
             absent()
@@ -331,12 +331,12 @@ def test_a_browser_is_found_by_its_name_or_named_by_a_variable(
     program(tmp_path, "exit").rename(tmp_path / "mine")
     program(tmp_path, "exit")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("AGENTEVAL_BROWSER", raising=False)
+    monkeypatch.delenv("TESTS_BROWSER", raising=False)
     assert browser_path() == tmp_path / "chromium"
-    monkeypatch.setenv("AGENTEVAL_BROWSER", str(tmp_path / "mine"))
+    monkeypatch.setenv("TESTS_BROWSER", str(tmp_path / "mine"))
     assert browser_path() == tmp_path / "mine"
-    monkeypatch.setenv("AGENTEVAL_BROWSER", str(tmp_path / "missing"))
-    with pytest.raises(BrowserError, match=r"AGENTEVAL_BROWSER is .*missing"):
+    monkeypatch.setenv("TESTS_BROWSER", str(tmp_path / "missing"))
+    with pytest.raises(BrowserError, match=r"TESTS_BROWSER is .*missing"):
         browser_path()
 
 

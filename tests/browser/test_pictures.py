@@ -1,6 +1,6 @@
 """The pictures of README and docs, taken from the page of the shipped suite's first agent.
 
-``make pictures`` takes them anew, with ``AGENTEVAL_WRITE_PICTURES=1``."""
+``make pictures`` takes them anew, with ``TESTS_WRITE_PICTURES=1``."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_each_picture_can_be_taken_and_stands_in_the_docs(
     page.frame()
     taken = tmp_path / name
     page.screenshot(taken)
-    if os.environ.get("AGENTEVAL_WRITE_PICTURES"):
+    if os.environ.get("TESTS_WRITE_PICTURES"):
         FOLDER.mkdir(exist_ok=True)
         shutil.copy(taken, FOLDER / name)
     assert size_of(taken.read_bytes()) == SIZE == size_of((FOLDER / name).read_bytes())

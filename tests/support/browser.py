@@ -36,7 +36,7 @@ from tests.support.devtools import (
     find_browser,
 )
 
-REQUIRED_VARIABLE = "AGENTEVAL_REQUIRE_BROWSER"
+REQUIRED_VARIABLE = "TESTS_REQUIRE_BROWSER"
 """Where it is 1, the lack of a browser or of axe-core is a failure and no skip: in CI."""
 AXE_ABSENT = "needs axe-core: make browser installs it (CONTRIBUTING.md, Tests in a browser)"
 FRAMES = 1800

@@ -21,7 +21,7 @@ from typing import Any
 ANSWER_S = 60.0
 """How long an answer of the browser may take. Only what hangs takes longer."""
 
-PATH_VARIABLE = "AGENTEVAL_BROWSER"
+PATH_VARIABLE = "TESTS_BROWSER"
 NAMES = ("google-chrome", "google-chrome-stable", "chromium", "chromium-browser")
 """Commands, in the order in which they are looked for. Where there are two, Ubuntu lets only Chrome have its
 sandbox."""
