@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import anyio
 from anyio.abc import TaskGroup
@@ -11,7 +12,7 @@ from agenteval.conversation.deadlines import Stopwatch, exempt_from_deadlines
 from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, SampleFinished, Scored, TurnFinished
-from agenteval.core.protocols import Emit, Reviewer, Scorer
+from agenteval.core.protocols import Emit, Reviewer, Scorer, ScorerResults
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
@@ -90,7 +91,7 @@ class ScoredSample:
         if reviewer is None:
             return stop
         with exempt_from_deadlines(self.watch, "the review of the simulated user"):
-            items = await self._run(reviewer, self.last_trajectory)
+            items = list_items(await self._run(reviewer, self.last_trajectory))
         self.emit(Scored(key=key, turn=None, items=tuple(items)))
         fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
         if fault is None:
@@ -124,17 +125,25 @@ class ScoredSample:
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
         with exempt_from_deadlines(self.watch, f"the {_metric(scorer)} judge"):
-            items = await self._run(scorer, trajectory)
-        if items:
-            self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
+            results = await self._run(scorer, trajectory)
+        by_turn = results if isinstance(results, Mapping) else {turn: results}
+        for place, items in by_turn.items():
+            if items:
+                self.emit(Scored(key=self.sample.key, turn=place, items=tuple(items)))
 
-    async def _run(self, scorer: Scorer, trajectory: Trajectory) -> Sequence[ScoreItem]:
-        items = await run_scorer(scorer, self.sample.scenario, trajectory)
+    async def _run(self, scorer: Scorer, trajectory: Trajectory) -> ScorerResults:
+        results = await run_scorer(scorer, self.sample.scenario, trajectory)
+        items = list_items(results)
         self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
-        return items
+        return results
 
 
-async def run_scorer(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:
+def list_items(results: ScorerResults) -> tuple[ScoreItem, ...]:
+    """Return a scorer's results without the turns that they belong to."""
+    return tuple(chain(*results.values()) if isinstance(results, Mapping) else results)
+
+
+async def run_scorer(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> ScorerResults:
     """Return the results of a scorer or, if the scorer fails, a ``ScoreFailure``. A fault in a scorer never
     raises an exception."""
     try:

@@ -349,8 +349,9 @@ class JudgeConfig(Value):
     """True if a verdict that would fail a sample needs a second opinion that tries to refute it."""
     on_failure: Literal["undecided", "skip"] = "undecided"
     """Outcome if a judge fails: undecided, or decided without that judge (skip)."""
-    calls: Literal["separate", "shared"] = "separate"
-    """One call per score and criterion (separate), or one call for several of them (shared)."""
+    calls: Literal["separate", "shared", "review"] = "separate"
+    """One call per score and criterion (separate), one call for several of them (shared), or one call per
+    conversation for the labels of all turns (review)."""
 
 
 class AcceptedFailure(Value):

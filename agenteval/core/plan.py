@@ -135,6 +135,8 @@ class SuitePolicy(Value):
     skips_failed_judges: bool = False
     shares_calls: bool = False
     """True if several metrics share one call to a judge."""
+    reviews_turns: bool = False
+    """True if one call to a judge, after the last turn, labels all turns of a conversation."""
     detectors: tuple[str, ...] | None = None
     """The names of the detectors to run. ``None`` means all detectors."""
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"

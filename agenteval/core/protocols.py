@@ -284,15 +284,20 @@ class User(Protocol):
     async def next(self, trajectory: Trajectory) -> UserMove: ...
 
 
+ScorerResults: TypeAlias = Sequence[ScoreItem] | Mapping[int, Sequence[ScoreItem]]
+"""The results for the turn or conversation that a scorer was called with, or the results for each of several
+turns, keyed by turn (from 0)."""
+
+
 class Scorer(Protocol):
     """Evaluates conversations. If ``scope`` is ``turn``, the scorer is called with each prefix of the
     conversation, and judges the last turn of the prefix. If ``scope`` is ``conversation``, the scorer is
-    called once, with ``stop`` set."""
+    called once, with ``stop`` set. It may then return results for single turns, keyed by turn (from 0)."""
 
     @property
     def scope(self) -> str: ...
 
-    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]: ...
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> ScorerResults: ...
 
 
 class Reviewer(Protocol):

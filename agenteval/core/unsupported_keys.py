@@ -29,7 +29,6 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     "config": {
         "thresholds.*.votes": "use only `at_least`",
         **{f"judge.{name}": "remove it" for name in ("votes", "votes_near", "models", "cascade")},
-        "judge.calls=review": "use `separate` or `shared`",
         "gates.require_calibrated": "use `thresholds` or `pass_rate`",
     },
 }

@@ -101,6 +101,7 @@ def suite_policy(
         corroborate=config.judge.corroborate,
         skips_failed_judges=config.judge.on_failure == "skip",
         shares_calls=_shares_calls(config),
+        reviews_turns=config.judge.calls == "review",
         detectors=config.detectors,
         unmocked_tools=config.unmocked_tools,
         now=config.now,

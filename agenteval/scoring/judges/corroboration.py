@@ -114,15 +114,22 @@ def _is_drawn(question: JudgeQuestion, seed: int) -> bool:
 
     The selection depends on the question and its sample, so that some, but not all, of several identical
     conversations are selected."""
+    if question.is_drawn is not None:
+        return question.is_drawn
     return is_drawn(seed, str(current_sample_key()), question.subject.metric, question.record.text)
 
 
 def is_drawn(*asked_about: int | str) -> bool:
     """Check whether this verdict is the one in every ``SAMPLING_INTERVAL`` that is checked again. The
     selection is the same for part of a run as for the whole run."""
+    return draw_number(*asked_about) % SAMPLING_INTERVAL == 0
+
+
+def draw_number(*asked_about: int | str) -> int:
+    """Return a number that depends on nothing but the arguments, as if drawn at random."""
     text = json.dumps(asked_about)
     digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
-    return int.from_bytes(digest) % SAMPLING_INTERVAL == 0
+    return int.from_bytes(digest)
 
 
 def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:

@@ -62,18 +62,38 @@ class Judge:
         self, scenario: Scenario, trajectory: Trajectory
     ) -> tuple[JudgeQuestion, JudgeTarget] | None:
         """Build the question and its target, or return ``None`` if the metric does not apply."""
+        target = self.build_target(scenario, trajectory)
+        return None if target is None else (self.build_question_about(target), target)
+
+    def build_target(self, scenario: Scenario, trajectory: Trajectory) -> JudgeTarget | None:
+        """Build what is judged: the last turn or the whole conversation. Return ``None`` if the metric does
+        not apply."""
         policy = bool(self._inputs.policy_of(scenario).strip())
         if not applies_to_trajectory(self._spec, scenario, trajectory, policy=policy):
             return None
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
-        rubric = self._rubric if trajectory.all_calls_seen else self._rubric.without_label(MISSING_CALL)
+        record = self._view.build_quotable_record(scenario, trajectory, turn)
+        return JudgeTarget(scenario, trajectory, turn, record)
+
+    def offered_rubric(self, trajectory: Trajectory) -> Rubric:
+        """Return the rubric with the labels that can be proven in a conversation."""
+        return self._rubric if trajectory.all_calls_seen else self._rubric.without_label(MISSING_CALL)
+
+    def find_raised_questions(self, target: JudgeTarget) -> list[Finding]:
+        """List the questions that code raises about the judged turn."""
+        if target.turn is None or not self._rubric.labels:
+            return []
+        raised = self._inputs.find_raised_questions(target.scenario, target.trajectory)
+        return questions.select_questions(raised, self.metric, target.turn)
+
+    def build_question_about(self, target: JudgeTarget) -> JudgeQuestion:
+        """Build the question about a turn or conversation."""
+        scenario, trajectory, turn, *_ = target
+        rubric = self.offered_rubric(trajectory)
         if turn is not None and rubric.labels:
-            raised = self._inputs.find_raised_questions(scenario, trajectory)
-            rubric = questions.add_raised_questions(rubric, raised, scenario, trajectory, turn)
-        target = JudgeTarget(
-            scenario, trajectory, turn, self._view.build_quotable_record(scenario, trajectory, turn)
-        )
-        question = JudgeQuestion(
+            raised = self.find_raised_questions(target)
+            rubric = questions.add_raised_questions(rubric, raised, scenario, trajectory)
+        return JudgeQuestion(
             rubric=rubric,
             record=self._view.transcript(scenario, trajectory, turn),
             subject=build_subject(scenario, trajectory, metric=self.metric, turn=turn),
@@ -86,22 +106,28 @@ class Judge:
             side=lambda answer: self._side(answer, target),
             accepts_flawed=lambda answer, _: self._is_below_the_gate(self._worst(answer, target)),
         )
-        return question, target
 
     def score_answer(
         self, answer: JudgeAnswer | ScoreFailure, target: JudgeTarget
     ) -> Sequence[Score | ScoreFailure | Finding]:
         """Convert an answer to a score and findings.
 
-        A flawed answer is discarded; the resulting failure states how severe the answer could have been."""
+        A flawed answer is discarded; the resulting failure states how severe the answer could have been, and
+        whether it would have gated."""
         if isinstance(answer, ScoreFailure):
             return (answer.model_copy(update={"worst": self._worst(None, target)}),)
         reply = answer.reply
         worst = self._worst(reply.value, target)
-        # Only answers below the gate are accepted with a flaw.
-        if self._is_below_the_gate(worst) and (flaw := self._find_flaw(reply.value, reply.scripted, target)):
-            message = f"{reply.model}: the answer cannot be used: {flaw}"
-            return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, worst=worst),)
+        if flaw := self._find_flaw(reply.value, reply.scripted, target):
+            return (
+                ScoreFailure(
+                    metric=self.metric,
+                    message=f"{reply.model}: the answer cannot be used: {flaw}",
+                    usage=answer.usage,
+                    worst=worst,
+                    is_verdict=not self._is_below_the_gate(worst),
+                ),
+            )
         return self._score_answer(answer, target)
 
     def _worst(self, answer: Any | None, target: JudgeTarget) -> Severity | None:

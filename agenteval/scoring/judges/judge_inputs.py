@@ -67,10 +67,16 @@ class ConversationView:
     parameters: bool = False
 
     def transcript(
-        self, scenario: Scenario, trajectory: Trajectory, turn: int | None, *, reserved: int = 0
+        self,
+        scenario: Scenario,
+        trajectory: Trajectory,
+        turn: int | None,
+        *,
+        reserved: int = 0,
+        every_turn: bool = False,
     ) -> JudgeTranscript:
         """Build the record. ``reserved`` is the number of bytes within the limit that are needed for other
-        content."""
+        content. If ``every_turn`` is true, the turns up to ``turn`` are judged, and not that turn alone."""
         inputs = self.inputs
         options = TranscriptOptions(
             policy=inputs.policy_of(scenario),
@@ -79,6 +85,7 @@ class ConversationView:
             upto=turn,
             parameters=self.parameters,
             limit=inputs.limit - reserved,
+            every_turn=every_turn,
         )
         return build_transcript(scenario, trajectory, options)
 

@@ -32,6 +32,8 @@ class JudgeQuestion:
     is_clean: Callable[[Any], bool] = lambda _answer: False
     """A function that checks whether an answer reports no fault, so that it may be selected for a repeated
     check."""
+    is_drawn: bool | None = None
+    """True if a clean answer is checked again, and false if it is not. If ``None``, lots decide."""
     is_doubtful: Callable[[Any], bool] = lambda _answer: False
     """A function that checks whether the judge is asked again about an answer that causes no failure."""
     side: Callable[[Any], AnswerSide] | None = None

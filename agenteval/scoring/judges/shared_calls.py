@@ -40,21 +40,31 @@ async def ask_shared(
     if is_shared and len(questions) > 1 and fits:
         shared = await ask_once(model, build_shared_request(questions, SHARED))
     shared_replies = dict(_usable_replies(shared, questions)) if isinstance(shared, ModelReply) else {}
-    answers: dict[str, JudgeAnswer | ScoreFailure] = {}
+    known = [(question, shared_replies.get(name)) for name, question in questions.items()]
+    answers = dict(zip(questions, await ask_concurrently(model, known, gating), strict=True))
+    return dict(_assign_usage(answers, list(questions), shared.usage if shared else None))
+
+
+async def ask_concurrently(
+    model: ChatModel, questions: Sequence[tuple[JudgeQuestion, ModelReply | None]], gating: GatingPolicy
+) -> list[JudgeAnswer | ScoreFailure]:
+    """Return the answers to questions, each of which may come with a reply that is already known. Second
+    opinions are obtained as needed. Raise ``AuthorError`` for a mistake of the author's."""
+    answers: dict[int, JudgeAnswer | ScoreFailure] = {}
     mistakes: list[AuthorError] = []
 
-    async def answer(name: str, question: JudgeQuestion) -> None:
+    async def answer(number: int, question: JudgeQuestion, known: ModelReply | None) -> None:
         try:
-            answers[name] = await ask_with_second_opinion(model, question, gating, shared_replies.get(name))
+            answers[number] = await ask_with_second_opinion(model, question, gating, known)
         except AuthorError as error:
             mistakes.append(error)  # raised below, because a task group would wrap it in an exception group
 
     async with anyio.create_task_group() as group:
-        for name, question in questions.items():
-            group.start_soon(answer, name, question)
+        for number, (question, known) in enumerate(questions):
+            group.start_soon(answer, number, question, known)
     if mistakes:
         raise mistakes[0]
-    return dict(_assign_usage(answers, list(questions), shared.usage if shared else None))
+    return [answers[number] for number in range(len(questions))]
 
 
 def _usable_replies(
