@@ -70,6 +70,7 @@ _FILES = {
     "answer_outcome": "judges/answer_outcome.md",
     "answer_policy": "judges/answer_policy.md",
     "answer_shared": "judges/answer_shared.md",
+    "answer_review": "judges/answer_review.md",
     "judge_refute": "judges/refute.md",
     "judge_decide": "judges/decide.md",
     "judge_raised": "judges/raised.md",

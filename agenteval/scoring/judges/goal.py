@@ -90,7 +90,7 @@ class GoalJudge(Judge):
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
         return {"right_end": RIGHT_END if scenario.goal_outcome == "refused" else ""}
 
-    def _find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
+    def find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
         is_kind_open = is_scripted and answer.kind is None
         if answer.outcome == POLICY_BROKEN and answer.kind is not RuleKind.PERMISSION and not is_kind_open:
             return OTHER_KIND
@@ -154,9 +154,9 @@ class GoalJudge(Judge):
             question,
             rubric=question.rubric.with_reference("difference", DIFFERENCE),
             record=self._view.transcript(scenario, trajectory, None, reserved=twin.size),
-            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, target),
+            flaw_in=lambda answer, is_scripted: self.find_flaw(answer, is_scripted, target),
             # An answer whose only flaw is a missing difference is accepted: then the goal was missed.
-            accepts_flawed=lambda answer, is_scripted: not self._find_flaw(answer, is_scripted, alone),
+            accepts_flawed=lambda answer, is_scripted: not self.find_flaw(answer, is_scripted, alone),
         )
 
     async def ask_again(self, question: JudgeQuestion, opinion: str) -> ModelReply | ScoreFailure:

@@ -47,6 +47,15 @@ class Judge:
     def scope(self) -> str:
         return self._rubric.scope
 
+    @property
+    def ok_labels(self) -> frozenset[str]:
+        return self._rubric.ok
+
+    @property
+    def shows_parameters(self) -> bool:
+        """True if the judge is shown the parameters of the agent's tools."""
+        return self._view.parameters
+
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
@@ -98,7 +107,7 @@ class Judge:
             record=self._view.transcript(scenario, trajectory, turn),
             subject=build_subject(scenario, trajectory, metric=self.metric, turn=turn),
             criterion=self._placeholders(scenario),
-            flaw_in=lambda answer, is_scripted: self._find_flaw(answer, is_scripted, target),
+            flaw_in=lambda answer, is_scripted: self.find_flaw(answer, is_scripted, target),
             gates=lambda answer: self._gates(answer, target),
             is_proven=lambda answer: self._is_proven(answer, target),
             is_clean=lambda answer: not rubric.scale and self._is_clean(answer, target),
@@ -118,7 +127,7 @@ class Judge:
             return (answer.model_copy(update={"worst": self._worst(None, target)}),)
         reply = answer.reply
         worst = self._worst(reply.value, target)
-        if flaw := self._find_flaw(reply.value, reply.scripted, target):
+        if flaw := self.find_flaw(reply.value, reply.scripted, target):
             return (
                 ScoreFailure(
                     metric=self.metric,
@@ -173,7 +182,7 @@ class Judge:
         """Return the values of the rubric's placeholders."""
         return {}
 
-    def _find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
+    def find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
         """Describe what is wrong with the references in an answer that counts against the agent, or return an
         empty string if nothing is wrong."""
         if not self._counts_against(answer, target):

@@ -55,7 +55,7 @@ class PolicyJudge(Judge):
     """Judges policy adherence: whether the agent complied with its policy. Each violation becomes a finding;
     code decides the severity."""
 
-    def _find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
+    def find_flaw(self, answer: Any, is_scripted: bool, target: JudgeTarget) -> str:
         if answer.label != BROKEN:
             return '"violations" must be [] unless the label is "fail"' if answer.violations else ""
         if not answer.violations and not is_scripted:

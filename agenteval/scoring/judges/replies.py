@@ -3,7 +3,7 @@ reply."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
 
@@ -101,6 +101,22 @@ def _label_type(labels: tuple[str, ...], references: tuple[str, ...], key: str =
     return create_model(f"{key.title()}Reply", __config__=_CONFIG, **fields, reason=str, **verdict)
 
 
+def _number(word: str) -> Any:
+    """Return the type for a number by which the record counts. Some models return it as a string, or return a
+    string to state that there is none."""
+
+    def read(value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError(f"a {word} must be given as its number")
+        if isinstance(value, str):
+            text = value.strip().lower().removeprefix(word).strip(" #")
+            number = parse_digits(text)
+            return number if number is not None else None if means_nothing(text) else value
+        return value
+
+    return BeforeValidator(read)
+
+
 def _one_of(labels: tuple[str, ...], key: str) -> Any:
     """Return the type for a label. The type accepts any spelling of the label."""
 
@@ -169,22 +185,16 @@ def _without_short_form(schema: dict[str, Any]) -> None:
     _all_required(schema)
 
 
-def _call_number(value: Any) -> Any:
-    """Parse a call number. Some models return the number as a string, or return a string to state that there
-    is no call."""
-    if isinstance(value, bool):
-        raise ValueError("a call must be given as its number")
-    if isinstance(value, str):
-        text = value.strip().removeprefix("call").strip(" #")
-        number = parse_digits(text)
-        return number if number is not None else None if means_nothing(text) else value
-    return value
-
-
 _Call = Annotated[
     int | None,
-    BeforeValidator(_call_number),
+    _number("call"),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]}),
+]
+_Turn = Annotated[int, _number("turn"), WithJsonSchema({"type": "integer", "minimum": 1})]
+_Question = Annotated[
+    int | None,
+    _number("question"),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}),
 ]
 _Name = Annotated[
     str, BeforeValidator(lambda value: "" if value is None else value), WithJsonSchema({"type": "string"})
@@ -228,6 +238,47 @@ def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel]
         ),
         **fields,
     )
+
+
+def build_review_reply_type(rubrics: Sequence[Rubric]) -> type[BaseModel]:
+    """Return the type of an object that contains a list of findings for each rubric. A finding has the keys
+    of an answer to its rubric, and the number of its turn."""
+    return _review_type(
+        tuple(
+            (rubric.metric, (*rubric.labels, rubric.unsure), tuple(rubric.references)) for rubric in rubrics
+        )
+    )
+
+
+@cache
+def _review_type(rubrics: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]) -> type[BaseModel]:
+    lists: dict[str, Any] = {}
+    for metric, labels, references in rubrics:
+        fields: dict[str, Any] = {name: _REFERENCES[name] for name in references}
+        finding = create_model(
+            f"{metric}_finding",
+            __config__=_CONFIG,
+            turn=_Turn,
+            question=(_Question, None),
+            evidence=_Evidence,
+            **fields,
+            reason=str,
+            label=_one_of(labels, "label"),
+        )
+        lists[metric] = list[finding]  # type: ignore[valid-type]
+    return create_model("ReviewReply", __config__=_CONFIG, **lists, reason=str)
+
+
+def read_finding(finding: BaseModel, rubric: Rubric) -> BaseModel:
+    """Return a finding in a review as an answer to its rubric. Raise ``ValidationError`` if the rubric does
+    not offer its label."""
+    return build_reply_type(rubric).model_validate(finding.model_dump())
+
+
+def build_clean_reply(rubric: Rubric, reason: str) -> BaseModel:
+    """Return the answer that a rubric's judge gives if it finds no failure."""
+    label = next(label for label in rubric.labels if label in rubric.ok)
+    return build_reply_type(rubric).model_validate({"evidence": "", "reason": reason, "label": label})
 
 
 def _optional_reply(reply_type: type[BaseModel]) -> Any:

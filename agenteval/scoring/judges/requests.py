@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,12 @@ from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompt_templates import RenderedPrompt, render_template
 from agenteval.files.prompts import Rubric
 from agenteval.scoring.judges.judge_question import JudgeQuestion
-from agenteval.scoring.judges.replies import build_reply_type, build_shared_reply_type, describe_scale
+from agenteval.scoring.judges.replies import (
+    build_reply_type,
+    build_review_reply_type,
+    build_shared_reply_type,
+    describe_scale,
+)
 from agenteval.scoring.transcript import JudgeTranscript, latest_answer
 
 
@@ -88,6 +93,36 @@ def build_shared_request(questions: Mapping[str, JudgeQuestion], metric: str) ->
         replace(first.subject, metric=metric),
         no_flaw,
     )
+
+
+def build_review_request(
+    rubrics: Sequence[Rubric],
+    record: JudgeTranscript,
+    *,
+    subject: Subject,
+    turns: str,
+    flaw_in: Callable[[Any, bool], str] = no_flaw,
+) -> ModelRequest:
+    """Build the request that applies several label rubrics to each of the ``turns`` of a record.
+
+    An answer is accepted even if some of its findings are flawed; the others can be used."""
+    prompts = rubrics[0].prompts
+    forms = (f'A finding of "{each.metric}":\n\n{render_answer_form(each)}' for each in rubrics)
+    form = prompts.prompt("answer_review").render(
+        count=str(len(rubrics)),
+        names=_quote_names(each.metric for each in rubrics),
+        turns=turns,
+        forms="\n\n".join(forms),
+    )
+    texts = (
+        f'Criterion "{each.metric}":\n\n{render_template(each.text, {}, source=each.source)}'
+        for each in rubrics
+    )
+    rendered = prompts.prompt("judge_rules").render(
+        transcript=record.text, criterion="\n\n".join(texts), answer=form.prompt
+    )
+    request = _request(rendered, record, build_review_reply_type(rubrics), subject, flaw_in)
+    return replace(request, accepts_flawed=lambda _answer, _is_scripted: True)
 
 
 def _request(
