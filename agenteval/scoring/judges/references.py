@@ -143,7 +143,7 @@ def _build_record(
     )
 
 
-class _TurnTexts(NamedTuple):
+class _QuotableTurn(NamedTuple):
     """The texts of a turn that may be quoted."""
 
     turn: Turn
@@ -152,14 +152,14 @@ class _TurnTexts(NamedTuple):
     sources: tuple[str, ...]
 
 
-def _texts_of(turn: Turn) -> _TurnTexts:
+def _texts_of(turn: Turn) -> _QuotableTurn:
     """Return the texts of a turn, made once for all later turns and all judges. They are found by the turn's
     identity, which they keep alive."""
-    kept: dict[int, _TurnTexts] = sample_memory().setdefault(_TurnTexts, {})
+    kept: dict[int, _QuotableTurn] = sample_memory().setdefault(_QuotableTurn, {})
     known = kept.get(id(turn))
     if known is None:
         results = (call.result.text for call in turn.tool_calls if call.result)
-        known = kept[id(turn)] = _TurnTexts(
+        known = kept[id(turn)] = _QuotableTurn(
             turn,
             agent_texts=tuple(agent_texts(turn)),
             calls=tuple(map(format_quotable_call, turn.tool_calls)),
