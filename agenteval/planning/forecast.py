@@ -252,8 +252,10 @@ class ConversationEstimator:
                 criteria = len(expect.criteria) if expect else 0
                 rubrics = self._rubrics_for("turn", scenario, prefix, policy, criteria)
                 of_turn = list(self._with_tokens(rubrics, scenario, prefix, policy, turn=index))
-                calls += self._first_calls(of_turn)
+                calls += self._first_calls([each for each in of_turn if not self._is_reviewed(each[0])])
                 asked += of_turn
+            reviewed = [each for each in asked if self._is_reviewed(each[0])]
+            calls += self._review_call([rubric for rubric, _ in reviewed], scenario, trajectory, policy)
             rubrics = self._rubrics_for(
                 "conversation", scenario, trajectory, policy, len(scenario.expect.criteria)
             )
@@ -263,8 +265,36 @@ class ConversationEstimator:
         again = CallEstimate()
         for rubric, tokens in asked if self._is_doubted else ():
             parts = _second_opinion_parts(rubric, rules)
+            if self._is_reviewed(rubric):  # one verdict of a review is drawn, and not one of each turn
+                parts -= GATING
+                again += CallEstimate(0, GATING * tokens // len(reviewed))
             again += CallEstimate(parts, parts * tokens)
-        return JudgeEstimate(calls, again)
+        return JudgeEstimate(calls, again + CallEstimate(GATING if self._is_doubted and reviewed else 0))
+
+    def _is_reviewed(self, rubric: Rubric) -> bool:
+        """Check whether the rubric is applied to all turns in one call."""
+        return self._plan.suite.reviews_turns and rubric.metric in metrics.REVIEWED
+
+    def _review_call(
+        self, asked: Sequence[Rubric], scenario: Scenario, trajectory: Trajectory, policy: str
+    ) -> CallEstimate:
+        """Return the call that applies rubrics to all turns, or no call if there are no rubrics."""
+        from agenteval.scoring.judges.requests import build_review_request
+        from agenteval.scoring.transcript import JudgeTranscript, TranscriptOptions, build_transcript
+
+        rubrics = {rubric.metric: rubric for rubric in asked}.values()
+        if not rubrics:
+            return CallEstimate()
+        options = TranscriptOptions(
+            policy=policy,
+            now=self._plan.suite.now,
+            upto=len(trajectory.turns) - 1,
+            parameters=any(rubric.needs == "tools" for rubric in rubrics),
+            every_turn=True,
+        )
+        rest = build_review_request([*rubrics], JudgeTranscript(""), subject=Subject(), turns="turns 1 to 9")
+        texts = (build_transcript(scenario, trajectory, options).text, rest.system, rest.prompt)
+        return CallEstimate(1, sum(map(count_tokens, texts)))
 
     def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> CallEstimate:
         """Return the calls that send the questions about one record. A shared call contains the record only
@@ -323,8 +353,16 @@ class ConversationEstimator:
 
     def _undeclared_tool_calls(self, scenario: Scenario, long: Trajectory) -> int:
         """Count the judge calls that are made only if the agent reports tools that no scenario declares."""
-        asked = sum(spec.needs == "tools" for spec in self._chosen.selected)
-        return 0 if scenario.tools else asked * len(long.turns)
+        if scenario.tools:
+            return 0
+        if self._plan.suite.reviews_turns:
+            return int(_is_reviewed_alone(self._chosen))
+        return sum(spec.needs == "tools" for spec in self._chosen.selected) * len(long.turns)
+
+
+def _is_reviewed_alone(chosen: Metrics) -> bool:
+    """Check whether a review is only about tool calls, so that it is not asked for if there are none."""
+    return [spec.needs for spec in chosen.selected if spec.name in metrics.REVIEWED] == ["tools"]
 
 
 def _estimate_between(least: CallEstimate, most: CallEstimate, role: str) -> RoleEstimate:
@@ -459,12 +497,13 @@ def _notes(
     if any(row.role == "agent" and row.calls.most is None for row in rows):
         yield "an agent that leaves its tool calls to agenteval is called again after each round of calls"
     if not plan.suite.no_judge:
-        yield from _judge_notes(scenarios, chosen)
+        yield from _judge_notes(scenarios, plan, chosen)
     if any(row.role == "user" for row in rows):
         yield "a rejected message of the simulated user is requested again"
     if any(row.role == AGAIN for row in rows):
         yield (
-            f"{AGAIN} is an estimate: one in {SAMPLING_INTERVAL} label and goal verdicts, chosen at random,"
+            f"{AGAIN} is an estimate: one in {SAMPLING_INTERVAL} label and goal verdicts, chosen at random"
+            f"{' (of reviews, one verdict each)' if plan.suite.reviews_turns else ''},"
             f" and one in {GATING} of those that can cause a failure, assuming that they do"
         )
     if uses_cache:
@@ -472,11 +511,12 @@ def _notes(
     yield from _budget_notes(rows, plan)
 
 
-def _judge_notes(scenarios: Sequence[Scenario], chosen: Metrics) -> Iterator[str]:
+def _judge_notes(scenarios: Sequence[Scenario], plan: Plan, chosen: Metrics) -> Iterator[str]:
     names = [spec.name for spec in chosen.selected if not chosen.is_rubric(spec.name)]
     if names:
         yield f"model calls by {', '.join(names)} are not counted"
-    if all(scenario.tools for scenario in scenarios):
+    is_reviewed = plan.suite.reviews_turns and not _is_reviewed_alone(chosen)
+    if is_reviewed or all(scenario.tools for scenario in scenarios):
         return
     for spec in chosen.selected:
         if spec.needs == "tools":

@@ -25,7 +25,7 @@ from agenteval.files.prompts import (
 from agenteval.planning.plan_resolution import has_policy
 from agenteval.scoring import metrics
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.metrics import BEHAVIOR
+from agenteval.scoring.metrics import BEHAVIOR, REVIEWED
 
 if TYPE_CHECKING:
     from agenteval.core.trajectory import Trajectory
@@ -173,6 +173,7 @@ def make_judges(
     from agenteval.scoring.judges.judge import Judge
     from agenteval.scoring.judges.policy import PolicyJudge
     from agenteval.scoring.judges.shared_scores import SharedScores
+    from agenteval.scoring.judges.turn_review import TurnReview
     from agenteval.scoring.questions import question_detectors
 
     judges = {"answer_outcome": GoalJudge, "answer_policy": PolicyJudge}  # by the form of the answer
@@ -182,7 +183,7 @@ def make_judges(
     def raised(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
         return _findings(DetectorScorer(asking, policy_of(scenario)).run_detectors(scenario, trajectory))
 
-    sharing_judges: list[Judge] = []
+    together: dict[type[SharedScores | TurnReview], list[Judge]] = {}
     scorers: list[Scorer] = []
     for spec in chosen.selected:
         custom = chosen.custom.get(spec.name)
@@ -193,10 +194,13 @@ def make_judges(
         rubric = chosen.rubric(spec.name)
         rubric_inputs = replace(inputs, find_raised_questions=raised) if spec.name == BEHAVIOR else inputs
         judge = judges.get(rubric.form, Judge)(rubric, rubric_inputs)
-        (sharing_judges if suite.shares_calls and rubric.shared else scorers).append(judge)
-    if sharing_judges:
-        assert inputs is not None
-        scorers.append(SharedScores(sharing_judges, inputs))
+        if suite.reviews_turns and spec.name in REVIEWED:
+            together.setdefault(TurnReview, []).append(judge)
+        elif suite.shares_calls and rubric.shared:
+            together.setdefault(SharedScores, []).append(judge)
+        else:
+            scorers.append(judge)
+    scorers += (scorer(judges_of, inputs) for scorer, judges_of in together.items() if inputs)
     if criteria:
         assert inputs is not None
         rubric = chosen.rubric(CRITERIA)
@@ -243,7 +247,7 @@ def hash_prompts(chosen: Metrics, suite: SuitePolicy, scenarios: Iterable[Scenar
     """Return the hashes of all prompts that the run may send, including the scenarios' own user prompts."""
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.selected if spec.built_in]
-    shared = "answer_shared"
-    more = {shared: chosen.prompts.prompt(shared).hash} if suite.shares_calls else {}
+    forms = {"answer_shared": suite.shares_calls, "answer_review": suite.reviews_turns}
+    more = {name: chosen.prompts.prompt(name).hash for name, is_used in forms.items() if is_used}
     more |= {user_prompt_name(each.id): each.user_prompt_hash for each in scenarios if each.user_prompt_hash}
     return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

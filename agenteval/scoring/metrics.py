@@ -14,6 +14,10 @@ from agenteval.files.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED_PR
 
 POLICY_ADHERENCE = "policy_adherence"
 BEHAVIOR, TOOL_CALL_BEHAVIOR = "agent_behavior_failure", "tool_call_behavior_failure"
+REVIEWED = (BEHAVIOR, TOOL_CALL_BEHAVIOR)
+"""The metrics that one call judges in all turns of a conversation (``judge: {calls: review}``)."""
+REVIEW = "review"
+"""The metric of that call, wherever calls are counted, limited or answered by metric."""
 
 
 def build_metric_spec(rubric: Rubric) -> MetricSpec:

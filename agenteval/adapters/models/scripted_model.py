@@ -24,6 +24,7 @@ from agenteval.core.trajectory import Usage
 from agenteval.files.prompts import CRITERIA
 from agenteval.files.regular_files import read_file, wrap_read_errors
 from agenteval.files.yaml_source import Mark, parse_yaml
+from agenteval.scoring.metrics import REVIEW, REVIEWED
 
 SCRIPT_ROLES = ("user", "judge", "dedup", "agent")
 _CONDITIONS = ("role", "scenario", "turn", "metric", "text")
@@ -148,6 +149,8 @@ def _describe(request: ModelRequest) -> str:
 def _example(name: str, metric: str) -> str:
     if name == "label" and metric == CRITERIA:
         return "pass"
+    if metric == REVIEW and name in REVIEWED:
+        return "[]"
     examples = {"score": "4", "label": "no failure", "done": "true", "issues": "[]", "evidence": '""'}
     return examples.get(name, '"…"')
 
@@ -261,7 +264,9 @@ def _wrong_reply(entry: Mapping[str, Any], role: Any, mark: Mark) -> Iterator[Pr
             at.place,
         )
     elif role == "judge" and isinstance(reply, dict):
-        for name in ("evidence", "reason"):
+        # Each finding of a review has evidence of its own.
+        is_review = (entry.get("when") or {}).get("metric") == REVIEW
+        for name in ("reason",) if is_review else ("evidence", "reason"):
             if name not in reply:
                 yield Problem(f"`{name}` is missing in a judge reply", f'add {name}: "…"', at.place)
             elif not isinstance(reply[name], str):

@@ -24,6 +24,7 @@ from agenteval.reporters.results.document import conversation_json
 from agenteval.reporters.terminal.conversation_page import (
     ConversationPage,
     JudgeExchange,
+    judged_metrics,
     render_page,
 )
 from agenteval.reporters.terminal.screen import render_parts
@@ -121,7 +122,7 @@ def _write_pages(
 
 def _require_metric(judging: JudgeExchange) -> None:
     """Raise ``AuthorError`` if no judge was asked about the requested metric."""
-    known = {each.metric for each in judging.answers or ()}
+    known = {name for each in judging.answers or () for name in judged_metrics(each)}
     if judging.metric and judging.answers is not None and judging.metric not in known:
         what = f"no judge was called for '{judging.metric}' here"
         raise AuthorError(Problem(what, did_you_mean(judging.metric, known)))

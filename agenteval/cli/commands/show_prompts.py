@@ -35,8 +35,9 @@ from agenteval.files.prompts import (
 from agenteval.running.registries import REGISTRIES
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.issues import DedupReply
-from agenteval.scoring.judges.requests import build_judge_request
+from agenteval.scoring.judges.requests import build_judge_request, build_review_request
 from agenteval.scoring.judges.user_review import ReviewReply
+from agenteval.scoring.metrics import REVIEW, REVIEWED
 from agenteval.scoring.transcript import JudgeTranscript
 
 _RULE = "─" * 100
@@ -67,7 +68,7 @@ def _may_be_of_scenario(name: str | None) -> bool:
 
 
 def _shipped_names() -> tuple[str, ...]:
-    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", SIMULATED_USER, USER_REVIEW, *_PARTS)
+    return (*BUILT_IN_METRICS, CRITERIA, REVIEW, "error_deduplication", SIMULATED_USER, USER_REVIEW, *_PARTS)
 
 
 _PARTS = {
@@ -79,6 +80,7 @@ _PARTS = {
     "judge_decide_ruled_out": "after the goal criterion, if either is in dispute",
     "judge_twin": "in both of these for a ruled-out goal, if another conversation reached it",
     "answer_shared": "after several criteria in one call (judge: {calls: shared})",
+    "answer_review": "after the label criteria, if one call judges all turns (judge: {calls: review})",
 }
 """The prompts that are inserted into other prompts, each with a description of its position."""
 
@@ -137,6 +139,7 @@ def render_prompts(
     ``by_scenario`` contains the user prompts of scenarios that have their own."""
     built_in = (*BUILT_IN_METRICS, CRITERIA)
     shown: dict[str, Callable[[], str]] = {name: _rubric_page(prompts.rubric(name)) for name in built_in}
+    shown[REVIEW] = _review_page(prompts)
     shown["error_deduplication"] = _prompt_page("error_deduplication", "dedup", DedupReply, prompts)
     shown[SIMULATED_USER] = _prompt_page(SIMULATED_USER, "user", UserReply, prompts)
     shown[USER_REVIEW] = _prompt_page(USER_REVIEW, "judge", ReviewReply, prompts)
@@ -177,6 +180,27 @@ def _rubric_page(rubric: Rubric) -> Callable[[], str]:
             {**head, "file": rubric.source, **_overridden_entry(overridden)},
             template_of(rubric),
         )
+
+    return show
+
+
+def _review_page(prompts: Prompts) -> Callable[[], str]:
+    """Return the page of the request that judges all turns of a conversation."""
+
+    def show() -> str:
+        rubrics = [prompts.rubric(name) for name in REVIEWED]
+        form = prompts.prompt("answer_review")
+        used = {name: None for rubric in rubrics for name in judge_prompt_names(rubric.form)}
+        overridden = prompts.overridden_parts((*REVIEWED, form.name, *used))
+        head = {"role": "judge", "scope": "all turns (judge: {calls: review})", "version": form.version}
+        head |= {"hash": form.hash, "file": form.source, **_overridden_entry(overridden)}
+        request = build_review_request(
+            rubrics,
+            JudgeTranscript(_placeholder("transcript")),
+            subject=Subject(metric=REVIEW),
+            turns=_placeholder("turns"),
+        )
+        return _block(REVIEW, head, request)
 
     return show
 

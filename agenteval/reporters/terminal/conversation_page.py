@@ -17,6 +17,7 @@ from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnRepor
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding, References, Score, ScoreFailure, Verdict
 from agenteval.core.trajectory import Step, ToolCall, Trajectory, Turn
+from agenteval.files.prompts import BUILT_IN_METRICS
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import UNDECIDED_STYLE, clean_text, mark, style_of, unbroken
 from agenteval.reporters.words.failure import (
@@ -59,6 +60,12 @@ _LONGEST = 20_000
 NOT_RECORDED = "the judge questions were not recorded: the run is older, had no judges, or a file is missing"
 
 
+def judged_metrics(asked: ModelAsked) -> tuple[str, ...]:
+    """Return the name under which a question was asked, followed by the metrics that one call for several
+    answered."""
+    return asked.metric, *(name for name in asked.answer or () if name in BUILT_IN_METRICS)
+
+
 @dataclass(frozen=True)
 class JudgeExchange:
     """The questions to the judges and their answers, which are shown with ``--judge``."""
@@ -71,7 +78,7 @@ class JudgeExchange:
 
     @property
     def selected_answers(self) -> tuple[ModelAsked, ...]:
-        return tuple(each for each in self.answers or () if self.metric in ("", each.metric))
+        return tuple(each for each in self.answers or () if self.metric in ("", *judged_metrics(each)))
 
     def answers_at(self, key: SampleKey, turn: int | None) -> tuple[ModelAsked, ...]:
         return tuple(each for each in self.selected_answers if (each.key, each.turn) == (key, turn))

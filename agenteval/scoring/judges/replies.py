@@ -265,7 +265,7 @@ def _review_type(rubrics: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ..
             reason=str,
             label=_one_of(labels, "label"),
         )
-        lists[metric] = list[finding]  # type: ignore[valid-type]
+        lists[metric] = list[finding]
     return create_model("ReviewReply", __config__=_CONFIG, **lists, reason=str)
 
 

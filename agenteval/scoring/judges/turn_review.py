@@ -17,7 +17,7 @@ from agenteval.conversation.current_sample import current_sample_key
 from agenteval.core.folding import fold
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import Scenario
-from agenteval.core.score import Finding, Score, ScoreFailure, ScoreItem
+from agenteval.core.score import Finding, Score, ScoreFailure
 from agenteval.core.trajectory import Trajectory, Usage, sum_usage
 from agenteval.files.prompts import Rubric
 from agenteval.scoring import questions
@@ -28,15 +28,15 @@ from agenteval.scoring.judges.judge_question import JudgeQuestion
 from agenteval.scoring.judges.replies import build_clean_reply, read_finding
 from agenteval.scoring.judges.requests import build_review_request, build_subject
 from agenteval.scoring.judges.shared_calls import ask_concurrently
+from agenteval.scoring.metrics import REVIEW
 from agenteval.scoring.transcript import JudgeTranscript, find_first_unseen
 
-REVIEW = "review"
-"""The metric of a review, used wherever calls are counted or limited by metric."""
 EXTRA_BYTES = 8_000
 """The size by which the request for a review, apart from the record, may exceed that about one turn."""
 
-Results: TypeAlias = Sequence[ScoreItem]
-"""What became of one finding: a score with or without a finding, or a failure."""
+ResultItem: TypeAlias = Score | ScoreFailure | Finding
+Results: TypeAlias = Sequence[ResultItem]
+"""What became of one finding: a failure, or a score, which is followed by a finding if it is a fault."""
 
 
 class Place(NamedTuple):
@@ -183,7 +183,9 @@ class ReviewedConversation:
         ]
         since = (find_first_unseen(self.trajectory) or 0) + 1
         unseen = questions.ask_about_unseen_calls(rubric, self._scenario, self.trajectory)
-        return questions.with_questions(rubric, [*asked, *(f"Turns from {since} on. {each}" for each in unseen)])
+        return questions.with_questions(
+            rubric, [*asked, *(f"Turns from {since} on. {each}" for each in unseen)]
+        )
 
     def build_question(self, place: Place) -> JudgeQuestion:
         """Build the question about one turn alone."""
@@ -207,10 +209,11 @@ class ReviewedConversation:
                 if each.label not in ok and key not in seen:
                     seen.add(key)
                     yield self._read_finding(metric, each, is_scripted)
-            answered = {(each.question, each.turn - 1) for each in getattr(answer, metric)}
+            given = getattr(answer, metric)
+            answered = {(key, each.turn - 1) for each in given for key in (each.question, each.label)}
             for number, raised in enumerate(() if is_scripted else self._raised[metric], 1):
                 turn = raised.turn or 0
-                if (number, turn) not in answered:
+                if answered.isdisjoint({(number, turn), (raised.label, turn)}):
                     flaw = f"no object answers question {number}, about turn {turn + 1}"
                     yield ReviewFinding((Place(metric, turn),), flaw=flaw)
 
@@ -264,29 +267,34 @@ class ReviewedConversation:
         self, results: Mapping[Place, Sequence[Results]], usage: Usage | None
     ) -> Mapping[int, Results]:
         """Group results by turn. The first result includes the usage of the review."""
-        turns: dict[int, list[ScoreItem]] = {}
+        turns: dict[int, list[ResultItem]] = {}
         for place in sorted(self.targets, key=lambda place: place.turn):
             first, *others = join_results(results[place])
-            assert isinstance(first, Score | ScoreFailure)
-            if usage:
-                first = first.model_copy(update={"usage": sum_usage(filter(None, (first.usage, usage)))})
-                usage = None
-            turns.setdefault(place.turn, []).extend((first, *others))
+            turns.setdefault(place.turn, []).extend((_with_usage(first, usage), *others))
+            usage = None
         return turns
 
 
-def join_results(results: Sequence[Results]) -> list[ScoreItem]:
+def join_results(results: Sequence[Results]) -> list[ResultItem]:
     """Return the results for one metric and turn, of which there is one for each finding of a review.
 
-    The score is that of the most severe finding. A failure is kept whatever else was found. The first item
-    includes the usage of those that are left out."""
-    found = [each for each in results if any(isinstance(item, Finding) for item in each)]
-    found.sort(key=lambda each: max(-item.severity.rank for item in each if isinstance(item, Finding)))
-    failures = [item for each in results for item in each if isinstance(item, ScoreFailure)]
-    clean = [item for each in results if each not in found for item in each if isinstance(item, Score)]
-    scores = [item for each in found for item in each if isinstance(item, Score)]
-    scores = scores or ([] if failures else clean)
-    findings = [item for each in found for item in each if isinstance(item, Finding)]
-    spent = [item.usage for item in (*scores[1:], *clean) if item.usage and item is not scores[:1]]
-    first, *others = (*scores[:1], *findings, *failures)
-    return [first, *others]
+    The score is that of the most severe finding. A failure is kept, whatever else was found, and only it if
+    nothing was found: what could not be decided is not clean. The first item includes the usage of the scores
+    that are left out."""
+    found = sorted((each for each in results if len(each) > 1), key=_severity_rank, reverse=True)
+    heads = [each[0] for each in (*found, *(each for each in results if len(each) == 1))]
+    failures = [head for head in heads if isinstance(head, ScoreFailure)]
+    scores = [head for head in heads if isinstance(head, Score)]
+    kept = 0 if failures and not found else 1
+    items: list[ResultItem] = [*scores[:kept], *(each[1] for each in found), *failures]
+    return [_with_usage(items[0], *(score.usage for score in scores[kept:])), *items[1:]]
+
+
+def _severity_rank(results: Results) -> int:
+    return max(item.severity.rank for item in results if isinstance(item, Finding))
+
+
+def _with_usage(item: ResultItem, *more: Usage | None) -> ResultItem:
+    """Return a score or a failure with additional usage."""
+    assert not isinstance(item, Finding)
+    return item.model_copy(update={"usage": sum_usage(usage for usage in (item.usage, *more) if usage)})
