@@ -244,6 +244,7 @@ class ConversationEstimator:
         self, scenario: Scenario, trajectory: Trajectory, policy: str, rules: ScenarioRules
     ) -> JudgeEstimate:
         asked: list[tuple[Rubric, int]] = []
+        reviewed: list[tuple[Rubric, int]] = []
         calls = CallEstimate()
         if self._judged:
             for index in range(len(trajectory.turns)):

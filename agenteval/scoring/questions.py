@@ -43,11 +43,11 @@ def select_questions(raised: Iterable[Finding], metric: str, turn: int) -> list[
 
 
 def add_raised_questions(
-    rubric: Rubric, raised: Iterable[Finding], scenario: Scenario, trajectory: Trajectory
+    rubric: Rubric, raised: Iterable[Finding], scenario: Scenario, trajectory: Trajectory, turn: int
 ) -> Rubric:
-    """Return the rubric with the questions in ``raised``, which are about the turn to judge, or the unchanged
-    rubric if there are no questions."""
-    questions = [format_question(each) for each in raised]
+    """Return the rubric with the questions in ``raised`` about the turn, or the unchanged rubric if there are
+    no questions."""
+    questions = [format_question(each) for each in select_questions(raised, rubric.metric, turn)]
     questions += ask_about_unseen_calls(rubric, scenario, trajectory)
     return with_questions(rubric, questions)
 

@@ -23,10 +23,7 @@ MODEL = f"scripted/{REPLIES}"
 SIMULATED = {"plan-by-day", "warmest-city", "old-price", "difference-over-a-year"}
 TURN_METRICS = {
     "helpfulness",
-    "coherence",
-    "relevance",
     "faithfulness",
-    "verbosity",
     "agent_behavior_failure",
     "tool_call_behavior_failure",
 }
@@ -165,8 +162,7 @@ def test_the_gates_of_the_run_are_listed(whole_screen: str, results: Json) -> No
     assert verdicts["thresholds.helpfulness", "C-01"] == "passed"
     assert verdicts["thresholds.goal_completion", "warmest-city"] == "passed"
     assert re.search(r"fail_on_severity +critical +below critical .* failed", whole_screen)
-    assert results["summary"]["ungated"] == ["coherence", "relevance", "verbosity"]
-    assert "coherence, relevance, verbosity" in whole_screen
+    assert results["summary"]["ungated"] == []  # what gates nothing is not judged
 
 
 def test_a_goal_reached_in_no_conversation_is_critical(results: Json) -> None:
@@ -212,7 +208,7 @@ def test_users_say_what_is_scripted_and_end_in_each_way(results: Json) -> None:
 # ---- Judges --------------------------------------------------------------------------------------
 
 
-def test_all_nine_metrics_judge_every_turn_and_every_goal(results: Json) -> None:
+def test_every_metric_judges_every_turn_and_every_goal(results: Json) -> None:
     for name, sample in samples(results):
         goals = {"goal_completion"} if name in SIMULATED else set()
         assert sample["scores"].keys() == {*goals, "policy_adherence"}
@@ -307,7 +303,7 @@ def test_numbers_of_another_run_group_nothing(copy: Project) -> None:
 def test_every_judgement_says_that_it_is_scripted(shipped: tuple[Project, Done], results: Json) -> None:
     assert results["summary"]["scripted"] is True
     every = [score for _, sample in samples(results) for _, score in scores(sample)]
-    assert len(every) > 300
+    assert len(every) > 200
     every += [check for _, sample in samples(results) for check in criteria_of(sample)]
     every += [issue for scenario in results["scenarios"] for issue in scenario["issues"]]
     assert {(judgement["by"], judgement["scripted"]) for judgement in every} == {(MODEL, True)}
@@ -321,7 +317,7 @@ def test_every_cell_of_a_score_is_marked(whole_screen: str) -> None:
     assert len(rows) == 23
     for name, cells in rows:
         given = [cell for cell in cells.split() if cell != "–"]
-        assert len(given) == (9 if name in SIMULATED else 8), name
+        assert len(given) == (6 if name in SIMULATED else 5), name
         assert all("ˢ" in cell or cell.startswith("~") for cell in given), name
 
 
@@ -352,7 +348,7 @@ def test_an_agent_that_nobody_has_read_is_not_judged(copy: Project) -> None:
     assert done.code == 3, done.all
     assert [(name, score["label"]) for name, score in scores(sample)] == [("policy_adherence", "not clear")]
     (failures,) = (turn["score_failures"] for turn in sample["turns"])
-    assert len(failures) == 7
+    assert len(failures) == 4
     assert all("AGENTEVAL_MODEL" in failure["message"] for failure in failures)
 
 

@@ -178,7 +178,6 @@ def test_keys_of_scenarios_that_are_not_built_are_refused_with_what_to_write_ins
 
 OF_CONFIGURATIONS = {
     "thresholds: {helpfulness: {at_least: 3, votes: 3}}": "thresholds.*.votes",
-    "judge: {calls: review}": "judge.calls=review",
     "judge: {votes: 1}": "judge.votes",
     "judge: {votes_near: 0.5}": "judge.votes_near",
     "judge: {models: [openai/x]}": "judge.models",

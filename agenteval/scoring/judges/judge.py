@@ -101,7 +101,7 @@ class Judge:
         rubric = self.offered_rubric(trajectory)
         if turn is not None and rubric.labels:
             raised = self.find_raised_questions(target)
-            rubric = questions.add_raised_questions(rubric, raised, scenario, trajectory)
+            rubric = questions.add_raised_questions(rubric, raised, scenario, trajectory, turn)
         return JudgeQuestion(
             rubric=rubric,
             record=self._view.transcript(scenario, trajectory, turn),
