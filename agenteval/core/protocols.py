@@ -332,7 +332,7 @@ def reject_flawed(_value: Any, _scripted: bool) -> bool:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One request to one of agenteval's own models. The last three fields are excluded from hashes and
+    """One request to one of agenteval's own models. The last four fields are excluded from hashes and
     comparisons of requests."""
 
     role: str
@@ -356,6 +356,8 @@ class ModelRequest:
     accepts_flawed: Callable[[Any, bool], bool] = field(default=reject_flawed, compare=False, repr=False)
     """``accepts_flawed(value, scripted)`` returns True if an answer can be used despite its flaw. A
     correction is still requested, and the corrected reply is used as the answer."""
+    reuses_flawed: bool = field(default=True, compare=False, repr=False)
+    """True if a stored answer may be used again even though it was accepted with a flaw."""
     shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
     """The lengths, in characters, of prefixes of ``prompt`` that other requests share (for prompt caching),
     shortest first."""

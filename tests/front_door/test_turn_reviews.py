@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.support.judged_projects import KEY, content, model_config
+from tests.support.judged_projects import KEY, MODEL, content, model_config
 from tests.support.kit import Done, Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Play, Reply, error, schema_in
 
 BEHAVIOR, TOOLS = METRICS = ("agent_behavior_failure", "tool_call_behavior_failure")
+HOW = f"metrics: [{', '.join(METRICS)}]\njudge: {{calls: review}}\n"
 FINE = ["Which order is it?", "Shall I cancel the order A-7?", "Have a nice day."]
 CLAIM = "Your order A-7 has been cancelled."
 SOLD = "I have sold your address to a friend."
@@ -86,8 +88,7 @@ def play(
     project.agent(AGENT.format(says=[says.get(turn, text) for turn, text in enumerate(FINE)]))
     project.scenarios(json.dumps(scenario))
     with ModelServer(judge) as server:
-        how = f"metrics: [{', '.join(METRICS)}]\njudge: {{calls: review}}\n{config}"
-        project.config(model_config(server, how))
+        project.config(model_config(server, HOW + config))
         return project.run(*arguments, env=KEY)
 
 
@@ -133,8 +134,7 @@ def test_a_fault_in_the_second_turn_is_red_there_and_an_agent_without_it_green(p
 def test_a_scripted_reviewer_is_asked_for_a_review(project: Project) -> None:
     project.agent(AGENT.format(says=[FINE[0], CLAIM, FINE[2]]))
     project.scenarios(json.dumps(SCENARIO))
-    how = f"metrics: [{', '.join(METRICS)}]\njudge: {{calls: review}}\n"
-    project.config(f"models: {{default: scripted/r.yaml}}\n{how}")
+    project.config(f"models: {{default: scripted/r.yaml}}\n{HOW}")
     claimed = {"turn": 2, "evidence": CLAIM, "reason": "r", "label": "false claim of action"}
     for behavior, code, expected in (([claimed], 1, "false claim of action"), ([], 0, "no failure")):
         reply = {BEHAVIOR: behavior, TOOLS: [], "reason": "r"}
@@ -240,7 +240,6 @@ def test_a_reviewer_that_is_down_leaves_every_turn_undecided(project: Project) -
     down = error("the model is being retired", status=400)
     assert play(project, lambda _asked: down, {}).code == 3
     assert len(failures(project)) == 6
-    assert play(project, lambda _asked: down, {}, "judge: {calls: review, on_failure: skip}\n").code == 2
 
 
 def test_what_cannot_be_decided_is_undecided_in_that_turn(project: Project) -> None:
@@ -291,11 +290,10 @@ def test_the_reviewer_reads_the_whole_record_with_policy_tools_and_parameters(pr
     project.agent(AGENT.format(says=FINE))
     project.scenarios(json.dumps(scenario))
     with ModelServer(judge) as server:
-        how = f"metrics: [{', '.join(METRICS)}]\njudge: {{calls: review}}\n"
-        project.config(agent + model_config(server, how), target="")
+        project.config(agent + model_config(server, HOW), target="")
         assert project.run(env=KEY).code == 0
     (prompt,) = judge.prompts
-    for text in ("Never cancel twice.", "It ships on Monday.", "A-…", *FINE, '"status"'[:0], "tool call 0"):
+    for text in ("Never cancel twice.", "It ships on Monday.", "A-…", *FINE, "tool call 0"):
         assert text in prompt
     assert prompt.count("# Criterion: ") == 2
     assert "turns 1 to 3" in prompt
@@ -321,15 +319,98 @@ def test_the_judge_page_shows_the_review_also_under_its_metrics(project: Project
 
 def test_a_kept_run_is_judged_again_from_its_answers(project: Project) -> None:
     judge = Reviewer(review(CLAIMED), alone=alone(CLAIMED))
-    assert play(project, judge, {1: CLAIM}).code == 1
+    project.agent(AGENT.format(says=[FINE[0], CLAIM, FINE[2]]))
+    project.scenarios(json.dumps(SCENARIO))
     with ModelServer(judge) as server:
-        how = f"metrics: [{', '.join(METRICS)}]\njudge: {{calls: review}}\n"
-        project.config(model_config(server, how))
-        before = sum(judge.asked.values())
+        project.config(model_config(server, HOW))
+        assert project.run(env=KEY).code == 1
+        assert judge.asked == {"review": 1, "alone": 1}
+        forecast = project.call("report", "latest", "--rejudge", "--dry-run", env=KEY)
+        assert re.search(r"^ *review +1 +0 ", forecast.out, re.MULTILINE), forecast.all
         done = project.call("report", "latest", "--rejudge", env=KEY)
         assert done.code == 1, done.all
-    assert labels(project) == ["no failure", "false claim of action", "no failure"]
-    assert sum(judge.asked.values()) >= before
+        assert judge.asked == {"review": 1, "alone": 1}  # nothing has changed
+        project.config(model_config(server, HOW.replace("review", "separate")))
+        assert project.call("report", "latest", "--rejudge", env=KEY).code == 1
+        assert judge.asked["review"] == 1
+        assert judge.asked["alone"] > 1
+    assert found(project) == [(1, "false claim of action", "critical")]
+
+
+def test_a_flawed_review_is_not_taken_from_the_kept_run(project: Project) -> None:
+    judge = Reviewer(review(INVENTED))
+    project.agent(AGENT.format(says=[FINE[0], CLAIM, FINE[2]]))
+    project.scenarios(json.dumps(SCENARIO))
+    with ModelServer(judge) as server:
+        project.config(model_config(server, HOW))
+        assert project.run(env=KEY).code == 3
+        assert judge.asked["review"] == 2
+        assert project.call("report", "latest", "--rejudge", env=KEY).code == 3
+        assert judge.asked["review"] == 4
+
+
+def test_a_cassette_replays_a_review(project: Project) -> None:
+    judge = Reviewer(review(CLAIMED), alone=alone(CLAIMED))
+    assert play(project, judge, {1: CLAIM}, arguments=("--record", "tape")).code == 1
+    before = judge.asked.total()
+    assert project.run("--replay", "tape", env=KEY).code == 1
+    assert judge.asked.total() == before
+    assert found(project) == [(1, "false claim of action", "critical")]
+
+
+def test_recorded_conversations_are_reviewed(project: Project) -> None:
+    judge = Reviewer(
+        review({**CLAIMED, "tool": "", "call": 0}), alone=alone({**CLAIMED, "tool": "", "call": 0})
+    )
+    call = {"id": "1", "type": "function", "function": {"name": "cancel_order", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "content": FINE[0]},
+        {"role": "user", "content": "A-7."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": '{"error": "not found"}'},
+        {"role": "assistant", "content": CLAIM},
+    ]
+    project.write("talks.jsonl", json.dumps({"id": "t", "messages": messages}))
+    with ModelServer(judge) as server:
+        project.config(model_config(server, HOW))
+        done = project.call("score", "talks.jsonl", "-m", MODEL, "--report", "json=results.json", env=KEY)
+    assert done.code == 0, done.all  # no rate is bounded
+    assert found(project) == [(1, "false claim of action", "critical")]
+    assert judge.asked == {"review": 1, "alone": 1}
+
+
+def test_the_first_failure_still_ends_the_run(project: Project) -> None:
+    judge = Reviewer(review(CLAIMED), alone=alone(CLAIMED))
+    two = {"scenarios": [SCENARIO, {**SCENARIO, "id": "b"}]}
+    config = "agent_concurrency: 1\n"
+    assert play(project, judge, {1: CLAIM}, config, scenario=two, arguments=("--fail-fast",)).code == 1
+    assert judge.asked["review"] == 1
+
+
+def test_a_long_record_is_shortened_to_the_context(project: Project) -> None:
+    judge = Reviewer(review())
+    long = {**SCENARIO, "tools": {"get_order": {"returns": "word " * 20_000}}}
+    project.agent(AGENT.format(says=FINE))
+    project.scenarios(json.dumps(long))
+    with ModelServer(judge) as server:
+        entry = f"{{model: {MODEL}, base_url: '{server.base_url}', api_key_env: MODEL_KEY, context: 16000}}"
+        project.config(f"models: {{default: {entry}}}\n{HOW}")
+        done = project.run(env=KEY)
+    assert done.code == 0, done.all
+    (asked,) = (each for each in server.asked if BEHAVIOR in schema_in(each)["properties"])
+    assert "characters left out here" in asked["messages"][1]["content"]
+    assert sum(len(each["content"]) for each in asked["messages"]) < 4 * 16_000
+
+
+def test_validate_and_editors_accept_it(project: Project) -> None:
+    project.agent("def agent(messages):\n    return ''\n")
+    project.scenarios(json.dumps(SCENARIO))
+    project.config(f"models: {{default: {MODEL}}}\n{HOW}".replace(MODEL, "openai/gpt-5-mini"))
+    done = project.call("validate", env={"OPENAI_API_KEY": "key-of-the-model-123456"})
+    assert done.code == 0, done.all
+    project.config("metrics: []\njudge: {calls: reviewed}\n")
+    project.call("validate").refuses("agenteval.yaml:3:9", "calls", "review")
 
 
 def test_the_prompt_of_a_review_is_shown_as_it_is_sent(project: Project) -> None:

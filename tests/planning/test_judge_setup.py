@@ -263,6 +263,18 @@ def test_shared_calls_combine_the_metrics_that_can_be_shared() -> None:
     assert [name for name, _ in judges(selected(GOAL), shares_calls=True)] == ["GoalJudge"]
 
 
+def test_a_review_replaces_the_judges_of_labels_and_no_other() -> None:
+    tools = "tool_call_behavior_failure"
+    chosen = selected("helpfulness", GOAL, BEHAVIOR, tools)
+    assert judges(chosen, reviews_turns=True) == [
+        ("Judge", "turn"),
+        ("GoalJudge", "conversation"),
+        ("TurnReview", "conversation"),
+    ]
+    assert [name for name, _ in judges(selected(tools), reviews_turns=True)] == ["TurnReview"]
+    assert [name for name, _ in judges(selected(GOAL), reviews_turns=True)] == ["GoalJudge"]
+
+
 def test_hashes_of_the_prompts_that_may_be_sent() -> None:
     plain = hash_prompts(selected("helpfulness"), policy())
     shared = hash_prompts(selected("helpfulness"), policy().model_copy(update={"shares_calls": True}))
@@ -270,6 +282,8 @@ def test_hashes_of_the_prompts_that_may_be_sent() -> None:
     assert "coherence" not in plain
     assert shared.keys() - plain.keys() == {"answer_shared"}
     assert {name: shared[name] for name in plain} == plain
+    reviewed = hash_prompts(selected("helpfulness"), policy().model_copy(update={"reviews_turns": True}))
+    assert reviewed.keys() - plain.keys() == {"answer_review"}
 
 
 def test_the_prompts_of_scenarios_are_among_those_of_the_run() -> None:

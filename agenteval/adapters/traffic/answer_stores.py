@@ -97,7 +97,10 @@ def usable_reply(entry: Mapping[str, Any] | None, request: ModelRequest) -> Mode
         reply = reply_from_entry(entry, request) if entry else None
     except (ValidationError, LookupError):
         return None
-    return None if reply is None or request.flaw_left_in(reply.value, reply.scripted) else reply
+    if reply is None:
+        return None
+    find_flaw = request.flaw_left_in if request.reuses_flawed else request.flaw_in
+    return None if find_flaw(reply.value, reply.scripted) else reply
 
 
 class AnswerStore(Protocol):

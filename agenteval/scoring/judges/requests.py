@@ -105,7 +105,8 @@ def build_review_request(
 ) -> ModelRequest:
     """Build the request that applies several label rubrics to each of the ``turns`` of a record.
 
-    An answer is accepted even if some of its findings are flawed; the others can be used."""
+    An answer is accepted even if some of its findings are flawed, because the others can be used. It is not
+    used again, so that a run that is judged again asks for a better one."""
     prompts = rubrics[0].prompts
     forms = (f'A finding of "{each.metric}":\n\n{render_answer_form(each)}' for each in rubrics)
     form = prompts.prompt("answer_review").render(
@@ -122,7 +123,7 @@ def build_review_request(
         transcript=record.text, criterion="\n\n".join(texts), answer=form.prompt
     )
     request = _request(rendered, record, build_review_reply_type(rubrics), subject, flaw_in)
-    return replace(request, accepts_flawed=lambda _answer, _is_scripted: True)
+    return replace(request, accepts_flawed=lambda _answer, _is_scripted: True, reuses_flawed=False)
 
 
 def _request(

@@ -208,6 +208,8 @@ def test_a_flawed_answer_is_usable_where_it_is_accepted(flaw: str, accepts: bool
     request = replace(REQUEST, flaw_in=flaw_in, accepts_flawed=lambda *_: accepts)
     assert (usable_reply({**ENTRY, "scripted": True}, request) is not None) is is_usable
     assert seen in ([], [(REPLY.value, True)])
+    again = usable_reply({**ENTRY, "scripted": True}, replace(request, reuses_flawed=False))
+    assert (again is not None) is (not flaw)
 
 
 # ── a model behind stores ────────────────────────────────────────────────────────────────────────

@@ -9,9 +9,10 @@ import pytest
 from agenteval.cli.commands.show_prompts import _PARTS, render_prompts, show_prompts, template_of
 from agenteval.core.errors import AuthorError
 from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, SHIPPED_PROMPTS, USER_REVIEW
+from agenteval.scoring.metrics import REVIEW
 
 JUDGES = (*BUILT_IN_METRICS, CRITERIA)
-NAMES = (*JUDGES, "error_deduplication", "simulated_user", USER_REVIEW, *_PARTS)
+NAMES = (*JUDGES, REVIEW, "error_deduplication", "simulated_user", USER_REVIEW, *_PARTS)
 RULE = "─" * 100
 
 
@@ -27,7 +28,7 @@ def head(text: str) -> dict[str, str]:
 
 def test_all_prompts_in_their_order() -> None:
     found = titles(render_prompts(None))
-    judged = {*JUDGES, USER_REVIEW}
+    judged = {*JUDGES, REVIEW, USER_REVIEW}
     assert found == [f"{'metric' if name in judged else 'prompt'}: {name}" for name in NAMES]
 
 
