@@ -377,7 +377,7 @@ def test_recorded_conversations_are_reviewed(project: Project) -> None:
         done = project.call("score", "talks.jsonl", "-m", MODEL, "--report", "json=results.json", env=KEY)
     assert done.code == 0, done.all  # no rate is bounded
     assert found(project) == [(1, "false claim of action", "critical")]
-    assert judge.asked == {"review": 1, "alone": 1}
+    assert judge.asked["review"] == 1
 
 
 def test_the_first_failure_still_ends_the_run(project: Project) -> None:

@@ -242,7 +242,7 @@ def build_shared_reply_type(names: tuple[str, ...], types: tuple[type[BaseModel]
 
 def build_review_reply_type(rubrics: Sequence[Rubric]) -> type[BaseModel]:
     """Return the type of an object that contains a list of findings for each rubric. A finding has the keys
-    of an answer to its rubric, and the number of its turn."""
+    of an answer to its rubric, and the number of its turn. Notes on all turns precede the findings."""
     return _review_type(
         tuple(
             (rubric.metric, (*rubric.labels, rubric.unsure), tuple(rubric.references)) for rubric in rubrics
@@ -266,7 +266,7 @@ def _review_type(rubrics: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ..
             label=_one_of(labels, "label"),
         )
         lists[metric] = list[finding]
-    return create_model("ReviewReply", __config__=_CONFIG, **lists, reason=str)
+    return create_model("ReviewReply", __config__=_CONFIG, reason=str, **lists)
 
 
 def read_finding(finding: BaseModel, rubric: Rubric) -> BaseModel:
@@ -275,10 +275,13 @@ def read_finding(finding: BaseModel, rubric: Rubric) -> BaseModel:
     return build_reply_type(rubric).model_validate(finding.model_dump())
 
 
-def build_clean_reply(rubric: Rubric, reason: str) -> BaseModel:
-    """Return the answer that a rubric's judge gives if it finds no failure."""
+def build_clean_reply(rubric: Rubric) -> BaseModel:
+    """Return the answer of a rubric's judge about a turn in which a review finds no failure."""
     label = next(label for label in rubric.labels if label in rubric.ok)
-    return build_reply_type(rubric).model_validate({"evidence": "", "reason": reason, "label": label})
+    return build_reply_type(rubric).model_validate({"evidence": "", "reason": _CLEAN_REASON, "label": label})
+
+
+_CLEAN_REASON = "The review of all turns found nothing in this one."
 
 
 def _optional_reply(reply_type: type[BaseModel]) -> Any:

@@ -234,13 +234,13 @@ class ReviewedConversation:
         return ReviewFinding((place,), value, f"turn {each.turn}: {flaw}" if flaw else "")
 
     def build_clean_value(self, place: Place, answer: Any) -> BaseModel:
-        """Return the answer that finds no failure in a turn, with the reason that the review gives."""
+        """Return the answer that finds no failure in a turn."""
         judge = self._judges[place.metric]
         rubric = judge.offered_rubric(self.targets[place].trajectory)
         for each in getattr(answer, place.metric):
             if each.turn - 1 == place.turn and each.label in judge.ok_labels:
                 return read_finding(each, rubric)
-        return build_clean_reply(rubric, answer.reason)
+        return build_clean_reply(rubric)
 
     # ── scored ───────────────────────────────────────────────────────────────────────────────────
 

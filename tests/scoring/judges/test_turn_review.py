@@ -100,8 +100,7 @@ def test_one_call_labels_every_turn_by_every_rubric() -> None:
         assert load_rubric(name).text in request.prompt  # the labels are those of a judge of one turn
     assert "turns 1 to 3" in request.prompt
     assert [each.usage.calls for items in results.values() for each in items] == [1, 0, 0, 0, 0, 0]
-    reasons = {each.reason for items in results.values() for each in items}
-    assert reasons == {"All is well."}
+    assert all(each.reason for items in results.values() for each in items)
 
 
 @pytest.mark.parametrize("talk", [seen(()), seen((), unfinished=turn("Hello"))])
@@ -124,7 +123,7 @@ def test_a_metric_is_judged_only_where_it_applies() -> None:
     results, panel = reviewed(CLEAN, scenario=bare)
     assert labels(results, TOOL_CALL_BEHAVIOR) == ["no failure", "no failure", None]
     _, panel = reviewed(CLEAN, scenario=bare, talk=seen((turn("a", "b"),)))
-    assert list(panel.requests[0].reply.model_fields) == [BEHAVIOR, "reason"]
+    assert list(panel.requests[0].reply.model_fields) == ["reason", BEHAVIOR]
 
 
 # ── answered ─────────────────────────────────────────────────────────────────────────────────────
