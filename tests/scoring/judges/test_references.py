@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agenteval.core import folding
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
@@ -260,3 +261,34 @@ def test_judges_of_a_turn_share_the_record_and_a_turn_is_read_once(monkeypatch: 
     assert records[::8] == [build(each) for each in prefixes], "as without a sample"
     changing = within_a_sample(lambda: [build(prefixes[0]), build(prefixes[0], policy="Be kind.")])
     assert [each.policy for each in changing] == [POLICY, "Be kind."]
+
+
+def test_a_text_is_folded_once_for_all_judges_and_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded: list[str] = []
+    normalize = folding._normalized
+
+    def counted(text: str) -> str:
+        folded.append(text)
+        return normalize(text)
+
+    monkeypatch.setattr(folding, "_normalized", counted)
+    turns = tuple(
+        Turn(
+            user=f"Question {n} of the folding test?", steps=(Step(text=f"Answer {n} of the folding test."),)
+        )
+        for n in range(6)
+    )
+
+    def ask() -> list[str]:
+        return [
+            find_reference_flaw("any", Claim(f"words of judge {judge}, not there", References()), record)
+            for count in range(1, 7)
+            for judge in range(8)
+            for record in [
+                build_quotable_record(SCENARIO, seen(turns=turns[:count]), count - 1, policy="", tools=[])
+            ]
+        ]
+
+    assert all(within_a_sample(ask))
+    texts = [text for turn in turns for text in (turn.user, turn.answer)]
+    assert [folded.count(text) for text in texts] == [1] * 12
