@@ -195,6 +195,37 @@ def test_calls_of_judges(metrics: list[str], fields: Any, config: Any, judged: A
     assert calls(found)["judge"] == expected
 
 
+LABELS = ["agent_behavior_failure", "tool_call_behavior_failure"]
+REVIEWED = {"models": MODELS, "judge": {"calls": "review"}}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "fields", "judged"),
+    [
+        (LABELS, {"turns": SCRIPT, "tools": {"t": {"returns": 1}}}, (1, 1)),
+        (LABELS, {"turns": SCRIPT}, (1, 1)),  # calls of other tools are judged in the same call
+        (LABELS[1:], {"turns": SCRIPT}, (0, 1)),
+        ([*LABELS, "helpfulness"], {"turns": SCRIPT}, (3, 3)),
+        (LABELS, {"max_turns": 3}, (1, 2)),  # and whether a failure was the simulated user's fault
+    ],
+)
+def test_a_review_is_one_call_for_all_turns(metrics: list[str], fields: Any, judged: Any) -> None:
+    found = made(scenario(**fields), metrics=metrics, **REVIEWED)
+    assert calls(found)["judge"] == judged
+    assert any("upper bound" in note for note in found.notes) is (metrics == LABELS[1:])
+
+
+def test_a_review_contains_the_record_once_and_draws_one_clean_verdict() -> None:
+    long = scenario(turns=["word " * 500] * 10, tools={"t": {"returns": 1}})
+    separate = made(long, metrics=LABELS, models=MODELS, epochs=10)
+    review = made(long, metrics=LABELS, epochs=10, **REVIEWED)
+    ratio = row(review, "judge").input_tokens.least / row(separate, "judge").input_tokens.least
+    assert 0.05 < ratio < 0.12  # one record of ten turns, for twenty of one to ten turns
+    verdicts = 10 * 10 * 2
+    assert row(separate, AGAIN).calls.least == verdicts / SAMPLING_INTERVAL + verdicts / GATING
+    assert row(review, AGAIN).calls.least == 10 / SAMPLING_INTERVAL + verdicts / GATING
+
+
 def test_a_policy_is_judged_where_the_agent_has_one() -> None:
     more: dict[str, Any] = {"metrics": ["policy_adherence"], "models": MODELS}
     one = scenario(turns=SCRIPT)

@@ -39,7 +39,7 @@ Results: TypeAlias = Sequence[ResultItem]
 """What became of one finding: a failure, or a score, which is followed by a finding if it is a fault."""
 
 
-class Place(NamedTuple):
+class JudgedTurn(NamedTuple):
     """What a score is about: a metric, and a turn (from 0)."""
 
     metric: str
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 class ReviewFinding(NamedTuple):
     """A finding of a review, or what the review lacks."""
 
-    places: tuple[Place, ...]
+    places: tuple[JudgedTurn, ...]
     """What it is about. If its turn does not exist, this is every turn, since any of them may be meant."""
     value: Any = None
     """The finding as an answer of its rubric's own judge, or ``None`` if that judge cannot answer so."""
@@ -88,8 +88,8 @@ class TurnReview:
         self, review: ReviewedConversation, reply: ModelReply, record: JudgeTranscript
     ) -> Mapping[int, Results]:
         """Score each turn by the findings about it. Whatever would gate is judged again."""
-        results: dict[Place, list[Results]] = {}
-        asked: list[tuple[Place, JudgeQuestion, ModelReply]] = []
+        results: dict[JudgedTurn, list[Results]] = {}
+        asked: list[tuple[JudgedTurn, JudgeQuestion, ModelReply]] = []
         for finding in review.read_findings(reply.value, reply.scripted):
             for place in finding.places:
                 known = _as_reply(finding.value, reply)
@@ -114,7 +114,7 @@ class TurnReview:
             results.setdefault(place, []).append(review.score(place, answer))
         return review.by_turn(results, reply.usage)
 
-    def _draw(self, clean: Sequence[Place], record: JudgeTranscript) -> Place | None:
+    def _draw(self, clean: Sequence[JudgedTurn], record: JudgeTranscript) -> JudgedTurn | None:
         """Draw the clean verdict that is checked again: one in a tenth of the reviews. A tenth of all clean
         verdicts would cost as much as the review itself."""
         about = (self._inputs.gating.seed, str(current_sample_key()), REVIEW, record.text)
@@ -138,8 +138,8 @@ class ReviewedConversation:
             Trajectory(turns=turns[:count], visibility=trajectory.visibility)
             for count in range(1, len(turns) + 1)
         ]
-        self.targets: dict[Place, JudgeTarget] = {
-            Place(judge.metric, turn): target
+        self.targets: dict[JudgedTurn, JudgeTarget] = {
+            JudgedTurn(judge.metric, turn): target
             for judge in judges
             for turn, prefix in enumerate(prefixes)
             if (target := judge.build_target(scenario, prefix)) is not None
@@ -187,7 +187,7 @@ class ReviewedConversation:
             rubric, [*asked, *(f"Turns from {since} on. {each}" for each in unseen)]
         )
 
-    def build_question(self, place: Place) -> JudgeQuestion:
+    def build_question(self, place: JudgedTurn) -> JudgeQuestion:
         """Build the question about one turn alone."""
         return self._judges[place.metric].build_question_about(self.targets[place])
 
@@ -215,10 +215,10 @@ class ReviewedConversation:
                 turn = raised.turn or 0
                 if answered.isdisjoint({(number, turn), (raised.label, turn)}):
                     flaw = f"no object answers question {number}, about turn {turn + 1}"
-                    yield ReviewFinding((Place(metric, turn),), flaw=flaw)
+                    yield ReviewFinding((JudgedTurn(metric, turn),), flaw=flaw)
 
     def _read_finding(self, metric: str, each: Any, is_scripted: bool) -> ReviewFinding:
-        judge, place = self._judges[metric], Place(metric, each.turn - 1)
+        judge, place = self._judges[metric], JudgedTurn(metric, each.turn - 1)
         if place not in self.targets:
             places = tuple(place for place in self.targets if place.metric == metric)
             judged = ", ".join(str(place.turn + 1) for place in places)
@@ -233,7 +233,7 @@ class ReviewedConversation:
         flaw = judge.find_flaw(value, is_scripted, target)
         return ReviewFinding((place,), value, f"turn {each.turn}: {flaw}" if flaw else "")
 
-    def build_clean_value(self, place: Place, answer: Any) -> BaseModel:
+    def build_clean_value(self, place: JudgedTurn, answer: Any) -> BaseModel:
         """Return the answer that finds no failure in a turn."""
         judge = self._judges[place.metric]
         rubric = judge.offered_rubric(self.targets[place].trajectory)
@@ -244,11 +244,11 @@ class ReviewedConversation:
 
     # ── scored ───────────────────────────────────────────────────────────────────────────────────
 
-    def score(self, place: Place, answer: JudgeAnswer | ScoreFailure) -> Results:
+    def score(self, place: JudgedTurn, answer: JudgeAnswer | ScoreFailure) -> Results:
         """Convert an answer about a turn to a score and a finding."""
         return self._judges[place.metric].score_answer(answer, self.targets[place])
 
-    def reject(self, place: Place, finding: ReviewFinding, reply: ModelReply) -> ScoreFailure:
+    def reject(self, place: JudgedTurn, finding: ReviewFinding, reply: ModelReply) -> ScoreFailure:
         """Return the failure of a turn about which the review says something that cannot be used."""
         message = f"{reply.model}: the answer cannot be used: {finding.flaw}"
         (failure,) = self.score(place, ScoreFailure(metric=place.metric, message=message, usage=Usage()))
@@ -264,7 +264,7 @@ class ReviewedConversation:
         return self.by_turn(results, failure.usage)
 
     def by_turn(
-        self, results: Mapping[Place, Sequence[Results]], usage: Usage | None
+        self, results: Mapping[JudgedTurn, Sequence[Results]], usage: Usage | None
     ) -> Mapping[int, Results]:
         """Group results by turn. The first result includes the usage of the review."""
         turns: dict[int, list[ResultItem]] = {}
