@@ -350,8 +350,7 @@ class JudgeConfig(Value):
     on_failure: Literal["undecided", "skip"] = "undecided"
     """Outcome if a judge fails: undecided, or decided without that judge (skip)."""
     calls: Literal["separate", "shared", "review"] = "separate"
-    """One call per score and criterion (separate), one call for several of them (shared), or one call per
-    conversation for the labels of all turns (review)."""
+    """One call per judgment (separate), per group (shared), or for all turns' labels (review)."""
 
 
 class AcceptedFailure(Value):

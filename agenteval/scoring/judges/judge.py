@@ -121,23 +121,27 @@ class Judge:
     ) -> Sequence[Score | ScoreFailure | Finding]:
         """Convert an answer to a score and findings.
 
-        A flawed answer is discarded; the resulting failure states how severe the answer could have been, and
-        whether it would have gated."""
+        A flawed answer is discarded; the resulting failure states how severe the answer could have been."""
         if isinstance(answer, ScoreFailure):
             return (answer.model_copy(update={"worst": self._worst(None, target)}),)
         reply = answer.reply
-        worst = self._worst(reply.value, target)
-        if flaw := self.find_flaw(reply.value, reply.scripted, target):
-            return (
-                ScoreFailure(
-                    metric=self.metric,
-                    message=f"{reply.model}: the answer cannot be used: {flaw}",
-                    usage=answer.usage,
-                    worst=worst,
-                    is_verdict=not self._is_below_the_gate(worst),
-                ),
-            )
+        # Only answers below the gate are accepted with a flaw.
+        if self._is_below_the_gate(self._worst(reply.value, target)) and (
+            flaw := self.find_flaw(reply.value, reply.scripted, target)
+        ):
+            return (self.reject_answer(answer, flaw, target),)
         return self._score_answer(answer, target)
+
+    def reject_answer(self, answer: JudgeAnswer, flaw: str, target: JudgeTarget) -> ScoreFailure:
+        """Return the failure for a flawed answer, which states how severe the answer could have been."""
+        worst = self._worst(answer.reply.value, target)
+        return ScoreFailure(
+            metric=self.metric,
+            message=f"{answer.reply.model}: the answer cannot be used: {flaw}",
+            usage=answer.usage,
+            worst=worst,
+            is_verdict=not self._is_below_the_gate(worst),
+        )
 
     def _worst(self, answer: Any | None, target: JudgeTarget) -> Severity | None:
         """Return the worst severity that an answer could have if its references were valid, or ``None`` if

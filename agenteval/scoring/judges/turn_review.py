@@ -92,12 +92,10 @@ class TurnReview:
         asked: list[tuple[JudgedTurn, JudgeQuestion, ModelReply]] = []
         for finding in review.read_findings(reply.value, reply.scripted):
             for place in finding.places:
-                known = _as_reply(finding.value, reply)
-                if finding.value is None:
+                if finding.flaw:
                     results.setdefault(place, []).append([review.reject(place, finding, reply)])
-                elif finding.flaw:
-                    results.setdefault(place, []).append(review.score(place, JudgeAnswer(known, Usage())))
                 else:
+                    known = _as_reply(finding.value, reply)
                     asked.append((place, review.build_question(place), known))
         named = {*results, *(place for place, _, _ in asked)}
         clean = [place for place in review.targets if place not in named]
@@ -250,10 +248,10 @@ class ReviewedConversation:
 
     def reject(self, place: JudgedTurn, finding: ReviewFinding, reply: ModelReply) -> ScoreFailure:
         """Return the failure of a turn about which the review says something that cannot be used."""
-        message = f"{reply.model}: the answer cannot be used: {finding.flaw}"
-        (failure,) = self.score(place, ScoreFailure(metric=place.metric, message=message, usage=Usage()))
-        assert isinstance(failure, ScoreFailure)
-        return failure.model_copy(update={"is_verdict": finding.is_verdict})
+        judge, target = self._judges[place.metric], self.targets[place]
+        rejected = JudgeAnswer(_as_reply(finding.value, reply), Usage())
+        failure = judge.reject_answer(rejected, finding.flaw, target)
+        return failure if finding.value else failure.model_copy(update={"is_verdict": finding.is_verdict})
 
     def fail(self, failure: ScoreFailure) -> Mapping[int, Results]:
         """Return the failures of all turns if there is no review."""
