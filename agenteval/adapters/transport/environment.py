@@ -6,6 +6,7 @@ import os
 import platform
 import ssl
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from urllib.request import getproxies, proxy_bypass
 
@@ -51,9 +52,9 @@ def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
     if file or folder:
         return ssl.create_default_context(cafile=file or None, capath=None if file else folder)
     if platform.system() in ("Windows", "Darwin"):
-        import truststore  # the system's store, which OpenSSL does not read there
-
-        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        # The system's own store, which OpenSSL does not read there.
+        system: ssl.SSLContext = import_module("truststore").SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return system
     context = ssl.create_default_context()
     if not _has_certificates(context):
         found = next(filter(os.path.isfile, _CA_FILES), None)

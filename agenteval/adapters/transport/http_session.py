@@ -163,4 +163,4 @@ def _address(url: str) -> tuple[URL, str]:
     return parsed.with_user(None), f"Basic {credentials}"
 
 
-_URL_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]*")  # RFC 3986, section 2
+_URL_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'(),;=%+*]*")  # RFC 3986, section 2

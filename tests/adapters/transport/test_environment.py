@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from yarl import URL
@@ -176,9 +178,8 @@ def test_where_python_finds_no_certificates_those_of_the_distribution_are_loaded
 
 @pytest.mark.parametrize("system", ["Windows", "Darwin"])
 def test_windows_and_macos_ask_the_system(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import truststore
-
+    stands_for = SimpleNamespace(SSLContext=lambda protocol: ("the system's", protocol))
+    monkeypatch.setitem(sys.modules, "truststore", stands_for)
     without_certificates(monkeypatch)
     monkeypatch.setattr(module.platform, "system", lambda: system)
-    monkeypatch.setattr(truststore, "SSLContext", lambda protocol: ("the system's", protocol))
     assert certificates() == ("the system's", ssl.PROTOCOL_TLS_CLIENT)  # type: ignore[comparison-overlap]
