@@ -19,7 +19,12 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import anyio
 
 from agenteval.adapters.models.endpoints import Endpoint
-from agenteval.adapters.transport.http_session import HttpSession, RawReply, UnsendableRequestError
+from agenteval.adapters.transport.http_session import (
+    HttpSession,
+    RawReply,
+    UnsendableRequestError,
+    header_fields,
+)
 from agenteval.agentside.model_requests import exclude_client
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.providers import AD_TOKEN
@@ -31,7 +36,7 @@ _NO_KEY = "none"
 _PATH = "/chat/completions"
 _REPLY = "agenteval_reply"
 """The key under which the package's response carries the reply as it came."""
-_OF_SESSION = frozenset(("accept-encoding", "connection", "content-length", "host", "transfer-encoding"))
+_OF_SESSION = ("accept-encoding", "connection", "content-length", "host", "transfer-encoding")
 """The headers that the session sets itself."""
 _WRAPPERS = ("openai", "httpx", "httpx2")
 _CREDENTIALS = ("authorization", "api-key")
@@ -113,7 +118,9 @@ def _session_transport(library: Any, session: HttpSession, prepare: Callable[[di
 
     class SessionTransport(library.AsyncBaseTransport):  # type: ignore[misc]
         async def handle_async_request(self, request: Any) -> Any:
-            headers = {name: value for name, value in request.headers.items() if name not in _OF_SESSION}
+            headers = header_fields(request.headers.raw)
+            for name in _OF_SESSION:
+                headers.pop(name, None)
             prepare(headers)
             url, content = str(request.url), await request.aread()
             reply = await session.exchange(request.method, url, headers=headers, content=content)
