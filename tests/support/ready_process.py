@@ -21,7 +21,7 @@ from pkgutil import walk_packages
 from typing import Any, NoReturn
 
 NOT_READY = ("agenteval.__main__",)
-BESIDE = ("anyio._backends._asyncio", "anyio.streams.memory", "jsonschema")
+BESIDE = ("anyio._backends._asyncio", "anyio.streams.memory", "jsonschema", "openai")
 
 
 def make_ready() -> None:
