@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+from agenteval.conversation.current_sample import leave_sample
 from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.hooks import run_hook
 from agenteval.conversation.scored_sample import ScoredSample, leaf_errors
@@ -267,6 +268,7 @@ class _RunningSample:
             self._end_playing()
             self._running.finish()
             self._free_slot()
+            leave_sample()
 
     async def _tear_down(self, stop: Stop) -> Stop:
         """Run the hook ``teardown``, even if the run is being stopped. Return the reason why the sample

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
-from agenteval.conversation.current_sample import enter_sample
+from agenteval.conversation.current_sample import enter_sample, leave_sample
 from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.scored_sample import ScoredSample
 from agenteval.conversation.visibility_tracker import VisibilityTracker
@@ -81,6 +81,7 @@ async def _judge(one: _RecordedSample, slots: anyio.Semaphore, visibility: Visib
         raise
     finally:
         slots.release()
+        leave_sample()
 
 
 class _RecordedSample:

@@ -111,16 +111,18 @@ class ScoredSample:
                 await self._ask(check, trajectory, turn)
 
     def _judge(self, scope: str, trajectory: Trajectory, turn: int | None, judging: TaskGroup | None) -> None:
-        if judging is None:
-            return
-        for judge in self._judges:
-            if judge.scope == scope:
-                judging.start_soon(self._ask_judge, judge, trajectory, turn)
+        judges = [judge for judge in self._judges if judge.scope == scope]
+        if judging is not None and judges:
+            judging.start_soon(self._ask_judges, judges, trajectory, turn, judging)
 
-    async def _ask_judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
+    async def _ask_judges(
+        self, judges: Sequence[Scorer], trajectory: Trajectory, turn: int | None, judging: TaskGroup
+    ) -> None:
+        """Ask all judges about one trajectory, so that they share whatever is made of it."""
         with exempt_from_deadlines(self.watch, "evidence from other conversations about the agent's calls"):
             trajectory = await self._visibility.with_final_visibility(self.sample, trajectory)
-        await self._ask(judge, trajectory, turn)
+        for judge in judges:
+            judging.start_soon(self._ask, judge, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
         with exempt_from_deadlines(self.watch, f"the {_metric(scorer)} judge"):

@@ -19,6 +19,7 @@ from agenteval.conversation.user_noise import find_thought
 from agenteval.core.errors import Problem, parse_place
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, ScriptedTurn
+from agenteval.core.text_cache import keep_by_text
 from agenteval.core.text_matching import contains
 from agenteval.core.trajectory import Trajectory
 
@@ -284,6 +285,7 @@ def _is_same_message(one: str, other: str) -> bool:
     return _words(one) == _words(other)
 
 
+@keep_by_text
 def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
@@ -293,9 +295,12 @@ def _is_copy(text: str, answer: str) -> bool:
     one, other = _words(text), _words(answer)
     if len(one) < 60 or len(other) < 60:
         return False
-    alike = SequenceMatcher(None, one[:2000], other[:2000], autojunk=False)
-    # The quick ratios are upper bounds, and are nearly always low enough.
-    return alike.real_quick_ratio() > _SAME and alike.quick_ratio() > _SAME and alike.ratio() > _SAME
+    one, other = one[:2000], other[:2000]
+    # The lengths and the quick ratio are upper bounds, and are nearly always low enough.
+    if 2 * min(len(one), len(other)) / (len(one) + len(other)) <= _SAME:
+        return False
+    alike = SequenceMatcher(None, one, other, autojunk=False)
+    return alike.quick_ratio() > _SAME and alike.ratio() > _SAME
 
 
 def _compact(text: str) -> str:

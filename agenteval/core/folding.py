@@ -35,6 +35,8 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
 
+from agenteval.core.text_cache import keep_by_text
+
 
 class Stars(StrEnum):
     """The treatment of stars that are not preceded by a backslash."""
@@ -45,6 +47,7 @@ class Stars(StrEnum):
     SEEN = "seen"
 
 
+@keep_by_text
 def fold(text: str, *, stars: Stars = Stars.MARKS) -> str:
     """Normalize ``text`` to what a reader sees, in lower case, with each run of white space collapsed to one
     space."""
@@ -63,7 +66,7 @@ def nfc(text: str) -> str:
 
 
 BLANK, FIRM_BLANK = " ", "\u00a0"  # a non-breaking one of any width joins the groups of a number
-FOLD_CACHE_SIZE = 16  # the next needle is searched for in the same texts
+FOLD_CACHE_SIZE = 16  # `fold` and the readings of numbers begin with the same form of a text
 
 
 @lru_cache(maxsize=FOLD_CACHE_SIZE)

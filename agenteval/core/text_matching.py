@@ -26,19 +26,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.core.folding import (
     BLANK,
     FIRM_BLANK,
-    FOLD_CACHE_SIZE,
     NEVER_SOUGHT,
     Stars,
     fold,
     fold_but_blanks,
     in_original,
 )
+from agenteval.core.text_cache import keep_by_text
 
 
 def contains(text: str, needle: str) -> bool:
@@ -133,7 +132,7 @@ class _NumberReading(NamedTuple):
     before a fraction, ``_SIGN`` after a minus sign."""
 
 
-@lru_cache(maxsize=FOLD_CACHE_SIZE)
+@keep_by_text
 def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_NumberReading, ...]:
     """Return the two ways of reading the numbers in a text: ambiguous groups are read as lists or as single
     numbers."""

@@ -108,14 +108,15 @@ class JudgeRequestLog:
         yield _json({"asked": {"system": hashes[0], "prompt": hashes[1:]}, **fields})
 
     def _text_entries(self, text_hash: str, text: str) -> Iterator[str]:
-        pieces = {_text_hash(piece): piece for piece in _pieces(text)}
+        pieces = _pieces(text)
+        hashes = list(map(_text_hash, pieces))
         self._known.add(text_hash)
-        for piece_hash, piece in pieces.items():
+        for piece_hash, piece in dict(zip(hashes, pieces, strict=True)).items():
             if piece_hash not in self._known or piece_hash == text_hash:
                 self._known.add(piece_hash)
                 yield _json({"text": piece_hash, "is": piece})
-        if text_hash not in pieces:
-            yield _json({"text": text_hash, "of": [_text_hash(piece) for piece in _pieces(text)]})
+        if text_hash not in hashes:
+            yield _json({"text": text_hash, "of": hashes})
 
 
 _SEPARATE_FIELDS = {"type", "hash", "system", "prompt"}

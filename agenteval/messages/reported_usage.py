@@ -245,7 +245,16 @@ def _show_value(value: Any) -> Any:
 def _payload_of(value: Any) -> dict[str, Any]:
     """Return the fields of a usage with their names in snake case, or an empty dict if the usage has no
     fields."""
-    if isinstance(value, type):
+    reported = value if type(value) is dict else _fields_of(value)
+    return {_snake_case(str(name)): each for name, each in reported.items()}
+
+
+def _snake_case(name: str) -> str:
+    return name if name.islower() else re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _fields_of(value: Any) -> Mapping[Any, Any]:
+    if value is None or isinstance(value, type | int | str):
         return {}
     if hasattr(value, "model_dump"):
         value = value.model_dump()
@@ -255,9 +264,7 @@ def _payload_of(value: Any) -> dict[str, Any]:
         value = value._asdict()
     elif not isinstance(value, Mapping) and hasattr(value, "__dict__"):
         value = vars(value)
-    if not isinstance(value, Mapping):
-        return {}
-    return {re.sub("(?<=[a-z])(?=[A-Z])", "_", str(name)).lower(): each for name, each in value.items()}
+    return value if isinstance(value, Mapping) else {}
 
 
 class _TokenCount(NamedTuple):
@@ -343,7 +350,7 @@ def _parse_token_count(
     payload: Mapping[str, Any], names: tuple[_CountName, ...], detail: int
 ) -> _TokenCount | None:
     for name, excluded in names:
-        if (count := _parse_count(_unwrap_total(payload.get(name)))) is not None:
+        if name in payload and (count := _parse_count(_unwrap_total(payload[name]))) is not None:
             return _TokenCount(
                 count, sum(max(_parse_count(payload.get(each)) or 0, 0) for each in excluded), detail
             )
@@ -358,8 +365,8 @@ def _unwrap_total(value: Any) -> Any:
 def _largest_detail(payload: Mapping[str, Any], kind: _Detail) -> int:
     """Return the largest count of one kind of token. The counts are not added together, because several names
     have the same meaning."""
-    counts = [_parse_count(payload.get(name)) for name in kind.names]
-    for mapping in (_payload_of(payload.get(key)) for key in kind.mappings):
+    counts = [_parse_count(payload[name]) for name in kind.names if name in payload]
+    for mapping in (_payload_of(payload[key]) for key in kind.mappings if key in payload):
         counts += [_parse_count(mapping.get(name)) for name in kind.names_within]
     return max(filter(_is_count, counts), default=0)
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
+from agenteval.conversation.current_sample import sample_memory
 from agenteval.core.json_text import to_json
 from agenteval.core.reasoning import blank_reasoning, final_answer
 from agenteval.core.scenario import Scenario
@@ -79,45 +81,68 @@ def build_transcript(
     record. Every call is kept, and so are the beginning and end of a shortened text."""
     tools = tuple(list_tool_schemas(scenario) if options.tools is None else options.tools)
     effective = options._replace(tools=tools)
-    for scenario_then, trajectory_then, options_then, record in tuple(_recent):
-        if trajectory_then is trajectory and scenario_then is scenario and options_then == effective:
-            return record
-    record = _record(scenario, trajectory, effective, tools)
-    _recent.append((scenario, trajectory, effective, record))
-    return record
+    kept = sample_memory()
+    texts: _ConversationTexts | None = kept.get(_ConversationTexts)
+    if texts is None or not texts.are_of(scenario, trajectory, effective):
+        texts = kept[_ConversationTexts] = _ConversationTexts(scenario, effective)
+    return texts.record(trajectory, effective)
 
 
-# All judges of a turn request the same text, one right after the other.
-_recent: deque[tuple[Scenario, Trajectory, TranscriptOptions, JudgeTranscript]] = deque(maxlen=4)
+class _ConversationTexts:
+    """The texts that the records of one conversation share, and the latest records."""
+
+    def __init__(self, scenario: Scenario, options: TranscriptOptions) -> None:
+        policy, tools, now = self._setup = options.policy, options.tools or (), options.now
+        self._scenario = scenario
+        self._suite_head = tuple(_render_suite(policy, tools))
+        self._parameters = tuple(_section("## The parameters of these tools", _parameters(tools)))
+        self._scenario_head = tuple(_render_scenario(scenario, now))
+        self._turns = _TurnTexts(partial(_notes, scenario=scenario, policy=policy, tools=tools, now=now))
+        self._latest: deque[tuple[Trajectory, TranscriptOptions, JudgeTranscript]] = deque(
+            maxlen=_LATEST_RECORDS
+        )
+
+    def are_of(self, scenario: Scenario, trajectory: Trajectory, options: TranscriptOptions) -> bool:
+        """Check whether these are texts of the same conversation, shown in the same way."""
+        known = zip(self._turns.turns, trajectory.all_turns, strict=False)
+        is_same = scenario is self._scenario and all(one is other for one, other in known)
+        return is_same and self._setup == (options.policy, options.tools, options.now)
+
+    def record(self, trajectory: Trajectory, options: TranscriptOptions) -> JudgeTranscript:
+        """Return the record of a trajectory, which all judges share that are asked about this trajectory."""
+        for known, options_then, record in self._latest:
+            if known is trajectory and options_then == options:
+                return record
+        record = self._build_record(trajectory, options)
+        self._latest.append((trajectory, options, record))
+        return record
+
+    def _build_record(self, trajectory: Trajectory, options: TranscriptOptions) -> JudgeTranscript:
+        self._turns.add(trajectory.all_turns[len(self._turns.turns) :])
+        limit, upto = options.limit, options.upto
+        head = (self._suite_head, self._parameters if options.parameters else (), self._scenario_head)
+        turns = trajectory.all_turns if upto is None else trajectory.turns[: upto + 1]
+        # The notes tell of all calls, and are left out if there may be others.
+        record = _ShownTurns(self._turns, len(turns), are_noted=trajectory.all_calls_seen)
+        free = limit - _CLOSING - _size(part for section in head for part in section)
+        caps = record.fitted(free)
+        is_cut = any(cap != _Caps() for cap in caps)
+        turn_parts = [record.turn(index, cap) for index, cap in enumerate(caps)]
+        transcript = _join_sections(
+            (*head, *(turn_parts or [("It ended before anything was said.",)])),
+            _what_to_judge(trajectory, upto, is_cut=is_cut),
+        )
+        over = record.size(caps) - free
+        if over <= 0:
+            return transcript
+        needed, allowed = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
+        why = f"the record has about {needed:,} tokens even with long texts shortened, but the limit is"
+        remedy = "raise `context` for the judge model if it supports more"
+        return transcript._replace(misfit=f"{why} {allowed:,}: {remedy}")
 
 
-def _record(
-    scenario: Scenario, trajectory: Trajectory, options: TranscriptOptions, tools: Sequence[dict[str, Any]]
-) -> JudgeTranscript:
-    policy, _, now, upto, parameters, limit = options
-    head = (
-        tuple(_render_suite(policy, tools)),
-        tuple(_section("## The parameters of these tools", _parameters(tools) if parameters else "")),
-        tuple(_render_scenario(scenario, now)),
-    )
-    turns = trajectory.all_turns if upto is None else trajectory.turns[: upto + 1]
-    record = _Turns(turns, _notes(scenario, trajectory, policy, tools, now))
-    free = limit - _CLOSING - _size(part for section in head for part in section)
-    caps = record.fitted(free)
-    is_cut = any(cap != _Caps() for cap in caps)
-    turn_parts = [record.turn(index, cap) for index, cap in enumerate(caps)]
-    transcript = _join_sections(
-        (*head, *(turn_parts or [("It ended before anything was said.",)])),
-        _what_to_judge(scenario, trajectory, upto, is_cut=is_cut),
-    )
-    over = record.size(caps) - free
-    if over <= 0:
-        return transcript
-    needed, allowed = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
-    why = (
-        f"the record has about {needed:,} tokens even with long texts shortened, but the limit is {allowed:,}"
-    )
-    return transcript._replace(misfit=f"{why}: raise `context` for the judge model if it supports more")
+_LATEST_RECORDS = 2
+"""With the parameters of the tools, and without."""
 
 
 def render_other_transcript(
@@ -135,8 +160,9 @@ def render_other_transcript(
         *_section("The policy of its agent", policy),
         *_section("The tools of its agent", "\n".join(map(_tool, tools))),
     ]
-    turns = trajectory.all_turns
-    record = _Turns(turns, [""] * len(turns))
+    texts = _TurnTexts()
+    texts.add(trajectory.all_turns)
+    record = _ShownTurns(texts, len(trajectory.all_turns), are_noted=False)
     caps = record.fitted(limit - _size(head))
     parts = [*head, *(part for index, cap in enumerate(caps) for part in record.turn(index, cap))]
     return _shortened("\n\n".join(parts), limit)
@@ -166,38 +192,82 @@ _LATEST = (
 """The caps for the latest turn, tried in this order."""
 
 
-class _Turns:
-    """The turns in a record, with the methods that shorten them to fit (transcript truncation)."""
+class _TurnTexts:
+    """The turns of a conversation as text. The text of a turn is made once, for all records that show the
+    turn.
 
-    def __init__(self, turns: Sequence[Turn], notes: Sequence[str]) -> None:
-        self._turns = turns
-        self._notes = notes
-        self._calls = [0, *accumulate(len(turn.tool_calls) for turn in turns)]
-        self._named_from = _named_from(turns)
-        self._sizes: dict[tuple[int, _Caps], int] = {}
+    ``notes`` yields the note on each of the turns, to which others are added later."""
+
+    def __init__(self, notes: Callable[[Sequence[Turn]], Iterator[str]] = lambda _turns: iter(())) -> None:
+        self.turns: list[Turn] = []
+        self._calls = [0]
+        self._agents: set[str] = set()
+        self._named_from = sys.maxsize
+        self._next_notes = notes(self.turns)
+        self._notes: list[str] = []
+        self._made: dict[tuple[int, bool], tuple[_Caps, Sequence[str]]] = {}
+        self._sizes: dict[tuple[int, bool, _Caps], int] = {}
+
+    def add(self, turns: Iterable[Turn]) -> None:
+        for turn in turns:
+            self._agents.update(turn.agents)
+            # The earlier turns are the beginning of earlier records and stay unchanged.
+            if len(self._agents) > 1:
+                self._named_from = min(self._named_from, len(self.turns))
+            self.turns.append(turn)
+            self._calls.append(self._calls[-1] + len(turn.tool_calls))
+
+    def parts(self, index: int, caps: _Caps, *, is_noted: bool) -> Sequence[str]:
+        """Return the parts of a turn's text. Of each turn, only the parts with the latest caps are kept."""
+        known, parts = self._made.get((index, is_noted), (None, ()))
+        if known != caps:
+            note = self._note(index) if is_noted else ""
+            by_name = index >= self._named_from
+            parts = tuple(_turn(self.turns[index], index, self._calls[index], caps, note, by_name=by_name))
+            self._made[index, is_noted] = caps, parts
+        return parts
+
+    def size(self, index: int, caps: _Caps, *, is_noted: bool) -> int:
+        """Return the size of a turn's text in bytes."""
+        known = (index, is_noted, caps)
+        if known not in self._sizes:
+            self._sizes[known] = _size(self.parts(index, caps, is_noted=is_noted))
+        return self._sizes[known]
+
+    def _note(self, index: int) -> str:
+        while len(self._notes) <= index:
+            self._notes.append(next(self._next_notes))
+        return self._notes[index]
+
+
+@dataclass(frozen=True)
+class _ShownTurns:
+    """The first turns of a conversation, as a record shows them, with the methods that shorten them to fit
+    (transcript truncation)."""
+
+    texts: _TurnTexts
+    count: int
+    are_noted: bool
 
     def turn(self, index: int, caps: _Caps) -> Sequence[str]:
-        turn, calls, note = self._turns[index], self._calls[index], self._notes[index]
-        return tuple(_turn(turn, index, calls, caps, note, by_name=index >= self._named_from))
+        return self.texts.parts(index, caps, is_noted=self.are_noted)
 
     def size(self, caps: Sequence[_Caps]) -> int:
         return sum(self._size_of(index, cap) for index, cap in enumerate(caps))
 
     def _size_of(self, index: int, caps: _Caps) -> int:
-        if (index, caps) not in self._sizes:
-            self._sizes[index, caps] = _size(self.turn(index, caps))
-        return self._sizes[index, caps]
+        return self.texts.size(index, caps, is_noted=self.are_noted)
 
     def fitted(self, free: int) -> Sequence[_Caps]:
         """Return the caps for each turn, so that all turns fit into ``free`` bytes if possible.
 
         Turns are shortened one by one, in the order in which they were judged: content cut from one record is
         also cut from the next."""
-        uncut = [_Caps()] * len(self._turns)
+        uncut = [_Caps()] * self.count
         if self.size(uncut) <= free:
             return uncut
         caps: list[_Caps] = []
-        for latest in range(len(self._turns)):
+        for latest in range(self.count):
             caps.append(_Caps())
             if self.size(caps) > free:
                 self._shorten(caps, range(latest), _EARLIER, int(free * _ROOM))
@@ -296,26 +366,18 @@ def _parameters(tools: Sequence[dict[str, Any]]) -> str:
 
 
 def _notes(
-    scenario: Scenario,
-    trajectory: Trajectory,
-    policy: str,
-    tools: Sequence[dict[str, Any]],
-    now: str | None,
-) -> list[str]:
-    """Return the notes that code adds to the turns. The notes are empty if calls are not visible."""
-    turns = trajectory.all_turns
-    if not trajectory.all_calls_seen:
-        return [""] * len(turns)
+    turns: Sequence[Turn], scenario: Scenario, policy: str, tools: Sequence[dict[str, Any]], now: str | None
+) -> Iterator[str]:
+    """Yield the notes that code adds to the turns."""
     tool_texts = "\n".join((*map(_tool, tools), _parameters(tools)))
     ungrounded = find_ungrounded_values(scenario, turns, policy=policy, tools=tool_texts, now=now)
-    notes, first = [], 0
-    for turn, values in zip(turns, ungrounded, strict=True):
+    first = 0
+    for turn, values in zip(turns, ungrounded, strict=False):
         note = f"tool calls of this turn: {format_call_outcomes(turn.tool_calls, first) or 'none'}"
         if values:
             note += f"\nidentifiers that the agent says and that stand nowhere before: {'; '.join(values)}"
-        notes.append(note)
+        yield note
         first += len(turn.tool_calls)
-    return notes
 
 
 NOTE_TITLE = "Noted by a program (what it did not find, the agent may have from elsewhere):"
@@ -349,9 +411,7 @@ TEXTS_SHORTENED = (
 """The text added for every judge of a record that was shortened."""
 
 
-def _what_to_judge(
-    scenario: Scenario, trajectory: Trajectory, upto: int | None, *, is_cut: bool
-) -> Iterator[str]:
+def _what_to_judge(trajectory: Trajectory, upto: int | None, *, is_cut: bool) -> Iterator[str]:
     """Yield the closing section, the only section that differs from the record of the next turn."""
     yield "# What to judge"
     if upto is None:
@@ -366,19 +426,6 @@ def _what_to_judge(
         yield CALLS_NOT_OBSERVED
     if is_cut:
         yield TEXTS_SHORTENED
-
-
-def _named_from(turns: Sequence[Turn]) -> int:
-    """Return the first turn by the end of which several agents are known to have spoken. Agents are named
-    from this turn on.
-
-    The earlier turns are the beginning of earlier records and stay unchanged."""
-    known: set[str] = set()
-    for index, turn in enumerate(turns):
-        known.update(turn.agents)
-        if len(known) > 1:
-            return index
-    return len(turns)
 
 
 def _turn(

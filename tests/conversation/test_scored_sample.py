@@ -329,3 +329,26 @@ def test_without_a_reviewer_or_an_end_nothing_is_reviewed() -> None:
         raise AssertionError
 
     assert anyio.run(scored.review_user, never, None, lambda: []) is None
+
+
+def test_all_judges_of_a_turn_are_shown_the_same_object() -> None:
+    shown: list[Trajectory] = []
+
+    class Judge:
+        scope = "turn"
+
+        async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Any]:
+            shown.append(trajectory)
+            return ()
+
+    tracker = VisibilityTracker({}, may_start=False)
+    scored = ScoredSample(SAMPLE, lambda event: None, checks=[], judges=[Judge()] * 8, visibility=tracker)
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            for turns in ((A,), (A, B)):
+                await scored.score_progress(Trajectory(turns=turns), group)
+
+    anyio.run(main)
+    assert [len(each.turns) for each in shown] == [1] * 8 + [2] * 8
+    assert len({id(each) for each in shown}) == 2

@@ -21,16 +21,20 @@ from agenteval.core.trajectory import (
     StopReason,
     ToolCall,
     ToolResult,
+    ToolVisibility,
+    Trajectory,
     Turn,
 )
 from agenteval.files.prompt_templates import fence
 from agenteval.messages.chat import parse_steps
+from agenteval.scoring import transcript as transcripts
 from agenteval.scoring.transcript import (
     TranscriptOptions,
     build_transcript,
     list_tool_schemas,
     render_transcript,
 )
+from tests.support.sample_context import within_a_sample
 from tests.support.trajectories import seen
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -400,3 +404,95 @@ def test_a_name_cannot_break_out() -> None:
     outside = outside_fences(text_of(*spoken_by("triage", evil), upto=1))
     (line,) = [line for line in outside.splitlines() if line.startswith("The agent (x")]
     assert re.fullmatch(r"The agent \([\w .-]{1,40}\) answers:", line)
+
+
+# ── one conversation, many records ───────────────────────────────────────────────────────────────
+
+
+def talk(*agents: str, size: int = 10) -> tuple[Turn, ...]:
+    """A conversation with a call a turn, whose result has a value that the next answer gives away."""
+    result = ToolResult(value={"id": "BK-17", "text": "x" * size})
+    call = ToolCall(name="book", args={"text": "y" * size}, result=result)
+    steps = (Step(text="One moment.", tool_calls=(call,)), Step(text="It is AB-12345."))
+    return tuple(
+        Turn(user=f"{n}?", steps=tuple(step.model_copy(update={"agent": agent}) for step in steps))
+        for n, agent in enumerate(agents)
+    )
+
+
+def prefixes(turns: tuple[Turn, ...], **more: Any) -> Iterator[Trajectory]:
+    for count in range(1, len(turns) + 1):
+        yield seen(turns=turns[:count]).model_copy(update=more)
+
+
+SHOWN = [TranscriptOptions(), TranscriptOptions(parameters=True), TranscriptOptions(limit=9_000)]
+TALK = talk(*[""] * 6)
+AGENTS = talk("triage", "triage", "billing", "triage")
+LONG = talk(*[""] * 6, size=2_000)
+DONE = Stop(reason=StopReason.USER_DONE)
+
+
+@pytest.mark.parametrize(
+    "trajectories",
+    [
+        pytest.param([*prefixes(TALK), seen(turns=TALK, stop=DONE)], id="it grows"),
+        pytest.param(list(prefixes(AGENTS)), id="agents"),
+        pytest.param([*prefixes(LONG), *prefixes(LONG)], id="texts are cut"),
+        pytest.param(list(prefixes(TALK))[::-1], id="late judges"),
+        pytest.param([seen(turns=TALK), seen(turns=(*TALK[:2], LONG[2], *TALK[3:]))], id="another turn"),
+        pytest.param(
+            [*prefixes(TALK, visibility=ToolVisibility.PARTLY), *prefixes(TALK)], id="all calls are seen now"
+        ),
+        pytest.param(
+            [seen(turns=TALK[:2]), seen(turns=TALK[:2], unfinished=TALK[2]), seen(turns=TALK[:3])],
+            id="unfinished",
+        ),
+    ],
+)
+def test_a_record_does_not_depend_on_those_before(trajectories: list[Trajectory]) -> None:
+    cases = [
+        (trajectory, options._replace(upto=upto))
+        for trajectory in trajectories
+        for options in SHOWN
+        for upto in (None, len(trajectory.turns) - 1)
+    ]
+    alone = [build_transcript(SCENARIO, *case) for case in cases]
+    together = within_a_sample(lambda: [build_transcript(SCENARIO, *case) for case in cases])
+    assert together == alone
+    assert len({record.text for record in alone}) > len(trajectories)
+
+
+def test_the_text_of_a_turn_is_made_once_for_all_records_and_later_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+    render = transcripts._turn
+
+    def counted(turn: Turn, index: int, *rest: Any, **more: Any) -> Iterator[str]:
+        made.append(index)
+        return render(turn, index, *rest, **more)
+
+    monkeypatch.setattr(transcripts, "_turn", counted)
+
+    def judges() -> None:
+        for trajectory in prefixes(TALK):
+            shown = [TranscriptOptions(parameters=number % 2 == 0) for number in range(8)]
+            records = [build_transcript(SCENARIO, trajectory, options) for options in shown]
+            assert len({id(record.text) for record in records}) == 2, "with the parameters and without"
+
+    within_a_sample(judges)
+    assert made == list(range(6))
+    judges_outside = list(prefixes(TALK[:2]))
+    for trajectory in judges_outside:
+        build_transcript(SCENARIO, trajectory, SHOWN[0])
+    assert made[6:] == [0, 0, 1], "without a sample nothing is kept"
+
+
+def test_another_policy_is_another_record() -> None:
+    trajectory = seen(turns=TALK)
+
+    def ask() -> list[str]:
+        policies = ("Be kind.", "Be quick.", "Be kind.")
+        return [render_transcript(SCENARIO, trajectory, policy=policy) for policy in policies]
+
+    assert ["kind" in text for text in within_a_sample(ask)] == [True, False, True]

@@ -11,11 +11,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from agenteval.core.folding import FOLD_CACHE_SIZE, fold
+from agenteval.core.folding import fold
 from agenteval.core.json_text import iter_leaves, parse_or
+from agenteval.core.text_cache import keep_by_text
 from agenteval.core.text_matching import mentions
 
 ENOUGH_BYTES = 8
@@ -205,7 +205,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
 
 
-@lru_cache(maxsize=FOLD_CACHE_SIZE)
+@keep_by_text
 def _unescaped(text: str) -> str:
     return _ESCAPE.sub(
         lambda found: chr(int(found[1], 16)) if found[1] else _CONTROLS.get(found[2], found[2]), text
@@ -215,7 +215,7 @@ def _unescaped(text: str) -> str:
 _AROUND_MARKS = re.compile(r"(?<=[\"\]}])\s*([:,])\s*|\s*([:,])\s*(?=[\"\[{])|(?<=[{\[])\s+|\s+(?=[}\]])")
 
 
-@lru_cache(maxsize=FOLD_CACHE_SIZE)
+@keep_by_text
 def _compact(text: str) -> str:
     """Remove the spaces around JSON punctuation. Keep a space between two numbers, because it separates the
     numbers."""
@@ -225,7 +225,7 @@ def _compact(text: str) -> str:
 _LINE_MARK = re.compile(r"^[^\S\n]*(?:#{1,6}|[-*•+–>])[^\S\n]+(?=[^\W\d_]|[*\"“(])", re.MULTILINE)
 
 
-@lru_cache(maxsize=FOLD_CACHE_SIZE)
+@keep_by_text
 def _unmarked(text: str) -> str:
     """Remove heading and list markers at the beginning of lines."""
     return _LINE_MARK.sub("", text)
@@ -236,7 +236,7 @@ _SIGNED_AMOUNT = re.compile(rf"[{re.escape(_SIGNS)}]\s?(?=\d)|(?<=\d)\s?[{re.esc
 _WITH_SIGN = re.compile(rf"[{re.escape(_SIGNS)}]\s?\d[\d.,]*|\d[\d.,]*\s?[{re.escape(_SIGNS)}]")
 
 
-@lru_cache(maxsize=FOLD_CACHE_SIZE)
+@keep_by_text
 def _without_signed_amounts(text: str) -> str:
     """Remove amounts with a currency sign, because they match only amounts in the same currency."""
     return _WITH_SIGN.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.conversation.current_sample import sample_memory
 from agenteval.core.call_outcomes import had_no_effect, is_clear_success, is_same_call, json_key
 from agenteval.core.reasoning import agent_texts
 from agenteval.core.scenario import Scenario
@@ -85,19 +86,52 @@ def build_quotable_record(
     policy: str,
     tools: Sequence[Mapping[str, Any]],
 ) -> QuotableRecord:
-    """Build the record of the turn ``turn`` (from 0), or of the whole conversation."""
+    """Build the record of the turn ``turn`` (from 0), or of the whole conversation. All judges that are asked
+    about this trajectory share the record."""
+    kept, asked = sample_memory(), (turn, policy, tools)
+    latest: _LatestRecord | None = kept.get(_LatestRecord)
+    if latest is None or not latest.is_about(scenario, trajectory, asked):
+        record = _build_record(scenario, trajectory, *asked)
+        latest = kept[_LatestRecord] = _LatestRecord(scenario, trajectory, asked, record)
+    return latest.record
+
+
+class _LatestRecord(NamedTuple):
+    """The record that was built last for a sample, and what it was built of."""
+
+    scenario: Scenario
+    trajectory: Trajectory
+    asked: tuple[Any, ...]
+    record: QuotableRecord
+
+    def is_about(self, scenario: Scenario, trajectory: Trajectory, asked: tuple[Any, ...]) -> bool:
+        is_same = scenario is self.scenario and trajectory is self.trajectory
+        return is_same and asked == self.asked
+
+
+def _build_record(
+    scenario: Scenario,
+    trajectory: Trajectory,
+    turn: int | None,
+    policy: str,
+    tools: Sequence[Mapping[str, Any]],
+) -> QuotableRecord:
     turns = trajectory.all_turns if turn is None else trajectory.turns[: turn + 1]
-    judged, before = (turns, ()) if turn is None else (turns[turn:], turns[:turn])
+    texts = list(map(_texts_of, turns))
+    judged, before = (texts, []) if turn is None else (texts[turn:], texts[:turn])
     return QuotableRecord(
-        agent_texts=tuple(text for each in judged for text in agent_texts(each)),
-        agent_calls=tuple(_acts(judged)),
-        earlier_agent_texts=(*(text for each in before for text in agent_texts(each)), *_acts(before)),
+        agent_texts=tuple(text for each in judged for text in each.agent_texts),
+        agent_calls=tuple(text for each in judged for text in each.calls),
+        earlier_agent_texts=(
+            *(text for each in before for text in each.agent_texts),
+            *(text for each in before for text in each.calls),
+        ),
         user_texts=tuple(each.user for each in turns),
-        source_texts=tuple(filter(None, _sources(scenario, turns, tools))),
+        source_texts=(*(text for each in texts for text in each.sources), *_sources(scenario, tools)),
         policy=policy,
         task_texts=tuple(filter(None, (scenario.goal, scenario.profile))),
         calls=tuple(call for each in turns for call in each.tool_calls),
-        first_judged_call=sum(len(each.tool_calls) for each in before),
+        first_judged_call=sum(len(each.calls) for each in before),
         tools=dict(_parameters(tools)),
         are_calls_seen=trajectory.all_calls_seen,
         is_taken_at_word=trajectory.visibility is ToolVisibility.DECLARED_UNSEEN,
@@ -109,8 +143,29 @@ def build_quotable_record(
     )
 
 
-def _acts(turns: Iterable[Turn]) -> Iterator[str]:
-    yield from (format_quotable_call(call) for turn in turns for call in turn.tool_calls)
+class _QuotableTurn(NamedTuple):
+    """The texts of a turn that may be quoted."""
+
+    turn: Turn
+    agent_texts: tuple[str, ...]
+    calls: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+def _texts_of(turn: Turn) -> _QuotableTurn:
+    """Return the texts of a turn, made once for all later turns and all judges. They are found by the turn's
+    identity, which they keep alive."""
+    kept: dict[int, _QuotableTurn] = sample_memory().setdefault(_QuotableTurn, {})
+    known = kept.get(id(turn))
+    if known is None:
+        results = (call.result.text for call in turn.tool_calls if call.result)
+        known = kept[id(turn)] = _QuotableTurn(
+            turn,
+            agent_texts=tuple(agent_texts(turn)),
+            calls=tuple(map(format_quotable_call, turn.tool_calls)),
+            sources=tuple(filter(None, (turn.user, turn.error, *results))),
+        )
+    return known
 
 
 def format_quotable_call(call: ToolCall) -> str:
@@ -119,13 +174,9 @@ def format_quotable_call(call: ToolCall) -> str:
     return f"{call.name} {args}"
 
 
-def _sources(scenario: Scenario, turns: Iterable[Turn], tools: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for turn in turns:
-        yield turn.user
-        yield turn.error or ""
-        yield from (call.result.text for call in turn.tool_calls if call.result)
-    yield from (*scenario.knowledge, *scenario.facts)
-    yield from (str(_function(tool).get("description") or "") for tool in tools)
+def _sources(scenario: Scenario, tools: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    descriptions = (str(_function(tool).get("description") or "") for tool in tools)
+    yield from filter(None, (*scenario.knowledge, *scenario.facts, *descriptions))
 
 
 def _parameters(tools: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, frozenset[str]]]:

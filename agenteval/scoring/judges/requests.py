@@ -97,6 +97,8 @@ def _request(
     subject: Subject,
     flaw_in: Callable[[Any, bool], str],
 ) -> ModelRequest:
+    # The project's own rules may put text before the record; it is the same for all requests, too.
+    start = rendered.prompt.index(record.text)
     return ModelRequest(
         role="judge",
         system=rendered.system,
@@ -105,8 +107,7 @@ def _request(
         subject=subject,
         states_form=True,
         flaw_in=flaw_in,
-        # The project's own rules may put text before the record; it is the same for all requests, too.
-        shared=tuple(rendered.prompt.index(record.text) + length for length in record.shared),
+        shared=tuple(start + length for length in record.shared),
     )
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from agenteval.core import folding
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
-from agenteval.core.trajectory import Step, ToolCall, ToolResult, Turn
+from agenteval.core.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.scoring.judges import references
 from agenteval.scoring.judges.quotations import is_quoted
 from agenteval.scoring.judges.references import (
     Claim,
@@ -17,6 +19,7 @@ from agenteval.scoring.judges.references import (
     build_quotable_record,
     find_reference_flaw,
 )
+from tests.support.sample_context import within_a_sample
 from tests.support.trajectories import seen
 
 POLICY = "Cancel a booking only after a clear yes of the customer.\nRefunds take five days."
@@ -234,3 +237,58 @@ def test_of_the_whole_conversation_every_turn_is_judged() -> None:
     assert flaw("wrong arguments", "", turn=None, call=0, parameter="id") == ""
     assert flaw("policy violation", "I found your booking", turn=None, rule="Refunds take five days") == ""
     assert flaw("missing tool call", "", turn=None, tool="find")
+
+
+def test_judges_of_a_turn_share_the_record_and_a_turn_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    texts_in = references.agent_texts
+
+    def counted(turn: Turn) -> list[str]:
+        made.append(turn.user)
+        return texts_in(turn)
+
+    monkeypatch.setattr(references, "agent_texts", counted)
+    turns = tuple(TURNS[number % 2].model_copy(update={"user": f"message {number}"}) for number in range(6))
+    prefixes = [seen(turns=turns[:count]) for count in range(1, 7)]
+
+    def build(trajectory: Trajectory, policy: str = POLICY) -> QuotableRecord:
+        turn = len(trajectory.turns) - 1
+        return build_quotable_record(SCENARIO, trajectory, turn, policy=policy, tools=TOOLS)
+
+    records = within_a_sample(lambda: [build(each) for each in prefixes for _judge in range(8)])
+    assert made == [turn.user for turn in turns]
+    assert len({id(each) for each in records}) == 6
+    assert records[::8] == [build(each) for each in prefixes], "as without a sample"
+    changing = within_a_sample(lambda: [build(prefixes[0]), build(prefixes[0], policy="Be kind.")])
+    assert [each.policy for each in changing] == [POLICY, "Be kind."]
+
+
+def test_a_text_is_folded_once_for_all_judges_and_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    folded: list[str] = []
+    normalize = folding._normalized
+
+    def counted(text: str) -> str:
+        folded.append(text)
+        return normalize(text)
+
+    monkeypatch.setattr(folding, "_normalized", counted)
+    turns = tuple(
+        Turn(
+            user=f"Question {n} of the folding test?", steps=(Step(text=f"Answer {n} of the folding test."),)
+        )
+        for n in range(6)
+    )
+
+    def ask() -> list[str]:
+        return [
+            find_reference_flaw("any", Claim(f"words of judge {judge}, not there", References()), record)
+            for count in range(1, 7)
+            for judge in range(8)
+            for record in [
+                build_quotable_record(SCENARIO, seen(turns=turns[:count]), count - 1, policy="", tools=[])
+            ]
+        ]
+
+    assert all(within_a_sample(ask))
+    texts = [text for turn in turns for text in (turn.user, turn.answer)]
+    assert [folded.count(text) for text in texts] == [1] * 12
