@@ -27,6 +27,7 @@ HEAVY_BEHIND_HELP = {
     "pydantic",
     "rich",
     "yaml",
+    "aiohttp",
     "httpx2",
     "jsonschema",
     "regex",

@@ -142,7 +142,7 @@ class ModelConfig(Value):
     @property
     def is_by_sdk(self) -> bool:
         """True if the ``openai`` package sends the requests."""
-        return self.client == "sdk" or self._provider.sdk_only
+        return self.client == "sdk" or (self.client is None and self._provider.sdk != "on_request")
 
     @property
     def record_tokens(self) -> int:
@@ -179,7 +179,7 @@ class ModelConfig(Value):
 
     @model_validator(mode="after")
     def _has_its_client(self) -> ModelConfig:
-        if self.client == "http" and self._provider.sdk_only:
+        if self.client == "http" and self._provider.sdk == "always":
             raise ValueError(f"{self.provider} is supported only with the openai package; remove `client`")
         if self.client and self._provider.in_process:
             raise ValueError(f"{self.provider} models run in-process and do not support `client`; remove it")

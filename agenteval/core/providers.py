@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -32,8 +32,9 @@ class Provider:
     """The environment variable that may contain a different base URL."""
     needs_base_url: bool = False
     """True if ``base_url`` is required."""
-    sdk_only: bool = False
-    """True if the ``openai`` package always sends the requests, regardless of ``client``."""
+    sdk: Literal["on_request", "by_default", "always"] = "on_request"
+    """When the ``openai`` package sends the requests: if ``client`` asks for it, unless ``client`` is set
+    otherwise, or always."""
     in_process: bool = False
     """True if the provider's models run in this process or in one that it starts: they cost nothing and have
     no ``client``."""
@@ -64,12 +65,13 @@ PROVIDERS: Registry[Provider] = Registry(
             ("OPENAI_API_KEY",),
             "max_completion_tokens",
             base_url_env="OPENAI_BASE_URL",
+            sdk="by_default",
         ),
         "azure": Provider(
             keys=(AD_TOKEN, "AZURE_OPENAI_API_KEY"),
             budget="max_completion_tokens",
             base_url_env=AZURE_ENDPOINT,
-            sdk_only=True,
+            sdk="always",
         ),
         "anthropic": Provider("https://api.anthropic.com/v1/", ("ANTHROPIC_API_KEY",)),
         "google": Provider(

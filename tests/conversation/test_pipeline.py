@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from agenteval.conversation.current_sample import enter_sample, sample_memory
 from agenteval.conversation.pipeline import RunControl, Runtime, run_samples
 from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Problem
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
@@ -315,3 +316,30 @@ def test_content_that_is_not_recognized_is_noted_once_for_the_run() -> None:
     events = run(Queue(2), agents, agent_concurrency=1, emitted_warnings=emitted)
     assert [event.text for event in events if isinstance(event, Notice)] == ["a picture"]
     assert emitted == {"a picture"}
+
+
+def test_judges_of_a_sample_share_its_memory_which_is_cleared_when_it_ends() -> None:
+    memories: list[dict[Any, Any]] = []
+
+    class Keeping(Scoring):
+        async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Any]:
+            memory = sample_memory()
+            memory[len(memory)] = trajectory
+            memories.append(memory)
+            return ()
+
+    def make_user(sample: Sample) -> User:
+        enter_sample(sample.key)
+        return User()
+
+    lengths: list[int] = []
+    judges = {"a": [Keeping("turn"), Keeping("turn"), Keeping("conversation")]}
+
+    def note_end(event: Event, _control: RunControl) -> None:
+        if isinstance(event, SampleFinished):
+            lengths.extend(map(len, memories))
+
+    run(Queue(2), judges=judges, make_user=make_user, on_event=note_end)
+    assert max(lengths) == 3
+    assert len({id(memory) for memory in memories}) == 2
+    assert all(memory == {} for memory in memories)

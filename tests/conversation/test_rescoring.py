@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from agenteval.conversation.current_sample import sample_memory
 from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.rescoring import Rescoring, rescore
 from agenteval.core.event import Event, SampleFinished, SampleStarted, Scored, TurnFinished
@@ -247,3 +248,23 @@ def test_a_fault_of_the_user_changes_the_end() -> None:
     assert kinds(events).count((None, "outcome")) == 2  # after the new checks, once more
     events, _ = rescored(recorded(checks=(KNOWN,)), judged=True, review=NO_FAULT)
     assert kinds(events).count((None, "outcome")) == 1
+
+
+def test_what_judges_keep_of_a_conversation_is_cleared_when_it_is_over() -> None:
+    memories: list[dict[Any, Any]] = []
+
+    class Keeping:
+        scope = "turn"
+
+        async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Any]:
+            memory = sample_memory()
+            memory[len(memory)] = trajectory
+            memories.append(memory)
+            return (Check(name=f"kept {len(memory)}", passed=True),)
+
+    settings = Rescoring(checks_of=lambda each: [], judges=[Keeping(), Keeping()])
+    events: list[Event] = []
+    anyio.run(rescore, [recorded("r"), recorded("s")], settings, events.append, RunControl())
+    kept = [item.name for event in events if isinstance(event, Scored) for item in event.items]  # type: ignore[union-attr]
+    assert sorted(kept) == sorted(f"kept {number}" for number in (1, 2, 3, 4) for _ in "rs")
+    assert memories == [{}] * 8

@@ -33,7 +33,7 @@ def test_each_provider_can_be_made(name: str) -> None:
     assert provider.base_url.startswith("https://") is bool(provider.keys and name != "azure")
     assert provider.in_process is (name in ("local", "scripted"))
     assert provider.needs_base_url is (name == "openai-compatible")
-    assert provider.sdk_only is (name == "azure")
+    assert provider.sdk == {"azure": "always", "openai": "by_default"}.get(name, "on_request")
     completion = name in ("openai", "azure")
     assert provider.budget == ("max_completion_tokens" if completion else "max_tokens")
 

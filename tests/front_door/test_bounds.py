@@ -11,10 +11,16 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
-import httpx2
 import pytest
 
-from agenteval.adapters.transport.bodies import MAX_BODY, Body, TooLargeError, read_body, read_error_body
+from agenteval.adapters.transport.bodies import (
+    MAX_BODY,
+    Body,
+    TooLargeError,
+    UnreadableBodyError,
+    read_body,
+    read_error_body,
+)
 from tests.support.kit import Project
 from tests.support.local_servers import Behaviour, LocalServer, Wire, answer, respond
 
@@ -192,7 +198,7 @@ def test_pieces_of_any_size(size: int, packed: bytes) -> None:
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, br", "gzip, gzip, gzip, gzip"])
 def test_what_nobody_asked_for_cannot_be_read(encoding: str) -> None:
-    with pytest.raises(httpx2.DecodingError):
+    with pytest.raises(UnreadableBodyError):
         Body(encoding)
 
 
@@ -202,7 +208,7 @@ async def _pieces(*pieces: bytes) -> AsyncIterator[bytes]:
 
 
 def test_broken_packing() -> None:
-    with pytest.raises(httpx2.DecodingError):
+    with pytest.raises(UnreadableBodyError):
         anyio.run(read_body, _pieces(b"no gzip"), "gzip")
     assert anyio.run(read_error_body, _pieces(b"no gzip"), "gzip") == b""
     assert anyio.run(read_error_body, _pieces(b"abc", b"def"), None, 4) == b"abcd"

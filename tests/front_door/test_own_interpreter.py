@@ -55,7 +55,7 @@ def test_what_runs_there_is_of_the_standard_library_and_of_python_3_8(path: Path
 SHOP = """
 import importlib.util, json, pathlib, sys
 
-for name in ("agenteval", "pydantic", "anyio", "yaml", "httpx2", "openai"):
+for name in ("agenteval", "pydantic", "anyio", "yaml", "aiohttp", "openai"):
     assert importlib.util.find_spec(name) is None, name
 from helper import status_of            # beside it, as when Python runs it
 print("the shop is open", flush=True)   # standard output is no part of the protocol

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import anyio
@@ -20,14 +19,6 @@ from agenteval.core.errors import InfrastructureError
 from agenteval.core.protocols import ModelReply, ModelRequest
 
 KEY = "sk-secret-0123456789"
-
-
-def sdk_library() -> Any:
-    """What the installed ``openai`` package sends with: httpx or httpx2."""
-    made = import_module("openai").DefaultAsyncHttpxClient
-    return import_module(
-        next(cls.__module__ for cls in made.__mro__ if cls.__name__ == "AsyncClient").partition(".")[0]
-    )
 
 
 class Verdict(BaseModel):

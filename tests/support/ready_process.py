@@ -21,7 +21,7 @@ from pkgutil import walk_packages
 from typing import Any, NoReturn
 
 NOT_READY = ("agenteval.__main__",)
-BESIDE = ("anyio._backends._asyncio", "anyio.streams.memory", "jsonschema")
+BESIDE = ("anyio._backends._asyncio", "anyio.streams.memory", "jsonschema", "openai")
 
 
 def make_ready() -> None:
@@ -62,7 +62,7 @@ def _use_once() -> None:
     module lies, what a report is painted with."""
     samples = import_module("report_samples")
     import_module("agenteval.scoring.metrics").built_in_metrics()
-    import_module("agenteval.adapters.transport.connections").certificates()
+    import_module("agenteval.adapters.transport.environment").certificates()
     list(import_module("agenteval.planning.run_files")._author_modules(Path("/nowhere")))
     options = import_module("agenteval.reporters.options").ReportOptions()
     for told in (samples.passing(), samples.mixed("wonderbot")):

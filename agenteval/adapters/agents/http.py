@@ -1,6 +1,6 @@
 """HTTP agents (agents behind a URL, that is, an HTTP endpoint). By default they use the chat completions API,
 with or without streaming by server-sent events (SSE). ``transport.client`` sends the HTTP POST requests to
-the agent (httpx)."""
+the agent (aiohttp)."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ from agenteval.adapters.models.refusals import (
 from agenteval.adapters.models.reply_parser import InvalidReply, parse_model_reply
 from agenteval.adapters.models.resources import ModelResources
 from agenteval.adapters.models.response_formats import MAX_TEXT, response_format, schema_instructions
-from agenteval.adapters.transport.connections import RawReply
 from agenteval.adapters.transport.error_patterns import THROTTLE_STATUSES
 from agenteval.adapters.transport.http_faults import FaultKind, HttpFault, describe, is_final, quote
+from agenteval.adapters.transport.http_session import RawReply
 from agenteval.adapters.transport.limits import PauseTooLong, Permit, RateLimits, Throttle
 from agenteval.adapters.transport.retry import RetryBudget, RetryPolicy
 from agenteval.core.config import ModelConfig

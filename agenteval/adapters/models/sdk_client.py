@@ -1,8 +1,8 @@
-"""Send requests with the ``openai`` package. The package is used if the configuration asks for it, and for
-Azure OpenAI, which requires the package's URLs and authentication.
+"""Send requests with the ``openai`` package: to OpenAI and Azure, and to other providers if the configuration
+asks for it.
 
-The package takes the place of agenteval's ``Connection``: it accepts a request body and returns the status,
-the headers and the body. Retries, limits, deadlines, budgets, adaptation to refusals and the parsing of
+The package stands between a request body and agenteval's ``HttpSession``: it builds the URL and the headers.
+Retries, limits, deadlines, budgets, adaptation to refusals and the parsing of
 answers are implemented above this layer, for both alternatives. Releases 1.55 to 3.x are known to work. The
 older releases use ``httpx``, which need not be installed, so this module never refers by name to the library
 that the package uses."""
@@ -11,38 +11,36 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import anyio
-import httpx2
 
 from agenteval.adapters.models.endpoints import Endpoint
-from agenteval.adapters.transport.bodies import MAX_ERROR_BODY, read_body
-from agenteval.adapters.transport.connections import RawReply, client_setup_error
+from agenteval.adapters.transport.http_session import (
+    HttpSession,
+    RawReply,
+    UnsendableRequestError,
+    header_fields,
+)
 from agenteval.agentside.model_requests import exclude_client
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.providers import AD_TOKEN
 from agenteval.files.redaction import MASK
 
-if TYPE_CHECKING:
-    import ssl
-
 _SCOPE = "https://cognitiveservices.azure.com/.default"
 _NO_KEY = "none"
 """A placeholder for the key that the package always requires. The placeholder is not sent."""
+_PATH = "/chat/completions"
+_REPLY = "agenteval_reply"
+"""The key under which the package's response carries the reply as it came."""
+_OF_SESSION = ("accept-encoding", "connection", "content-length", "host", "transfer-encoding")
+"""The headers that the session sets itself."""
+_WRAPPERS = ("openai", "httpx", "httpx2")
 _CREDENTIALS = ("authorization", "api-key")
-_HEADERS = frozenset(
-    (
-        *("accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"),
-        *("transfer-encoding", *_CREDENTIALS),
-    )
-)
-
-
-_HTTP = (httpx2.HTTPError, httpx2.InvalidURL)
+_HEADERS = frozenset((*("accept", "content-type", "user-agent", *_CREDENTIALS),))
 
 
 class SignInError(Exception):
@@ -52,30 +50,20 @@ class SignInError(Exception):
 class SdkPost:
     """Sends any number of requests to one endpoint concurrently.
 
-    ``verify`` and ``trust_env`` are passed to the HTTP library. The constructor raises ``AuthorError`` if the
-    package is missing or cannot be set up."""
+    The package builds and signs the requests; ``session`` sends them. The constructor raises ``AuthorError``
+    if the package is missing or cannot be set up."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        provider: str,
-        *,
-        verify: ssl.SSLContext,
-        trust_env: bool,
-        connect_s: float,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, provider: str, session: HttpSession) -> None:
         openai = _package()
         self._tokens = _Tokens() if provider == "azure" and not endpoint.key else None
-        timeout = openai.Timeout(None, connect=connect_s)
+        library = _http_library(openai)
         # The package takes headers from OPENAI_* variables, whatever the server.
-        hooks = {} if provider == "openai" else {"request": [_header_filter(endpoint, provider)]}
-        try:
-            http = openai.DefaultAsyncHttpxClient(
-                verify=verify, trust_env=trust_env, follow_redirects=False, timeout=timeout, event_hooks=hooks
-            )
-        except (OSError, ValueError, ImportError) as exc:
-            raise client_setup_error(exc) from exc
-        options: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "http_client": http}
+        prepare = _all_headers if provider == "openai" else _header_filter(endpoint, provider)
+        http = openai.DefaultAsyncHttpxClient(
+            transport=_session_transport(library, session, prepare), trust_env=False, follow_redirects=False
+        )
+        exclude_client(http)
+        options: dict[str, Any] = {"max_retries": 0, "timeout": None, "http_client": http}
         parts = urlsplit(endpoint.url)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         address = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
@@ -84,12 +72,12 @@ class SdkPost:
             options |= {"azure_endpoint": address, "api_version": version, **self._credential(endpoint)}
             self._client: Any = openai.AsyncAzureOpenAI(default_query=query, **options)
         else:
-            options |= {"base_url": address.removesuffix("/chat/completions")}
+            options |= {"base_url": address.removesuffix(_PATH)}
             key = endpoint.key or _NO_KEY
             self._client = openai.AsyncOpenAI(api_key=key, default_query=query, **options)
-        exclude_client(http)
-        # Looked up here, since that imports half of the package.
-        self._create = self._client.chat.completions.with_streaming_response.create
+        self._status_error: type[Exception] = openai.APIStatusError
+        self._package_error: type[Exception] = openai.OpenAIError
+        self._response_class = library.Response
 
     def _credential(self, endpoint: Endpoint) -> dict[str, Any]:
         if self._tokens:
@@ -99,26 +87,46 @@ class SdkPost:
     async def post(self, body: bytes) -> RawReply:
         """Send ``body`` and return the reply, regardless of its status.
 
-        Raise ``SignInError``, ``TooLargeError``, and the same exceptions as agenteval's HTTP library."""
-        openai = _package()
-        fields = _sendable(body)
-        ask = self._create(model=fields["model"], messages=fields["messages"], extra_body=fields)
+        Raise ``SignInError``, and the same exceptions as ``HttpSession.exchange``."""
+        # The response as it is: the package's models do not fit every server, and cost as much as a request.
         try:
-            async with ask as response:
-                content = await read_body(response.iter_bytes(), None)
-                return RawReply(response.status_code, response.headers.raw, content)
-        except openai.APIStatusError as refused:
-            content = refused.response.content[:MAX_ERROR_BODY]
-            if self._tokens:
-                content = self._tokens.mask(content)
-            return RawReply(refused.status_code, refused.response.headers.raw, content)
-        except Exception as exc:
-            failed = _to_own_error(exc)
-        raise failed  # outside the handler, where its cause would become its own context
+            response = await self._client.post(_PATH, cast_to=self._response_class, body=_sendable(body))
+        except self._status_error as refused:
+            response = refused.response  # type: ignore[attr-defined]
+        except self._package_error as exc:
+            raise _innermost(exc) from exc
+        reply: RawReply = response.extensions[_REPLY]
+        if self._tokens and not reply.is_success:
+            return reply._replace(content=self._tokens.mask(reply.content))
+        return reply
 
     async def aclose(self) -> None:
-        """Close all connections. Calling this twice is safe."""
+        """Close the client. Calling this twice is safe."""
         await self._client.close()
+
+
+def _http_library(openai: Any) -> Any:
+    """Return the HTTP library that the package uses: ``httpx`` or, from 3.x on, ``httpx2``."""
+    client = next(cls for cls in openai.DefaultAsyncHttpxClient.__mro__ if cls.__name__ == "AsyncClient")
+    return import_module(client.__module__.partition(".")[0])
+
+
+def _session_transport(library: Any, session: HttpSession, prepare: Callable[[dict[str, str]], None]) -> Any:
+    """Return a transport for the library's client that sends requests with ``session``.
+
+    ``prepare`` changes the headers of a request before it is sent."""
+
+    class SessionTransport(library.AsyncBaseTransport):  # type: ignore[misc]
+        async def handle_async_request(self, request: Any) -> Any:
+            headers = header_fields(request.headers.raw)
+            for name in _OF_SESSION:
+                headers.pop(name, None)
+            prepare(headers)
+            url, content = str(request.url), await request.aread()
+            reply = await session.exchange(request.method, url, headers=headers, content=content)
+            return library.Response(reply.status, request=request, extensions={_REPLY: reply})
+
+    return SessionTransport()
 
 
 def _package() -> Any:
@@ -130,15 +138,18 @@ def _package() -> Any:
         raise AuthorError(Problem(what, "pip install 'openai>=1.55.3,<4'")) from exc
 
 
-def _header_filter(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[None]]:
-    """Return a hook that removes headers that the environment added to a request.
+def _all_headers(headers: dict[str, str]) -> None:
+    """Send all headers that the package sets."""
+
+
+def _header_filter(endpoint: Endpoint, provider: str) -> Callable[[dict[str, str]], None]:
+    """Return a function that removes headers that the environment added to a request.
 
     Only the key selected in the configuration is sent."""
     is_azure_key = provider == "azure" and endpoint.key_name != AD_TOKEN
     chosen = ("api-key", endpoint.key) if is_azure_key else ("authorization", f"Bearer {endpoint.key}")
 
-    async def hook(request: Any) -> None:
-        headers = request.headers
+    def prepare(headers: dict[str, str]) -> None:
         for name in [
             name for name in headers if name not in _HEADERS and not name.startswith("x-stainless-")
         ]:
@@ -150,7 +161,7 @@ def _header_filter(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitab
         if endpoint.key:
             headers[chosen[0]] = chosen[1]
 
-    return hook
+    return prepare
 
 
 def _sendable(body: bytes) -> dict[str, Any]:
@@ -199,22 +210,15 @@ class _Tokens:
 # ── errors ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _to_own_error(exc: Exception) -> Exception:
-    """Convert an exception to the one that agenteval's HTTP library would have raised.
-
-    The libraries that the package uses define the same exceptions with the same names. The package wraps all
-    of those exceptions."""
-    while _package_of(exc) == "openai" and isinstance(exc.__cause__, Exception):
-        exc = exc.__cause__
-    ours = getattr(httpx2, type(exc).__name__, None)
-    if _package_of(exc) == "openai":
-        made: Exception = httpx2.LocalProtocolError(str(exc))
-    elif _package_of(exc) == "httpx" and isinstance(ours, type) and issubclass(ours, _HTTP):
-        made = httpx2.RequestError(str(exc)) if ours is httpx2.HTTPStatusError else ours(str(exc))
-    else:
-        return exc
-    made.__cause__ = exc
-    return made
+def _innermost(exc: Exception) -> Exception:
+    """Return the exception that the package wrapped, which is the session's. The package's own complaint
+    about a request is an ``UnsendableRequestError``."""
+    cause: BaseException = exc
+    while isinstance(cause.__cause__, Exception) and _package_of(cause) in _WRAPPERS:
+        cause = cause.__cause__
+    if isinstance(cause, Exception) and _package_of(cause) not in _WRAPPERS:
+        return cause
+    return UnsendableRequestError(str(exc))
 
 
 def _package_of(exc: BaseException) -> str:

@@ -6,10 +6,10 @@ A body that is too large is neither stored nor decompressed further, even if its
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 
-import httpx2
+import aiohttp
 
 from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 
@@ -31,6 +31,10 @@ class TooLargeError(Exception):
     """Raised if a body contains more bytes than allowed."""
 
 
+class UnreadableBodyError(Exception):
+    """Raised if a body cannot be decompressed."""
+
+
 class Body:
     """Counts and decompresses a response body. ``encoding`` is the value of the reply's ``Content-Encoding``
     header."""
@@ -45,8 +49,8 @@ class Body:
     def feed(self, data: bytes) -> bytes:
         """Decompress a chunk of the body.
 
-        Raise ``TooLargeError`` if the body is too large, and ``httpx2.DecodingError`` if the compressed data
-        is invalid."""
+        Raise ``TooLargeError`` if the body is too large, and ``UnreadableBodyError`` if the compressed
+        data is invalid."""
         for layer in self._layers:
             data = layer.unpacked(data)
         if len(data) > self._left:
@@ -69,7 +73,7 @@ async def read_error_body(
     """Read the body of an error response. A body that is too large or unreadable is truncated, because the
     status is more important."""
     found = bytearray()
-    with suppress(httpx2.HTTPError, TooLargeError):
+    with suppress(aiohttp.ClientError, UnreadableBodyError, TooLargeError):
         body = Body(encoding)
         async for piece in pieces:
             found += body.feed(piece)
@@ -78,7 +82,7 @@ async def read_error_body(
     return bytes(found[:most])
 
 
-def encoding_of(headers: list[tuple[bytes, bytes]]) -> str | None:
+def encoding_of(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
     """Return the content encoding in raw headers, or ``None`` if the headers do not specify an encoding."""
     named = [value.decode("latin-1") for name, value in headers if name.lower() == b"content-encoding"]
     return ",".join(named) or None
@@ -88,7 +92,7 @@ def _names(encoding: str | None) -> list[str]:
     names = [name.strip().lower() for name in (encoding or "").split(",")]
     names = [name for name in names if name not in ("", "identity")]
     if len(names) > _MOST_PACKINGS or not {"gzip", "x-gzip", "deflate"}.issuperset(names):
-        raise httpx2.DecodingError(f"its encoding is {encoding}, but {ENCODINGS} was requested")
+        raise UnreadableBodyError(f"its encoding is {encoding}, but {ENCODINGS} was requested")
     return names
 
 
@@ -140,7 +144,7 @@ class _Layer:
                 self._stream = zlib.decompressobj(_ANY)
                 return b""
             if not self._may_be_bare:
-                raise httpx2.DecodingError(str(error)) from error
+                raise UnreadableBodyError(str(error)) from error
             self._may_be_bare = False
             self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
             return self._unpack(data, most)

@@ -11,25 +11,26 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
+import aiohttp
 import anyio
-import httpx2
 
-from agenteval.adapters.transport.bodies import ENCODINGS, Body, TooLargeError, read_error_body
-from agenteval.adapters.transport.connections import Connections, certificates, client_setup_error
+from agenteval.adapters.transport.bodies import Body, encoding_of, read_error_body
 from agenteval.adapters.transport.error_patterns import THROTTLE_STATUSES, is_quota_exhausted
 from agenteval.adapters.transport.http_faults import (
+    SEND_ERRORS,
     Classify,
     FaultKind,
     HttpFault,
     classify,
     describe,
+    fault_detail,
     fault_kind,
     is_web_address,
     quote,
 )
+from agenteval.adapters.transport.http_session import CONNECT_S, HttpSession, header_fields
 from agenteval.adapters.transport.limits import PauseTooLong, RateLimits, Throttle
 from agenteval.adapters.transport.retry import Retry, RetryBudget, RetryPolicy
 from agenteval.adapters.transport.retry_after import parse_retry_after
@@ -39,10 +40,7 @@ from agenteval.messages.error_status import find_error_status
 from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
 
 _ERROR_BODY = 64 * 2**10  # an error reply is only quoted
-_CONNECT_S = 10.0
 _DRAIN_S = 0.2
-# Common servers close an idle connection after 5 s; a request sent just then would be lost.
-_KEEPALIVE_S = 3.0
 _RETRIED = frozenset({408, 425, 429, 502, 503, 504, 529})
 _REFUSED_UNHEARD = frozenset({408, 425, 429})
 _IF_ASKED_TO = frozenset({502, 503, 529})
@@ -67,8 +65,8 @@ class HttpReply:
 class _HttpRequest:
     method: str
     url: str
-    content: bytes
-    headers: httpx2.Headers
+    content: bytes | None
+    headers: Mapping[str, str]
     timeout_s: float
     secrets: tuple[str, ...]
     error_in: Callable[[HttpReply], Any]
@@ -138,35 +136,24 @@ class _Body:
 
 @dataclass
 class _Progress:
-    """The progress of one attempt.
-
-    If the deadline passes before any part of the request is sent, the fault is a connection problem. If the
-    deadline passes later, the server is at fault."""
+    """The progress of one attempt."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    sent: bool = False
-    response: httpx2.Response | None = None
+    response: aiohttp.ClientResponse | None = None
     body: _Body = field(default_factory=_Body)
 
     def reply(self) -> HttpReply | None:
         """Return the part of the reply that has arrived, or ``None`` if the body has not started yet."""
         return _reply(self.response, self.body) if self.response and self.body.data else None
 
-    async def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        if event.endswith("send_request_headers.started"):
-            self.sent = self.sent or info["request"].method != b"CONNECT"  # a CONNECT goes to a proxy
-
 
 class Transport:
-    """The HTTP connection pool of a run. The creator of the pool must close it.
-
-    Proxy settings in the environment (except for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``
-    are honored. Redirects are not followed and cookies are not stored, so conversations share no state."""
+    """Exchanges requests with a run's agents through one ``HttpSession``. The creator must close it."""
 
     def __init__(self, *, retry: RetryPolicy | None = None, limits: RateLimits | None = None) -> None:
         self._retry = retry or RetryPolicy()
         self.limits = limits or RateLimits(clock=self._retry.clock, sleep=self._retry.sleep)
-        self._connections = Connections(_client_factory())
+        self._session = HttpSession()
 
     async def exchange(
         self,
@@ -210,7 +197,7 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections. Calling this twice is safe."""
-        await self._connections.aclose()
+        await self._session.aclose()
 
     def _next_wait_s(self, failed: _FailedAttempt, rules: RequestPolicy, budget: RetryBudget) -> float | None:
         retries = self._retry.retries
@@ -238,38 +225,33 @@ class Transport:
 
     async def _attempt(self, request: _HttpRequest) -> HttpReply:
         progress = _Progress()
-        client = self._connections.take()
         try:
             with anyio.fail_after(request.timeout_s) as progress.scope:
-                return await self._exchange(client, request, progress)
+                return await self._exchange(request, progress)
+        except SEND_ERRORS as exc:  # some of which are ``TimeoutError``, too
+            fault = request.fault(fault_kind(exc), fault_detail(exc))
+            if fault.kind is not FaultKind.TOO_LARGE:
+                fault = fault._replace(reply=progress.reply())
+            raise _FailedAttempt(fault) from exc
         except TimeoutError as exc:
-            kind = FaultKind.DEADLINE if progress.sent else FaultKind.CONNECT_TIMEOUT
-            fault = request.fault(kind, f"{request.timeout_s:g} s")
+            fault = request.fault(FaultKind.DEADLINE, f"{request.timeout_s:g} s")
             raise _FailedAttempt(fault._replace(reply=progress.reply())) from exc
-        except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
-            fault = request.fault(fault_kind(exc), str(exc))
-            raise _FailedAttempt(fault._replace(reply=progress.reply())) from exc
-        finally:
-            self._connections.give_back(client)
 
-    async def _exchange(
-        self, client: httpx2.AsyncClient, request: _HttpRequest, progress: _Progress
-    ) -> HttpReply:
+    async def _exchange(self, request: _HttpRequest, progress: _Progress) -> HttpReply:
         started = time.perf_counter()
-        async with client.stream(
+        async with await self._session.send(
             request.method,
             request.url,
-            content=request.content or None,
             headers=request.headers,
-            # Below the deadline: only if the library itself gives up does it close its half-open socket.
-            timeout=httpx2.Timeout(None, connect=min(_CONNECT_S, 0.9 * request.timeout_s)),
-            extensions={"trace": progress.trace},
+            content=request.content,
+            # Below the deadline, so that a deadline that passes means that the request was sent.
+            connect_s=min(CONNECT_S, 0.9 * request.timeout_s),
         ) as response:
-            if not response.is_success:
+            if not 200 <= response.status < 300:
                 raise await self._refusal(request, response)
             progress.response = response
-            chunks = response.aiter_raw()
-            await _read(chunks, request, response.headers.get("content-encoding"), progress.body)
+            chunks = response.content.iter_any()
+            await _read(chunks, encoding_of(response.raw_headers), progress.body)
             progress.scope.deadline = math.inf  # the reply is complete; only cleanup follows
             await _drain(chunks)
         reply = _reply(response, progress.body, (progress.body.read_at - started) * 1000)
@@ -291,26 +273,27 @@ class Transport:
         )
         return _FailedAttempt(fault._replace(reply=reply), asked_s)
 
-    async def _refusal(self, request: _HttpRequest, response: httpx2.Response) -> _FailedAttempt:
+    async def _refusal(self, request: _HttpRequest, response: aiohttp.ClientResponse) -> _FailedAttempt:
         """Return the failure for an error status. The body, which may be incomplete, is used only as a
         quotation."""
-        encoding = response.headers.get("content-encoding")
-        body = await read_error_body(response.aiter_raw(), encoding, _ERROR_BODY)
+        encoding, headers = encoding_of(response.raw_headers), header_fields(response.raw_headers)
+        body = await read_error_body(response.content.iter_any(), encoding, _ERROR_BODY)
         detail = body.decode("utf-8", "replace")
-        if response.has_redirect_location:
-            detail = f"to {response.headers['location'].partition('?')[0]}"
-        asked_s = parse_retry_after(response.headers, now_s=self._retry.now(), text=detail)
-        fault = request.fault(FaultKind.STATUS, detail, status=response.status_code)
+        if 300 <= response.status < 400 and "location" in headers:
+            detail = f"to {headers['location'].partition('?')[0]}"
+        asked_s = parse_retry_after(headers, now_s=self._retry.now(), text=detail)
+        fault = request.fault(FaultKind.STATUS, detail, status=response.status)
         came = _Body(data=bytearray(body))
         return _FailedAttempt(fault._replace(reply=_reply(response, came)), asked_s)
 
 
-def _reply(response: httpx2.Response, body: _Body, latency_ms: float = 0.0) -> HttpReply:
+def _reply(response: aiohttp.ClientResponse, body: _Body, latency_ms: float = 0.0) -> HttpReply:
     text = body.data.decode("utf-8-sig", "replace")
-    is_sse = "text/event-stream" in response.headers.get("content-type", "") or looks_like_sse(text)
+    headers = header_fields(response.raw_headers)
+    is_sse = "text/event-stream" in headers.get("content-type", "") or looks_like_sse(text)
     return HttpReply(
-        status=response.status_code,
-        headers=dict(response.headers),
+        status=response.status,
+        headers=headers,
         text=text,
         latency_ms=latency_ms,
         events=tuple(body.events) if is_sse else None,
@@ -333,16 +316,11 @@ def _notify_retry(
         on_retry(Retry(fault.where, _reason(fault), attempt, wait_s))
 
 
-async def _read(
-    chunks: AsyncIterator[bytes], request: _HttpRequest, encoding: str | None, body: _Body
-) -> None:
+async def _read(chunks: AsyncIterator[bytes], encoding: str | None, body: _Body) -> None:
     """Read ``body`` to its end, or to the event that ends a stream."""
     parser, unpacked = SseParser(), Body(encoding)
     async for chunk in chunks:
-        try:
-            data = unpacked.feed(chunk)
-        except TooLargeError:
-            raise _FailedAttempt(request.fault(FaultKind.TOO_LARGE)) from None
+        data = unpacked.feed(chunk)
         body.data += data
         new = parser.feed(data)
         body.events += new
@@ -357,7 +335,7 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
     """Read the data after the last event. A connection can be reused only if all of its data has been read.
 
     If the server keeps the connection open, the wait is short."""
-    with contextlib.suppress(httpx2.HTTPError), anyio.move_on_after(_DRAIN_S):
+    with contextlib.suppress(aiohttp.ClientError), anyio.move_on_after(_DRAIN_S):
         async for _ in chunks:
             pass
 
@@ -366,38 +344,10 @@ def _request(
     url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None, rules: RequestPolicy
 ) -> _HttpRequest:
     # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot encode, from raising here.
-    content = b"" if body is None else json.dumps(body).encode()
-    made = _headers(headers)
+    content = None if body is None else json.dumps(body).encode()
+    made = {"content-type": "application/json", "accept": "application/json"}
+    made |= {name.lower(): value for name, value in (headers or {}).items()}
     if body is None:
-        made.pop("content-type", None)
+        del made["content-type"]
     method = "GET" if body is None else "POST"
     return _HttpRequest(method, url, content, made, rules.timeout_s, rules.secrets, rules.error_in)
-
-
-def _headers(extra: Mapping[str, str] | None) -> httpx2.Headers:
-    headers = httpx2.Headers({"content-type": "application/json", "accept": "application/json"})
-    headers.update(extra or {})
-    return headers
-
-
-def _client_factory() -> Callable[[], httpx2.AsyncClient]:
-    """Return a factory that creates identical clients."""
-    this_machine = ("localhost", "127.0.0.1", "[::1]")
-    verify = certificates()
-
-    def make() -> httpx2.AsyncClient:
-        try:
-            return httpx2.AsyncClient(
-                verify=verify,
-                follow_redirects=False,
-                limits=httpx2.Limits(
-                    max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
-                ),
-                mounts={f"all://{host}": None for host in this_machine},
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-                headers={"user-agent": "agenteval", "accept-encoding": ENCODINGS},
-            )
-        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
-            raise client_setup_error(exc) from exc
-
-    return make

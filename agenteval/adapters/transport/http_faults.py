@@ -10,12 +10,15 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple, TypeAlias
 
-import httpx2
+import aiohttp
+from yarl import URL
 
-from agenteval.adapters.transport.bodies import MAX_BODY
+from agenteval.adapters.transport.bodies import MAX_BODY, TooLargeError, UnreadableBodyError
 from agenteval.adapters.transport.error_patterns import is_quota_exhausted
+from agenteval.adapters.transport.http_session import UnsendableRequestError
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.core.safe_text import clean, one_line
 from agenteval.files.redaction import redactor
@@ -135,40 +138,37 @@ def is_final(kind: FaultKind, status: int | None) -> bool:
     return kind in _FINAL or status in ACCESS_DENIED_STATUSES
 
 
-# For most of these the class determines the kind; `fault_kind` inspects two of them further.
-FAULT_KINDS: dict[type[Exception], FaultKind] = {
-    httpx2.ConnectTimeout: FaultKind.CONNECT_TIMEOUT,
-    httpx2.PoolTimeout: FaultKind.CONNECT_TIMEOUT,
-    httpx2.ReadTimeout: FaultKind.DEADLINE,
-    httpx2.WriteTimeout: FaultKind.DEADLINE,
-    httpx2.TimeoutException: FaultKind.DEADLINE,
-    httpx2.ConnectError: FaultKind.UNREACHABLE,
-    httpx2.ReadError: FaultKind.DROPPED,
-    httpx2.WriteError: FaultKind.DROPPED,
-    httpx2.CloseError: FaultKind.DROPPED,
-    httpx2.NetworkError: FaultKind.DROPPED,
-    httpx2.ProxyError: FaultKind.PROXY,
-    httpx2.RemoteProtocolError: FaultKind.GARBLED,
-    httpx2.ProtocolError: FaultKind.GARBLED,
-    httpx2.DecodingError: FaultKind.GARBLED,
-    httpx2.TransportError: FaultKind.GARBLED,
-    httpx2.RequestError: FaultKind.GARBLED,
-    httpx2.HTTPError: FaultKind.GARBLED,
-    httpx2.LocalProtocolError: FaultKind.INVALID,
-    httpx2.UnsupportedProtocol: FaultKind.INVALID,
-    httpx2.InvalidURL: FaultKind.INVALID,
-}
+FAULT_KINDS: tuple[tuple[type[Exception], FaultKind], ...] = (
+    (aiohttp.ClientHttpProxyError, FaultKind.PROXY),
+    (aiohttp.ClientProxyConnectionError, FaultKind.PROXY),
+    (aiohttp.ConnectionTimeoutError, FaultKind.CONNECT_TIMEOUT),
+    (aiohttp.ServerTimeoutError, FaultKind.DEADLINE),
+    (aiohttp.ClientConnectorDNSError, FaultKind.DNS),
+    (aiohttp.ClientSSLError, FaultKind.TLS),
+    (aiohttp.ClientConnectorError, FaultKind.UNREACHABLE),
+    (aiohttp.ServerFingerprintMismatch, FaultKind.TLS),
+    (aiohttp.ClientConnectionError, FaultKind.DROPPED),
+    (aiohttp.ClientPayloadError, FaultKind.DROPPED),
+    # Its status is not the server's: the library sets 400 for a reply that is not HTTP.
+    (aiohttp.ClientResponseError, FaultKind.GARBLED),
+    (UnreadableBodyError, FaultKind.GARBLED),
+    (aiohttp.InvalidURL, FaultKind.INVALID),
+    (aiohttp.NonHttpUrlClientError, FaultKind.INVALID),
+    (UnsendableRequestError, FaultKind.INVALID),
+    (TooLargeError, FaultKind.TOO_LARGE),
+    (aiohttp.ClientError, FaultKind.GARBLED),
+)
+"""The kind of fault for each class of exception. The first class that matches applies."""
+SEND_ERRORS = (aiohttp.ClientError, UnreadableBodyError, UnsendableRequestError, TooLargeError)
+"""The exceptions that a request may raise, apart from ``TimeoutError`` for its deadline."""
 
 
 def fault_kind(exc: Exception) -> FaultKind:
-    """Return the kind of fault for an exception of the HTTP library, determined by its closest known base
-    class."""
-    if isinstance(exc, httpx2.ConnectError):
+    """Return the kind of fault for one of ``SEND_ERRORS``."""
+    kind = next(kind for cls, kind in FAULT_KINDS if isinstance(exc, cls))
+    if kind is FaultKind.UNREACHABLE:
         return _connect_kind(exc)
-    # The library uses the same class for a lost connection and for a reply that is not HTTP.
-    if isinstance(exc, httpx2.RemoteProtocolError) and re.search(r"disconnected|closed connection", str(exc)):
-        return FaultKind.DROPPED
-    return next(FAULT_KINDS[cls] for cls in type(exc).__mro__ if cls in FAULT_KINDS)
+    return kind
 
 
 def _connect_kind(exc: Exception) -> FaultKind:
@@ -181,6 +181,22 @@ def _connect_kind(exc: Exception) -> FaultKind:
         if any(isinstance(cause, cls) for cause in causes):
             return kind
     return FaultKind.UNREACHABLE
+
+
+def fault_detail(exc: Exception) -> str:
+    """Return the library's message without its own prefixes, which name internal objects and a status that no
+    server sent."""
+    match exc:
+        case aiohttp.ClientConnectorCertificateError():
+            return str(exc.certificate_error)
+        case aiohttp.ClientConnectorError():
+            return str(exc.os_error)
+        case aiohttp.ClientHttpProxyError():
+            return f"status {exc.status}: {exc.message}"
+        case aiohttp.ClientResponseError():
+            return exc.message
+        case _:
+            return str(exc)
 
 
 def _causes(exc: BaseException | None) -> Iterator[BaseException]:
@@ -204,16 +220,22 @@ def quote(text: str, secrets: tuple[str, ...], limit: int = 500) -> str:
 def is_web_address(url: str) -> bool:
     """Check whether ``url`` is a complete http or https URL to which a request can be sent."""
     try:
-        sent = httpx2.URL(url)
-        host, port = sent.raw_host.decode("ascii"), sent.port
-    except (httpx2.InvalidURL, ValueError):
+        sent = URL(url)
+        host, port = sent.raw_host or "", sent.port
+        is_sendable = url.isprintable() and url == url.strip() and _is_host(host)
+    except ValueError:
         return False
-    if "%" in host and ":" not in host:  # only an IPv6 address may contain an escape
-        return False
-    # The resolver raises for a label of more than 63 characters.
+    return is_sendable and sent.scheme in ("http", "https") and port is not None and 0 < port < 2**16
+
+
+def _is_host(host: str) -> bool:
+    """Check whether ``host``, in ASCII, is an IP address or a name that a resolver accepts."""
+    if ":" in host:
+        return IPv6Address(host.partition("%")[0]).version == 6
     labels = host.removesuffix(".").split(".")
-    return (
-        sent.scheme in ("http", "https")
-        and (port is None or 0 < port < 2**16)
-        and all(0 < len(label) < 64 for label in labels)
-    )
+    if labels[-1].isdigit():
+        return IPv4Address(host).version == 4
+    return all(_LABEL.fullmatch(label) for label in labels)
+
+
+_LABEL = re.compile(r"[A-Za-z0-9_-]{1,63}")  # the resolver raises for a longer one

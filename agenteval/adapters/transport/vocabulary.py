@@ -7,10 +7,9 @@ import tempfile
 from pathlib import Path
 
 import anyio
-import httpx2
 
-from agenteval.adapters.transport.bodies import TooLargeError, encoding_of, read_body
-from agenteval.adapters.transport.connections import certificates
+from agenteval.adapters.transport.http_faults import SEND_ERRORS, fault_detail
+from agenteval.adapters.transport.http_session import HttpSession
 from agenteval.core import tokens
 from agenteval.core.errors import AuthorError, InfrastructureError, Problem
 
@@ -32,19 +31,21 @@ async def fetch_vocabulary() -> Path:
         if not tokens.is_vocabulary(data):
             raise InfrastructureError(f"{tokens.VOCABULARY} sent something other than the vocabulary")
         _keep(path, data)
-    except (httpx2.HTTPError, TooLargeError, TimeoutError, OSError) as exc:
-        why = str(exc) or type(exc).__name__
+    except (*SEND_ERRORS, TimeoutError, OSError) as exc:
+        why = fault_detail(exc) or type(exc).__name__
         raise InfrastructureError(f"tiktoken's vocabulary cannot be downloaded: {why}") from exc
     return path
 
 
 async def _fetched() -> bytes:
-    async with (
-        httpx2.AsyncClient(verify=certificates(), follow_redirects=False) as client,
-        client.stream("GET", tokens.VOCABULARY) as response,
-    ):
-        response.raise_for_status()
-        return await read_body(response.aiter_raw(), encoding_of(response.headers.raw))
+    session = HttpSession(tokens.VOCABULARY)
+    try:
+        reply = await session.exchange("GET", tokens.VOCABULARY, headers={}, content=None)
+    finally:
+        await session.aclose()
+    if not reply.is_success:
+        raise InfrastructureError(f"{tokens.VOCABULARY} answered with HTTP status {reply.status}")
+    return reply.content
 
 
 def _keep(path: Path, data: bytes) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from agenteval.conversation.current_sample import enter_sample
+from agenteval.conversation.current_sample import enter_sample, leave_sample
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Reconsidered, Scored
 from agenteval.core.protocols import Emit, ModelReply
@@ -73,6 +73,7 @@ class ExcusedGoalReviewer:
     async def _settle(self, case: _Case, emit: Emit) -> None:
         enter_sample(case.sample.key)
         emit(Reconsidered(key=case.sample.key, metric=GOAL, items=await self._settled(case)))
+        leave_sample()
 
     def _cases(self, scenarios: Sequence[ScenarioReport]) -> Iterator[_Case]:
         together: dict[str, list[SampleReport]] = {}

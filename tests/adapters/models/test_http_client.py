@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import anyio
-import httpx2
 import pytest
 
 from agenteval.adapters.models.endpoints import Endpoint
 from agenteval.adapters.models.http_client import FailedCall, HttpClient
 from agenteval.adapters.models.refusals import ServerRefusal
 from agenteval.adapters.models.sdk_client import SignInError
-from agenteval.adapters.transport.bodies import TooLargeError
-from agenteval.adapters.transport.connections import Connection, Connections, RawReply
+from agenteval.adapters.transport.bodies import TooLargeError, UnreadableBodyError
 from agenteval.adapters.transport.http_faults import FaultKind, HttpFault
+from agenteval.adapters.transport.http_session import RawReply, UnsendableRequestError
 from agenteval.core.errors import AuthorError
-from tests.support.local_servers import plain_environment
+from tests.support.local_servers import LocalServer, chat, plain_environment
 from tests.support.virtual_time import VirtualTime, run_virtually
 
 KEY = "sk-secret-0123456789"
@@ -213,7 +212,7 @@ class Sender:
 
 def over(make: Callable[[], Any], timeout_s: float = 60.0) -> HttpClient:
     made = client(timeout_s)
-    made._connections = Connections(make)
+    made._sender = make()
     return made
 
 
@@ -230,14 +229,15 @@ def test_a_reply_is_returned_as_it_is() -> None:
 FAULTS: dict[str, tuple[Exception, FaultKind, str]] = {
     "too large": (TooLargeError(), FaultKind.TOO_LARGE, ""),
     "sign in": (SignInError("no token"), FaultKind.SIGN_IN, "no token"),
-    "dropped": (httpx2.ReadError("lost"), FaultKind.DROPPED, "lost"),
-    "library": (httpx2.ConnectTimeout("slow"), FaultKind.CONNECT_TIMEOUT, "slow"),
-    "url": (httpx2.InvalidURL("odd"), FaultKind.INVALID, "odd"),
-    "host name": (UnicodeError("label too long"), FaultKind.INVALID, "label"),
-    "overflow": (OverflowError("port"), FaultKind.INVALID, "port"),
-    "TLS": (ssl.SSLError("bad record"), FaultKind.TLS, "bad record"),
-    "end": (anyio.EndOfStream(), FaultKind.DROPPED, ""),
-    "the key": (httpx2.ReadError(f"with {KEY}"), FaultKind.DROPPED, "with ***"),
+    "dropped": (aiohttp.ServerDisconnectedError("lost"), FaultKind.DROPPED, "lost"),
+    "cut short": (aiohttp.ClientPayloadError("lost"), FaultKind.DROPPED, "lost"),
+    "connecting": (aiohttp.ConnectionTimeoutError("slow"), FaultKind.CONNECT_TIMEOUT, "slow"),
+    "waiting": (aiohttp.SocketTimeoutError("slow"), FaultKind.DEADLINE, "slow"),
+    "url": (aiohttp.InvalidURL("odd"), FaultKind.INVALID, "odd"),
+    "host name": (UnsendableRequestError("label too long"), FaultKind.INVALID, "label"),
+    "encoding": (UnreadableBodyError("no gzip"), FaultKind.GARBLED, "no gzip"),
+    "another": (aiohttp.ClientError("odd"), FaultKind.GARBLED, "odd"),
+    "the key": (aiohttp.ClientOSError(f"with {KEY}"), FaultKind.DROPPED, "with ***"),
 }
 
 
@@ -273,72 +273,67 @@ def test_a_request_has_a_deadline() -> None:
     run_virtually(main)
 
 
-def test_each_request_in_flight_has_its_connection() -> None:
-    made: list[Sender] = []
-
-    def make() -> Sender:
-        made.append(Sender(reply(b""), 1))
-        return made[-1]
-
+def test_many_requests_are_in_flight_at_once() -> None:
     async def main(time: VirtualTime) -> None:
-        one = over(make)
+        one = over(lambda: Sender(reply(b""), 1))
         async with anyio.create_task_group() as group:
-            for _ in range(3):
+            for _ in range(100):
                 group.start_soon(one.post, b"")
-        await one.post(b"")
+        assert time() == 1
 
     run_virtually(main)
-    assert len(made) == 3
 
 
 # ── setting up ───────────────────────────────────────────────────────────────────────────────────
 
 
-def connection(url: str = URL, key: str = KEY) -> Any:
-    return HttpClient(endpoint(url, key), timeout_s=1)._connections.take()
-
-
-def headers_of(one: Any) -> dict[str, str]:
-    return {name.decode().lower(): value.decode() for name, value in one._headers}
-
-
 def test_the_headers_of_a_request() -> None:
-    headers = headers_of(connection())
-    assert headers["host"] == "h"
-    assert headers["authorization"] == f"Bearer {KEY}"
-    assert headers["accept"] == headers["content-type"] == "application/json"
-    assert headers["user-agent"] == "agenteval"
-    assert headers["accept-encoding"] == "gzip, deflate"
-    assert "content-length" not in headers
-    assert "authorization" not in headers_of(connection(key=""))
+    with LocalServer(chat("well")) as server:
+        for key in (KEY, ""):
+            made = HttpClient(endpoint(server.url, key), timeout_s=60)
+
+            async def act(made: HttpClient = made) -> None:
+                await made.post(b'{"a": 1}')
+                await made.aclose()
+
+            anyio.run(act)
+    with_key, without = (request.headers for request in server.requests)
+    assert with_key["authorization"] == f"Bearer {KEY}"
+    assert with_key["accept"] == with_key["content-type"] == "application/json"
+    assert with_key["user-agent"] == "agenteval"
+    assert with_key["accept-encoding"] == "gzip, deflate"
+    assert with_key["content-length"] == "8"
+    assert "authorization" not in without
+    assert [request.json for request in server.requests] == [{"a": 1}] * 2
 
 
-@pytest.mark.parametrize(
-    ("url", "proxied"),
-    [
-        (URL, True),
-        ("https://h/v1", True),
-        ("http://localhost:1/v1", False),
-        ("http://127.0.0.1:1/v1", False),
-        ("http://[::1]:1/v1", False),
-        ("https://localhost:1/v1", True),
-    ],
-)
-def test_a_proxy_is_used_except_toward_this_machine(
-    url: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert isinstance(connection(url), Connection)
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
-        monkeypatch.setenv(name, "http://proxy:3128")
-    assert isinstance(connection(url), Connection) is not proxied
+@pytest.mark.parametrize("url", ["https://h/v1", URL])
+def test_an_environment_that_cannot_work_is_told_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://p:1")
+    with pytest.raises(AuthorError, match="ALL_PROXY is a SOCKS proxy"):
+        HttpClient(endpoint(url), timeout_s=1)
+    HttpClient(endpoint("http://localhost:1/v1"), timeout_s=1)  # which is reached without
 
 
-def test_a_password_in_the_url_needs_the_library() -> None:
-    assert not isinstance(connection("http://u:p@h/v1"), Connection)
+def test_a_private_authority_is_trusted_and_an_unknown_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(url: str) -> None:
+        async def act() -> None:
+            made = HttpClient(endpoint(url), timeout_s=60)
+            try:
+                await made.post(b"{}")
+            finally:
+                await made.aclose()
 
+        anyio.run(act)
 
-def test_a_url_that_is_none_is_the_authors_mistake() -> None:
-    with pytest.raises(AuthorError) as error:
-        connection("http://h:x/v1")
-    assert "base_url" in str(error.value)
-    assert "http://shown" in str(error.value)
+    with LocalServer(chat("well"), tls=True) as server:
+        ask(server.url)
+        monkeypatch.delenv("SSL_CERT_FILE")
+        with pytest.raises(FailedCall) as caught:
+            ask(server.url)
+    cause = caught.value.cause
+    assert isinstance(cause, HttpFault)
+    assert cause.kind is FaultKind.TLS
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such.pem")
+    with pytest.raises(AuthorError, match="SSL_CERT_FILE"):
+        ask("https://model.example/v1")

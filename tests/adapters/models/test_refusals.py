@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import ssl
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import anyio
-import httpx2
 import pytest
 
 from agenteval.adapters.models.openai_chat import RETRY
-from agenteval.adapters.transport.connections import Connection
+from agenteval.adapters.transport.http_faults import FAULT_KINDS, HttpFault, describe, fault_kind
+from agenteval.adapters.transport.http_session import HttpSession
 from agenteval.adapters.transport.limits import RateLimits
 from agenteval.core.errors import AgentevalError, InfrastructureError, UnreadableReplyError
 from tests.support.local_servers import (
@@ -26,7 +25,7 @@ from tests.support.local_servers import (
     plain_environment,
     raw,
 )
-from tests.support.model_bench import KEY, REQUEST, Bench, sdk_library
+from tests.support.model_bench import KEY, REQUEST, Bench
 from tests.support.model_servers import (
     ModelServer,
     Play,
@@ -273,33 +272,31 @@ def test_a_silent_server_is_asked_twice() -> None:
         assert len(server.requests) == 2
 
 
-def exceptions(cls: type[BaseException]) -> set[type[BaseException]]:
-    return {cls}.union(*(exceptions(below) for below in cls.__subclasses__()))
+RAISED: tuple[type[Exception], ...] = tuple(
+    sorted(
+        {cls for cls, _ in FAULT_KINDS}
+        - {aiohttp.ClientConnectorError, aiohttp.ClientConnectorDNSError, aiohttp.ClientSSLError}
+        - {aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError, aiohttp.ClientResponseError}
+        - {aiohttp.ServerFingerprintMismatch},
+        key=lambda cls: cls.__name__,
+    )
+)
+"""Without those that need a connection to be made: see the tests of ``http_faults``."""
 
 
-FOREIGN = exceptions(httpx2.HTTPError) | {httpx2.InvalidURL, UnicodeError, OverflowError}
-FOREIGN |= {ssl.SSLError, anyio.EndOfStream}  # these two pass through the library as they are
-
-
-@pytest.mark.parametrize("cls", sorted(FOREIGN, key=lambda cls: cls.__name__))
-def test_every_exception_of_the_library_is_translated(
-    cls: type[Exception], monkeypatch: pytest.MonkeyPatch, client: str
+@pytest.mark.parametrize("cls", RAISED)
+def test_every_exception_of_the_session_is_translated(
+    cls: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library = sdk_library() if client == "sdk" else httpx2
+    async def fail(*_: Any, **__: Any) -> None:
+        raise cls("broken")
 
-    def fail(*_: Any, **__: Any) -> None:
-        is_httpx = cls.__module__.startswith("httpx2")
-        raised = getattr(library, cls.__name__, cls) if is_httpx else cls
-        needed = inspect.signature(raised).parameters if is_httpx else {}
-        more = {name: None for name in ("request", "response") if name in needed}
-        raise raised("broken", **more)
-
-    monkeypatch.setattr(library.AsyncClient, "send" if client == "sdk" else "stream", fail)
-    monkeypatch.setattr(Connection, "post", fail)
+    monkeypatch.setattr(HttpSession, "exchange", fail)
     for url in ("http://127.0.0.1:1/v1", "http://me:word@127.0.0.1:1/v1"):
         message = str(Bench(url).fail())
         assert "a/model:7b" in message
         assert "connection refused" not in message
+        assert describe(HttpFault(fault_kind(cls("broken")), "")).partition(" — ")[0].strip(": ") in message
 
 
 def test_errors_are_of_our_tree() -> None:

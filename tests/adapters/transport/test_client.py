@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import inspect
 import itertools
 import json
 import socket
@@ -18,12 +17,11 @@ from typing import Any
 from urllib.parse import quote
 
 import anyio
-import httpx2
 import pytest
 
 from agenteval.adapters.transport import client as transport_module
 from agenteval.adapters.transport.client import HttpReply, RequestPolicy, Transport
-from agenteval.adapters.transport.http_faults import FAULT_KINDS, FaultKind, HttpFault, fault_kind
+from agenteval.adapters.transport.http_faults import FaultKind, HttpFault
 from agenteval.adapters.transport.retry import Retry, RetryPolicy
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.messages.sse import SseParser
@@ -294,45 +292,6 @@ def test_another_server_may_put_the_blame_elsewhere() -> None:
     assert fault._replace(reply=None) == HttpFault(
         FaultKind.STATUS, server.url, '{"param": "temperature"}', 400
     )
-
-
-def _exceptions_of(library: Any) -> set[type[Exception]]:
-    exported = (getattr(library, name) for name in library.__all__)
-    return {e for e in exported if inspect.isclass(e) and issubclass(e, Exception)}
-
-
-def _tree(cls: type[Exception]) -> Iterator[type[Exception]]:
-    yield cls
-    for child in cls.__subclasses__():
-        yield from _tree(child)
-
-
-def test_every_exception_of_the_http_library_is_mapped() -> None:
-    """Left out: what takes `raise_for_status`, redirects, cookies, web sockets, the library's reader of event
-    streams (which its oldest releases lack) or a bug of ours."""
-    never = {
-        httpx2.HTTPStatusError,
-        httpx2.TooManyRedirects,
-        httpx2.CookieConflict,
-        getattr(httpx2, "SSEError", httpx2.StreamError),
-        *_tree(httpx2.StreamError),
-    }
-    tree = {cls for cls in _tree(httpx2.HTTPError) if cls.__module__.partition(".")[0] == "httpx2"}
-    known = (tree | _exceptions_of(httpx2)) - never
-    assert known - FAULT_KINDS.keys() == {
-        cls for cls in known if "websocket" in cls.__module__.lower() or issubclass(cls, Warning)
-    }
-    assert {httpx2.ReadError, httpx2.InvalidURL, httpx2.ProxyError} <= known
-
-
-def test_an_unknown_exception_takes_the_kind_of_its_parent() -> None:
-    class NewError(httpx2.ReadError):
-        """As a later version of the library may bring."""
-
-    try:
-        assert fault_kind(NewError("x")) is FaultKind.DROPPED
-    finally:
-        del NewError
 
 
 # --- deadlines --------------------------------------------------------------------------------------

@@ -6,20 +6,27 @@ import socket
 import ssl
 from collections.abc import Sequence
 
-import httpx2
+import aiohttp
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
 
+from agenteval.adapters.transport.bodies import TooLargeError, UnreadableBodyError
 from agenteval.adapters.transport.http_faults import (
     FAULT_KINDS,
+    SEND_ERRORS,
     FaultKind,
     HttpFault,
     classify,
     describe,
+    fault_detail,
     fault_kind,
     is_final,
     is_web_address,
     quote,
 )
+from agenteval.adapters.transport.http_session import UnsendableRequestError
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 
 K = FaultKind
@@ -146,66 +153,102 @@ def test_what_must_not_be_repeated() -> None:
 # ── the library's exceptions ─────────────────────────────────────────────────────────────────────
 
 
-def caused(error: Exception, cause: BaseException | None = None, *, by: bool = True) -> Exception:
-    """The error, with its cause or (``by=False``) raised while the other was handled."""
-    if by:
-        error.__cause__ = cause
-    else:
-        error.__context__ = cause
+def connect(cause: OSError) -> Exception:
+    """The library's exception for a connection that failed, raised from its cause."""
+    error = aiohttp.ClientConnectorError(CONNECTION, cause)
+    error.__cause__ = cause
     return error
 
 
-def connect(cause: BaseException | None = None, *, by: bool = True) -> Exception:
-    return caused(httpx2.ConnectError("all attempts failed"), cause, by=by)
+def with_context(error: OSError, context: Exception) -> OSError:
+    error.__context__ = context
+    return error
 
 
-EXCEPTIONS: dict[str, tuple[Exception, FaultKind]] = {
-    "connect timeout": (httpx2.ConnectTimeout("x"), K.CONNECT_TIMEOUT),
-    "pool timeout": (httpx2.PoolTimeout("x"), K.CONNECT_TIMEOUT),
-    "read timeout": (httpx2.ReadTimeout("x"), K.DEADLINE),
-    "write timeout": (httpx2.WriteTimeout("x"), K.DEADLINE),
-    "read": (httpx2.ReadError("x"), K.DROPPED),
-    "write": (httpx2.WriteError("x"), K.DROPPED),
-    "close": (httpx2.CloseError("x"), K.DROPPED),
-    "proxy": (httpx2.ProxyError("x"), K.PROXY),
-    "not HTTP": (httpx2.RemoteProtocolError("illegal status line"), K.GARBLED),
-    "disconnected": (httpx2.RemoteProtocolError("Server disconnected without a response"), K.DROPPED),
-    "closed": (httpx2.RemoteProtocolError("peer closed connection without sending"), K.DROPPED),
-    "those words elsewhere": (httpx2.LocalProtocolError("disconnected"), K.INVALID),
-    "decoding": (httpx2.DecodingError("x"), K.GARBLED),
-    "redirects": (httpx2.TooManyRedirects("x"), K.GARBLED),
-    "our mistake": (httpx2.LocalProtocolError("x"), K.INVALID),
-    "scheme": (httpx2.UnsupportedProtocol("x"), K.INVALID),
-    "url": (httpx2.InvalidURL("x"), K.INVALID),
-    "connect": (connect(), K.UNREACHABLE),
-    "refused": (connect(ConnectionRefusedError()), K.REFUSED),
-    "host name": (connect(socket.gaierror()), K.DNS),
-    "certificate": (connect(ssl.SSLCertVerificationError()), K.TLS),
-    "another cause": (connect(OSError("no route")), K.UNREACHABLE),
-    "while another was handled": (connect(ssl.SSLError(), by=False), K.TLS),
-    "a cause of a cause": (connect(caused(OSError(), ConnectionRefusedError())), K.REFUSED),
-    "in a group": (connect(ExceptionGroup("g", [OSError(), ConnectionRefusedError()])), K.REFUSED),
-    "below a group": (
-        connect(ExceptionGroup("g", [caused(OSError(), socket.gaierror(), by=False)])),
-        K.DNS,
+CONNECTION = ConnectionKey("h", 80, False, True, None, None, None)
+REQUEST = aiohttp.RequestInfo(URL(WHERE), "POST", CIMultiDictProxy(CIMultiDict()), URL(WHERE))
+CERTIFICATE = ssl.SSLCertVerificationError("self-signed")
+EXCEPTIONS: dict[str, tuple[Exception, FaultKind, str]] = {
+    "connect timeout": (aiohttp.ConnectionTimeoutError("x"), K.CONNECT_TIMEOUT, "x"),
+    "read timeout": (aiohttp.SocketTimeoutError("x"), K.DEADLINE, "x"),
+    "another timeout": (aiohttp.ServerTimeoutError("x"), K.DEADLINE, "x"),
+    "proxy refused": (
+        aiohttp.ClientProxyConnectionError(CONNECTION, ConnectionRefusedError(111, "refused")),
+        K.PROXY,
+        "[Errno 111] refused",
     ),
-    "refused by one address": (
-        connect(ExceptionGroup("g", [ssl.SSLError(), ConnectionRefusedError()])),
+    "proxy said no": (
+        aiohttp.ClientHttpProxyError(REQUEST, (), status=407, message="Proxy Authentication Required"),
+        K.PROXY,
+        "status 407: Proxy Authentication Required",
+    ),
+    "host name": (
+        aiohttp.ClientConnectorDNSError(CONNECTION, socket.gaierror(-2, "unknown")), K.DNS, "unknown"
+    ),
+    "certificate": (
+        aiohttp.ClientConnectorCertificateError(CONNECTION, CERTIFICATE), K.TLS, str(CERTIFICATE)
+    ),
+    "TLS": (aiohttp.ClientConnectorSSLError(CONNECTION, ssl.SSLError(1, "wrong")), K.TLS, "wrong"),
+    "disconnected": (aiohttp.ServerDisconnectedError(), K.DROPPED, "Server disconnected"),
+    "reset": (aiohttp.ClientOSError(104, "reset by peer"), K.DROPPED, "reset by peer"),
+    "reset while writing": (aiohttp.ClientConnectionResetError("closing transport"), K.DROPPED, "closing"),
+    "cut short": (aiohttp.ClientPayloadError("not completed"), K.DROPPED, "not completed"),
+    "not HTTP": (
+        aiohttp.ClientResponseError(REQUEST, (), status=400, message="Bad status line"), K.GARBLED, "Bad"
+    ),
+    "decoding": (UnreadableBodyError("no gzip"), K.GARBLED, "no gzip"),
+    "too large": (TooLargeError(), K.TOO_LARGE, ""),
+    "url": (aiohttp.InvalidURL("odd"), K.INVALID, "odd"),
+    "scheme": (aiohttp.NonHttpUrlClientError("ftp://h"), K.INVALID, "ftp://h"),
+    "header": (UnsendableRequestError("Forbidden control character"), K.INVALID, "Forbidden"),
+    "connect": (connect(OSError("no route")), K.UNREACHABLE, "no route"),
+    "refused": (connect(ConnectionRefusedError(111, "call failed")), K.REFUSED, "call failed"),
+    "host name below": (connect(with_context(OSError("x"), socket.gaierror())), K.DNS, "x"),
+    "TLS below": (connect(with_context(OSError("x"), ssl.SSLError())), K.TLS, "x"),
+    "in a group": (
+        connect(with_context(OSError("x"), ExceptionGroup("g", [OSError(), ConnectionRefusedError()]))),
         K.REFUSED,
+        "x",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("error", "kind"), EXCEPTIONS.values(), ids=EXCEPTIONS)
-def test_the_kind_of_an_exception(error: Exception, kind: FaultKind) -> None:
+@pytest.mark.parametrize(("error", "kind", "detail"), EXCEPTIONS.values(), ids=EXCEPTIONS)
+def test_the_kind_of_an_exception(error: Exception, kind: FaultKind, detail: str) -> None:
+    assert isinstance(error, SEND_ERRORS)
     assert fault_kind(error) is kind
+    assert detail in fault_detail(error)
 
 
-def test_each_exception_of_the_library_has_a_kind() -> None:
-    named = (getattr(httpx2, name) for name in dir(httpx2))
-    errors = {each for each in named if isinstance(each, type) and issubclass(each, httpx2.HTTPError)}
-    for cls in errors - {httpx2.HTTPStatusError}:
-        assert any(base in FAULT_KINDS for base in cls.__mro__), cls
+def _exceptions_of_aiohttp() -> set[type[Exception]]:
+    named = (getattr(aiohttp, name) for name in aiohttp.__all__)
+    return {each for each in named if isinstance(each, type) and issubclass(each, aiohttp.ClientError)}
+
+
+def test_no_row_hides_a_later_one() -> None:
+    for at, (later, _) in enumerate(FAULT_KINDS):
+        assert not any(issubclass(later, earlier) for earlier, _ in FAULT_KINDS[:at]), later
+
+
+def test_each_exception_of_the_library_has_a_kind_of_its_own() -> None:
+    """All but the last resort: what a new release brings is seen here. Left out: web sockets, redirects, and
+    what takes `raise_for_status` or a body that is a coroutine."""
+    never = {
+        aiohttp.ClientError,
+        *(cls for cls in _exceptions_of_aiohttp() if cls.__name__.startswith(("WS", "Redirect", "TooMany"))),
+        *(cls for cls in _exceptions_of_aiohttp() if cls.__name__ == "UploadAbortedError"),
+    }
+    found = _exceptions_of_aiohttp() - never
+    assert aiohttp.ClientPayloadError in found
+    for cls in found:
+        first = next(known for known, _ in FAULT_KINDS if issubclass(cls, known))
+        assert first is not aiohttp.ClientError, cls
+
+
+def test_what_is_told_is_the_same_in_each_run() -> None:
+    for error, _, _ in EXCEPTIONS.values():
+        assert " object at 0x" not in fault_detail(error)
+    assert "400" not in fault_detail(EXCEPTIONS["not HTTP"][0])
 
 
 # ── quoting, and URLs ────────────────────────────────────────────────────────────────────────────
