@@ -120,7 +120,7 @@ def test_models_that_are_refused(fields: dict[str, Any], words: tuple[str, ...])
 @pytest.mark.parametrize(
     ("fields", "by_sdk"),
     [
-        ({"model": "openai/x"}, False),
+        ({"model": "openai/x"}, True),
         ({"model": "openai/x", "client": "http"}, False),
         ({"model": "openai/x", "client": "sdk"}, True),
         ({"model": "azure/x"}, True),
