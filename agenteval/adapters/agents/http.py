@@ -258,6 +258,7 @@ class HttpAgents:
         if problems:
             raise AuthorError(*problems)
         self.does = _describe_agent(options)
+        transport.require(_unescape(options.endpoint or ""))
         self._context = HttpAgentContext(
             config,
             options,

@@ -65,7 +65,8 @@ class HttpClient:
         self._endpoint = endpoint
         self._now = now
         self._timeout_s = timeout_s
-        self._session = HttpSession(endpoint.url)
+        self._session = HttpSession()
+        self._session.require(endpoint.url)
         self._sender: _Sender = (
             SdkPost(endpoint, sdk, self._session) if sdk else _DirectPost(endpoint, self._session)
         )

@@ -185,6 +185,10 @@ class Transport:
                 _notify_retry(rules.on_retry, failed.fault, budget.failures, wait_s)
             await budget.wait(wait_s)
 
+    def require(self, url: str) -> None:
+        """Raise ``AuthorError`` if the environment's proxy or certificates for ``url`` cannot be used."""
+        self._session.require(url)
+
     def retry_after_s(self, reply: HttpReply) -> float | None:
         """Return the number of seconds that a reply asks callers to wait before the next request
         (``Retry-After``)."""

@@ -28,11 +28,10 @@ _CA_FILES = (
 # ── certificates ─────────────────────────────────────────────────────────────────────────────────
 
 
-def check_certificates(url: str | None) -> None:
-    """Raise ``AuthorError`` if the environment names certificates that cannot be loaded and ``url``, or any
-    URL if it is ``None``, needs certificates."""
-    is_needed = url is None or url.lower().startswith("https:")
-    if is_needed and (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")):
+def check_certificates(url: URL) -> None:
+    """Raise ``AuthorError`` if the environment names certificates that cannot be loaded and ``url`` needs
+    certificates."""
+    if url.scheme == "https" and (os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")):
         certificates()
 
 
@@ -77,21 +76,16 @@ class ProxyTable:
     """The proxies that the environment sets, as they were when the table was made.
 
     ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, in upper or lower case, and the system's
-    settings on Windows and macOS. This machine itself is always reached directly. The constructor raises
-    ``AuthorError`` if a proxy that ``url`` needs, or any proxy if it is ``None``, is not supported."""
+    settings on Windows and macOS. This machine itself is always reached directly."""
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self) -> None:
         found = getproxies()
         self._proxies = {scheme: found[scheme] for scheme in ("http", "https", "all") if found.get(scheme)}
         self._by_origin: dict[tuple[str, str | None, int | None], URL | None] = {}
-        if url is not None:
-            self.proxy_for(URL(url))
-            return
-        for scheme in self._proxies:
-            self._proxy(scheme)
 
     def proxy_for(self, url: URL) -> URL | None:
-        """Return the proxy through which ``url`` is reached, or ``None`` if it is reached directly."""
+        """Return the proxy through which ``url`` is reached, or ``None`` if it is reached directly. Raise
+        ``AuthorError`` if the proxy is not supported."""
         if not self._proxies:
             return None
         origin = (url.scheme, url.host, url.port)

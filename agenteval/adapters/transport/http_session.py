@@ -9,6 +9,7 @@ import math
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -56,14 +57,18 @@ class HttpSession:
     are honored. Redirects are not followed and cookies are not stored, so requests share no state. A request
     is never repeated, except for a GET request whose connection the server closed before answering.
 
-    ``url``, if set, is the only URL to which requests are sent. The constructor raises ``AuthorError`` if the
-    environment's settings for that URL, or for any URL, cannot be used. The session opens with the first
-    request, in the event loop of that request."""
+    The session opens with the first request, in the event loop of that request."""
 
-    def __init__(self, url: str | None = None) -> None:
-        check_certificates(url)
-        self._proxies = ProxyTable(url)
+    def __init__(self) -> None:
+        self._proxies = ProxyTable()
         self._session: aiohttp.ClientSession | None = None
+
+    def require(self, url: str) -> None:
+        """Raise ``AuthorError`` if the environment's proxy or certificates for ``url`` cannot be used."""
+        with suppress(ValueError):  # a malformed URL is a fault of the request
+            address, _ = _address(url)
+            check_certificates(address)
+            self._proxies.proxy_for(address)
 
     async def send(
         self,

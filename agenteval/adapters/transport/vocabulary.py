@@ -38,7 +38,7 @@ async def fetch_vocabulary() -> Path:
 
 
 async def _fetched() -> bytes:
-    session = HttpSession(tokens.VOCABULARY)
+    session = HttpSession()
     try:
         reply = await session.exchange("GET", tokens.VOCABULARY, headers={}, content=None)
     finally:

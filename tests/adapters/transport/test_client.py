@@ -541,9 +541,12 @@ def test_an_environment_that_cannot_work_is_told_at_once(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
+    transport = Transport()
+    scheme = "http" if name == "HTTP_PROXY" else "https"
     with pytest.raises(AuthorError) as caught:
-        Transport()
+        transport.require(f"{scheme}://agent.example/v1")
     assert name in str(caught.value)
+    transport.require("http://localhost:1/v1")  # which needs neither
 
 
 # --- server-sent events -----------------------------------------------------------------------------

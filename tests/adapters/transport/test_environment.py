@@ -94,21 +94,21 @@ def test_a_proxy_that_is_not_supported_is_told_at_once(
 ) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(AuthorError) as caught:
-        ProxyTable()
+        proxy_for("http://h/" if name == "HTTP_PROXY" else "https://h/")
     assert fact in str(caught.value)
     assert name in str(caught.value)
     assert "HTTP proxy such as" in str(caught.value)
     assert "word" not in str(caught.value)
 
 
-def test_for_one_url_only_its_own_proxy_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_proxy_of_the_url_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://p:1")
     for url in HERE:
-        assert ProxyTable(url).proxy_for(URL(url)) is None
+        assert proxy_for(url) is None
     with pytest.raises(AuthorError, match="SOCKS"):
-        ProxyTable("https://h/v1")
+        proxy_for("https://h/v1")
     monkeypatch.setenv("HTTPS_PROXY", "http://q:1")
-    assert ProxyTable("https://h/v1").proxy_for(URL("https://h/v1")) == URL("http://q:1")
+    assert proxy_for("https://h/v1") == "http://q:1"
 
 
 def test_the_environment_is_read_once_for_each_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,13 +139,13 @@ def test_certificates_that_cannot_be_loaded_are_told_at_once(
         (tmp_path / "empty").mkdir()
         monkeypatch.delenv("SSL_CERT_FILE", raising=False)
         monkeypatch.setenv(name, str(tmp_path / "empty"))
-        check_certificates(None)
+        check_certificates(URL("https://h/"))
         return
     monkeypatch.setenv(name, str(tmp_path / "no-such.pem"))
-    for url in (None, "https://h/", "HTTPS://h/"):
+    for url in ("https://h/", "HTTPS://h/"):
         with pytest.raises(AuthorError, match=name):
-            check_certificates(url)
-    check_certificates("http://h/")  # which needs none
+            check_certificates(URL(url))
+    check_certificates(URL("http://h/"))  # which needs none
 
 
 def test_a_file_that_holds_no_certificate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
