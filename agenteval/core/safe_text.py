@@ -7,10 +7,8 @@ characters are removed, not content: letters, emoji and combining marks are kept
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from hashlib import blake2b
 
 from agenteval.core.errors import REMEDY, split_remedy
 
@@ -71,12 +69,12 @@ def sanitize_page(text: str, *, colors: bool = False) -> str:
     return _WIDTH_SPACE.join(map(clean, text.split(_WIDTH_SPACE)))
 
 
-_OBEYED_IN_JSON = re.compile(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-\x1f"))
-
-
 def escape_in_json(text: str) -> str:
     """Return equivalent JSON in which all control and bidirectional characters are escaped."""
-    return _OBEYED_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    import json  # here and below, what --help does not need is imported when it is used
+
+    obeyed_in_json = _OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-\x1f")
+    return re.sub(obeyed_in_json, lambda found: json.dumps(found[0])[1:-1], text)
 
 
 _UNSEEN = re.compile(
@@ -128,7 +126,7 @@ def one_line_with_digest(text: str, limit: int) -> str:
     line = " ".join(clean(text).split())
     if len(line) <= limit:
         return line
-    digest = blake2b(line.encode(), digest_size=4).hexdigest()
+    digest = _digest(line)
     return f"{line[: max(0, limit - len(digest) - 4)].rstrip()}… [{digest}]"
 
 
@@ -138,8 +136,14 @@ def limit_texts(count: int, texts: Iterable[str]) -> tuple[str, ...]:
     known = list(dict.fromkeys(texts))
     if len(known) <= count:
         return tuple(known)
-    digest = blake2b("\n".join(known[count:]).encode(), digest_size=4).hexdigest()
+    digest = _digest("\n".join(known[count:]))
     return (*known[:count], f"and {len(known) - count:,} more [{digest}]")
+
+
+def _digest(text: str) -> str:
+    from hashlib import blake2b
+
+    return blake2b(text.encode(), digest_size=4).hexdigest()
 
 
 def to_xml_text(text: str) -> str:
