@@ -20,7 +20,7 @@ import anyio
 
 from agenteval import __version__
 from agenteval.conversation import pipeline
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.config import Config
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem

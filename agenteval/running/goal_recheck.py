@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.event import Event, Reconsidered
 from agenteval.core.protocols import Emit, Scorer
 from agenteval.scoring.goals import is_goal_excused
