@@ -5,13 +5,15 @@
     python benchmarks/memory.py [RUNS] [--counts 1000 10000]
 
 Cases of two turns with a tool call in each, a Python agent that fails three of ten, checks in code. ``run``
-plays them twice (with and without JSON), ``report``, ``diff`` and ``score`` read what it kept.
+plays them twice (with and without JSON), ``report``, ``diff`` and ``score`` read what it kept. A peak does
+not depend on what else the machine does; 10,000 cases take some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +93,7 @@ def main() -> None:
         for count in asked.counts:
             for name, done in measure(count):
                 peaks.setdefault((name, count), []).append(done.max_rss_mb)
+                print(f"{name}, {count:,} cases: {done.max_rss_mb:.0f} MB", file=sys.stderr)
     few, many = min(asked.counts), max(asked.counts)
     heads = "".join(f"  {f'{count:,} cases, MB':23}" for count in asked.counts)
     print(f"{'peak (min / median / max)':26} {'n':>2}{heads}  {'ratio':18}  kB a case more")
