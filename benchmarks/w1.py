@@ -222,8 +222,12 @@ def _check(workload: Workload, tally: Tally, results: dict[str, Any]) -> None:
     told = sum(usage[role]["calls"] for role in ("user", "judge", "dedup"))
     expected["calls of models, as the results say"] = (told, model_calls)
     samples = [sample for scenario in results["scenarios"] for sample in scenario["samples"]]
-    parts = (part for sample in samples for part in (sample, *sample["turns"]))
+    parts = [part for sample in samples for part in (sample, *sample["turns"])]
     expected["answers of judges that were refused"] = (sum(len(part["score_failures"]) for part in parts), 0)
+    judged = [(turn["agent"], turn["scores"]) for sample in samples for turn in sample["turns"]]
+    judged += [(sample["turns"][-1]["agent"], sample["scores"]) for sample in samples]
+    invented = sum(score["evidence"] not in said for said, scores in judged for score in scores.values())
+    expected["quotations that do not stand in the record"] = (invented, 0)
     wrong = {what: pair for what, pair in expected.items() if pair[0] != pair[1]}
     if wrong:
         raise RuntimeError(f"{workload.title}: (is, should be): {wrong}; {tally.roles}")
