@@ -22,7 +22,7 @@ from agenteval.cli.safe_output import Form, append_to_file, clean_output, print_
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.safe_text import for_encoding
+from agenteval.core.finished_text import for_encoding
 from agenteval.files.judge_request_log import read_stored_requests
 from agenteval.reporters import REPORTERS, Reporter, load_function
 from agenteval.reporters.custom_reporters import RenderError, find_reporter, is_custom_reporter
