@@ -8,8 +8,9 @@ It runs in a process of its own, so that its CPU is not that of the client that 
         print(server.tally())
 
 A reply takes ``latency_s`` from the last byte of its request. Models answer with what fits the JSON
-Schema in ``response_format``, in other words and with other numbers each time; the agent calls a tool,
-gets its result and answers. Connections are kept alive; requests on one connection come one at a time.
+Schema in ``response_format``, in other words and with other numbers each time; judges quote what the agent
+last said in the record that they were shown, and refer to nothing else. The agent calls a tool, gets its
+result and answers. Connections are kept alive; requests on one connection come one at a time.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import asyncio
 import itertools
 import json
 import multiprocessing
+import re
 import time
 import urllib.request
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -29,6 +32,8 @@ Kind: TypeAlias = Literal["model", "agent"]
 
 AGENT_PATH = "/agent/v1/chat/completions"
 MODEL_PATH = "/model/v1/chat/completions"
+KEPT_BODIES = 200
+"""So many of the latest requests to models are kept for ``ModelServer.bodies``."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,6 @@ class Tally(NamedTuple):
     most_agent_calls: int
     elapsed_s: float
     served_s: float
-    mean_body: float
     cpu_s: float
     roles: Mapping[str, int]
     occupancy: Sequence[float] = ()
@@ -73,6 +77,13 @@ _TEXT = (
     "of the tool that was called for it in this turn before the answer to the user"
 )
 _WORDS = _TEXT.split()
+_ANSWER = re.compile(r"^Answer \d+: [^\n({]+", re.MULTILINE)
+"""The beginning of what the agent of this server answers, as a record has it."""
+_NO_REFERENCE = {
+    **dict.fromkeys(("call", "other_call")),
+    **dict.fromkeys(("source", "rule", "fact", "parameter", "tool", "value", "kind"), ""),
+}
+"""What a judge who has found no failure refers to."""
 
 
 class Author:
@@ -85,7 +96,21 @@ class Author:
     def model_says(self, body: Json) -> str:
         form = body.get("response_format") or {}
         schema = form.get("json_schema", {}).get("schema", {})
-        return json.dumps(self._fitting(schema, "")) if schema else self._words()
+        if not schema:
+            return self._words()
+        reply = self._fitting(schema, "")
+        if "evidence" in reply:
+            reply |= {key: value for key, value in _NO_REFERENCE.items() if key in reply}
+            reply["evidence"] = self._quotation(body["messages"])
+        return json.dumps(reply)
+
+    def _quotation(self, messages: Sequence[Json]) -> str:
+        """What the agent said last, word for word; the first half of it in every other reply."""
+        said = [found for message in messages for found in _ANSWER.findall(message["content"])]
+        if not said:
+            return self._words()
+        words = said[-1].split()
+        return " ".join(words[: len(words) // 2 + 2] if next(self._texts) % 2 else words)
 
     def agent_says(self, body: Json) -> Json:
         """A tool call, and after its result the answer."""
@@ -164,17 +189,16 @@ class _Books:
     first: float | None = None
     last: float = 0.0
     served_s: float = 0.0
-    bytes: int = 0
+    bodies: deque[bytes] = field(default_factory=lambda: deque(maxlen=KEPT_BODIES))
     changes: list[tuple[float, int]] = field(default_factory=list)
     cpu_from: float = field(default_factory=time.process_time)
 
-    def opens(self, kind: Kind, role: str, size: int, arrived: float) -> None:
+    def opens(self, kind: Kind, role: str, arrived: float) -> None:
         self.first = arrived if self.first is None else self.first
         self.calls[kind] += 1
         self.in_flight[kind] += 1
         self.most[kind] = max(self.most[kind], self.in_flight[kind])
         self.roles[role] = self.roles.get(role, 0) + 1
-        self.bytes += size
         self.changes.append((time.perf_counter(), self.in_flight["model"]))
 
     def closes(self, kind: Kind, arrived: float) -> None:
@@ -207,7 +231,6 @@ class _Books:
             most_agent_calls=self.most["agent"],
             elapsed_s=self.last - (self.first or 0.0),
             served_s=self.served_s / done,
-            mean_body=self.bytes / done,
             cpu_s=time.process_time() - self.cpu_from,
             roles=dict(self.roles),
             occupancy=self.occupancy(),
@@ -245,17 +268,21 @@ class _Connection(asyncio.Protocol):
         books = self._books()
         if path == "/tally":
             self._write(json.dumps(books.tally()._asdict()).encode())
+        elif path == "/bodies":
+            self._write(json.dumps([body.decode() for body in books.bodies]).encode())
         elif path == "/reset":
             self._reset(json.loads(body))
             self._write(b"{}")
         elif path in (MODEL_PATH, AGENT_PATH):
+            if path == MODEL_PATH:
+                books.bodies.append(body)
             self._converse("agent" if path == AGENT_PATH else "model", json.loads(body), len(body))
         else:
             self._write(b'{"error": {"message": "no such path"}}', b"404 Not Found")
 
     def _converse(self, kind: Kind, asked: Json, size: int) -> None:
         books, arrived = self._books(), self._arrived
-        books.opens(kind, "agent" if kind == "agent" else role_of(asked), size, arrived)
+        books.opens(kind, "agent" if kind == "agent" else role_of(asked), arrived)
         if kind == "agent":
             message = books.author.agent_says(asked)
         else:
@@ -318,6 +345,10 @@ class ModelServer:
 
     def tally(self) -> Tally:
         return Tally(**self._ask("/tally", None))
+
+    def bodies(self) -> list[str]:
+        """The latest requests to models, as they were sent."""
+        return list(self._ask("/bodies", None))
 
     def _ask(self, path: str, body: bytes | None) -> Any:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -6,7 +6,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,15 +27,15 @@ class Done(NamedTuple):
     others: float | None
 
 
-def spawn(command: Sequence[str], folder: Path) -> Done:
-    """Run a command in a folder; its output goes to a file, as in CI."""
+def spawn(command: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None) -> Done:
+    """Run a command in a folder, with more environment variables; its output goes to a file, as in CI."""
     before, started, path = _busy_s(), time.perf_counter(), folder / "output.txt"
     with open(path, "wb") as output:
         actions = [(os.POSIX_SPAWN_DUP2, output.fileno(), fd) for fd in (1, 2)]
         here = Path.cwd()
         os.chdir(folder)
         try:
-            pid = os.posix_spawn(command[0], command, _environment(), file_actions=actions)
+            pid = os.posix_spawn(command[0], command, _environment(variables or {}), file_actions=actions)
         finally:
             os.chdir(here)
     _, status, usage = os.wait4(pid, 0)
@@ -45,9 +45,9 @@ def spawn(command: Sequence[str], folder: Path) -> Done:
     return Done(os.waitstatus_to_exitcode(status), text, cpu_s, wall_s, usage.ru_maxrss / 1024, others)
 
 
-def _environment() -> dict[str, str]:
+def _environment(more: Mapping[str, str]) -> dict[str, str]:
     """As it is, but for a setting by which every command would compile its modules anew: a user's do not."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | more
 
 
 def _busy_s() -> float | None:

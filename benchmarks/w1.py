@@ -7,10 +7,11 @@
 
 20 different scenarios × 3 conversations × 4 turns, one tool call a turn, 8 metrics, through the command
 line, against the server of ``model_server.py``: 2,460 calls, 480 of them the agent's, and a review of the
-simulated user in about a tenth of the conversations. RUNS (default 5) of each workload; the workloads take
-turns, so that what else the machine does weighs on all alike, and a run during which it did much else is made
-again. ``--small`` makes each workload once, with fewer and shorter conversations, and measures nothing: only
-the calls are counted.
+simulated user in about a tenth of the conversations. The models are those of two providers, with a key as
+long as real ones are, which is masked in all that is written. RUNS (default 5) of each workload; workloads
+and providers take turns, so that what else the machine does weighs on all alike, and a run during which it
+did much else is made again. ``--small`` makes each workload once for each provider, with fewer and shorter
+conversations, and measures nothing: only the calls are counted.
 """
 
 from __future__ import annotations
@@ -18,19 +19,29 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import statistics
+import string
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from model_server import ModelServer, Settings, Tally
 from processes import AGENTEVAL, QUIET, Done, spawn, spread
 
+from agenteval.running.garbage_collection import reduce_garbage_collection
+
 ATTEMPTS = 3
 """A run during which the machine was busy with something else is made again, so often at most."""
+PROVIDERS = ("openai-compatible", "openai")
+KEY_VARIABLE = "BENCHMARK_MODEL_KEY"
+KEY = "sk-proj-" + "".join(random.Random(0).choices(string.ascii_letters + string.digits, k=152))
+MOST_TIMES_BARE = 3.0
+"""The aim for the CPU of a model call in a run, as a multiple of what the HTTP library alone needs."""
 ALL_METRICS = (
     *("helpfulness", "coherence", "relevance", "faithfulness", "verbosity"),
     *("agent_behavior_failure", "tool_call_behavior_failure", "goal_completion"),
@@ -51,6 +62,11 @@ class Workload:
     latency_s: float = 0.05
     target: float | None = None
     metrics: tuple[str, ...] = ALL_METRICS
+    provider: str = PROVIDERS[0]
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, {self.provider}"
 
     @property
     def conversations(self) -> int:
@@ -73,14 +89,19 @@ class Workload:
         epochs = self.epochs if self.scenarios > 1 else 16
         return replace(self, scenarios=min(self.scenarios, 6), epochs=epochs, turns=2, latency_s=0.005)
 
+    @property
+    def larger(self) -> Workload:
+        """The same with three times as many scenarios. What it costs more is what its further calls cost."""
+        return replace(
+            self, name=f"W1, {3 * self.scenarios} scenarios", scenarios=3 * self.scenarios, target=None
+        )
+
 
 WORKLOADS = (
-    Workload("W1, 20 in flight", target=0.90),
-    Workload("W1, 100 in flight", concurrency=100, latency_s=0.25, target=0.78),
-    Workload("one scenario × 30", scenarios=1, epochs=30, target=0.85),
+    Workload("W1, 20 in flight", target=0.96),
+    Workload("W1, 100 in flight", concurrency=100, latency_s=0.25, target=0.84),
+    Workload("one scenario × 30", scenarios=1, epochs=30, target=0.94),
 )
-BASE = Workload("W1, two judges a turn", metrics=("helpfulness", "agent_behavior_failure", "goal_completion"))
-"""The same conversations with fewer judges: what it costs less is what the judges' calls cost."""
 
 
 # ── a project, and a run of it ───────────────────────────────────────────────────────────────────
@@ -116,7 +137,13 @@ def write_project(root: Path, workload: Workload, server: ModelServer) -> None:
     """A folder as a user has it; JSON is YAML, too."""
     config: dict[str, Any] = {
         "agent": {"name": "bench", "type": "http", "endpoint": server.agent_url, "policy": "Be brief. " * 20},
-        "models": {"default": {"model": "openai-compatible/mock", "base_url": server.model_url}},
+        "models": {
+            "default": {
+                "model": f"{workload.provider}/mock",
+                "base_url": server.model_url,
+                "api_key_env": KEY_VARIABLE,
+            }
+        },
         "epochs": workload.epochs,
         "concurrency": workload.concurrency,
         "agent_concurrency": workload.agents,
@@ -156,10 +183,11 @@ def run_once(workload: Workload, server: ModelServer, profile: str | None = None
         server.reset(Settings(latency_s=workload.latency_s, unclear_goals=True))
         profiler = ("-m", "cProfile", "-o", str(Path(profile).absolute())) if profile else ()
         python, *module = AGENTEVAL
-        done = spawn([python, *profiler, *module, "run", "--report", "json=results.json"], root)
+        command = [python, *profiler, *module, "run", "--report", "json=results.json"]
+        done = spawn(command, root, {KEY_VARIABLE: KEY})
         tally = server.tally()
         if done.code != 0:
-            raise RuntimeError(f"{workload.name} ended with {done.code}:\n{done.output[-3000:]}")
+            raise RuntimeError(f"{workload.title} ended with {done.code}:\n{done.output[-3000:]}")
         _check(workload, tally, json.loads((root / "results.json").read_text(encoding="utf-8")))
     return Run(tally, done)
 
@@ -193,41 +221,40 @@ def _check(workload: Workload, tally: Tally, results: dict[str, Any]) -> None:
     usage = results["summary"]["usage"]
     told = sum(usage[role]["calls"] for role in ("user", "judge", "dedup"))
     expected["calls of models, as the results say"] = (told, model_calls)
+    samples = [sample for scenario in results["scenarios"] for sample in scenario["samples"]]
+    parts = [part for sample in samples for part in (sample, *sample["turns"])]
+    expected["answers of judges that were refused"] = (sum(len(part["score_failures"]) for part in parts), 0)
+    judged = [(turn["agent"], turn["scores"]) for sample in samples for turn in sample["turns"]]
+    judged += [(sample["turns"][-1]["agent"], sample["scores"]) for sample in samples]
+    invented = sum(score["evidence"] not in said for said, scores in judged for score in scores.values())
+    expected["quotations that do not stand in the record"] = (invented, 0)
     wrong = {what: pair for what, pair in expected.items() if pair[0] != pair[1]}
     if wrong:
-        raise RuntimeError(f"{workload.name}: (is, should be): {wrong}; {tally.roles}")
+        raise RuntimeError(f"{workload.title}: (is, should be): {wrong}; {tally.roles}")
 
 
 # ── the bare client ──────────────────────────────────────────────────────────────────────────────
 
 
-async def _bare(url: str, calls: int, in_flight: int, size: int) -> float:
-    """CPU seconds per call of the HTTP library alone: encode a request of ``size`` bytes, send it, decode
-    the reply. Connections and imports are made before the clock starts."""
-    import httpx2
+async def _bare(url: str, bodies: Sequence[str], calls: int, in_flight: int) -> float:
+    """CPU seconds per call of the HTTP library alone: encode a request, send it, read the reply, decode it
+    and what the model says in it. Connections and imports are made before the clock starts."""
+    import aiohttp
 
-    schema = {
-        "type": "object",
-        "properties": {
-            "evidence": {"type": "string"},
-            "reason": {"type": "string"},
-            "score": {"type": "integer", "minimum": 1, "maximum": 5},
-        },
-    }
-    form = {"type": "json_schema", "json_schema": {"name": "ScoreReply", "schema": schema}}
-    messages = [{"role": "system", "content": "s" * 2000}, {"role": "user", "content": "p" * (size - 2400)}]
-    body = {"model": "mock", "messages": messages, "response_format": form}
-    headers = {"content-type": "application/json"}
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
-    async with httpx2.AsyncClient(headers=headers, limits=limits) as client:
+    asked = cycle([json.loads(body) for body in bodies])
+    headers = {"content-type": "application/json", "authorization": f"Bearer {KEY}"}
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
 
         async def many(count: int) -> None:
             left = iter(range(count))
 
             async def worker() -> None:
                 for _ in left:
-                    reply = await client.post(f"{url}/chat/completions", content=json.dumps(body).encode())
-                    json.loads(json.loads(reply.content)["choices"][0]["message"]["content"])
+                    body = json.dumps(next(asked)).encode()
+                    async with session.post(f"{url}/chat/completions", data=body) as reply:
+                        data = await reply.read()
+                    json.loads(json.loads(data)["choices"][0]["message"]["content"])
 
             await asyncio.gather(*(worker() for _ in range(in_flight)))
 
@@ -237,18 +264,26 @@ async def _bare(url: str, calls: int, in_flight: int, size: int) -> float:
         return (time.process_time() - started) / calls
 
 
-def bare(server: ModelServer, workload: Workload, size: int) -> float:
+def bare(server: ModelServer, workload: Workload) -> float:
+    """The same for the latest requests that a run made, with memory searched for cycles as seldom as in a
+    run."""
+    bodies = server.bodies()
     server.reset(Settings(latency_s=workload.latency_s, unclear_goals=True))
-    return asyncio.run(_bare(server.model_url, 1000, workload.concurrency, size))
+    with reduce_garbage_collection():
+        return asyncio.run(_bare(server.model_url, bodies, 2000, workload.concurrency))
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def efficiency_rows(runs: dict[str, list[Run]], chosen: Sequence[Workload]) -> Iterator[str]:
-    yield f"{'efficiency (min / median / max)':32} {'n':>3} {'target':>6}  {'':23} at the median"
+Runs = Mapping[str, Sequence[Run]]
+"""The runs of each workload, by its title."""
+
+
+def efficiency_rows(runs: Runs, chosen: Sequence[Workload]) -> Iterator[str]:
+    yield f"{'efficiency (min / median / max)':40} {'n':>3} {'aim':>6}  {'':23} at the median"
     for workload in chosen:
-        done = runs[workload.name]
+        done = runs[workload.title]
         tallies = [run.tally for run in done]
         elapsed = statistics.median(tally.elapsed_s for tally in tallies)
         models, agents = (
@@ -256,7 +291,7 @@ def efficiency_rows(runs: dict[str, list[Run]], chosen: Sequence[Workload]) -> I
         )
         late_ms = (statistics.median(tally.served_s for tally in tallies) - workload.latency_s) * 1000
         yield (
-            f"{workload.name:32} {len(done):3} {workload.target or 0:6.2f}  "
+            f"{workload.title:40} {len(done):3} {workload.target or 0:6.2f}  "
             f"{spread([run.efficiency(workload) for run in done]):23} {elapsed:.2f} s; "
             f"replies {late_ms:.1f} ms late; at most {models} model and {agents} agent calls in flight"
             f"{_noise(done)}"
@@ -268,59 +303,73 @@ def _noise(runs: Sequence[Run]) -> str:
     return f"; {loud} of {len(runs)} runs while the machine was busy" if loud else ""
 
 
-def cpu_rows(runs: dict[str, list[Run]], chosen: Sequence[Workload]) -> Iterator[str]:
-    yield f"{'CPU of the whole run, s':32} {'n':>3} {'':6}  {'':23} per call, all told; peak memory"
+def cpu_rows(runs: Runs, chosen: Sequence[Workload]) -> Iterator[str]:
+    yield f"{'CPU of the whole run, s':40} {'n':>3} {'':6}  {'':23} per call, all told; peak memory"
     for workload in chosen:
-        values = [run.done.cpu_s for run in runs[workload.name]]
-        calls = runs[workload.name][0].tally.calls
-        rss = max(run.done.max_rss_mb for run in runs[workload.name])
+        values = [run.done.cpu_s for run in runs[workload.title]]
+        calls = runs[workload.title][0].tally.calls
+        rss = max(run.done.max_rss_mb for run in runs[workload.title])
         each = statistics.median(values) * 1000 / calls
-        yield f"{workload.name:32} {len(values):3} {'':6}  {spread(values, 2):23} {each:.2f} ms; {rss:.0f} MB"
+        row = f"{workload.title:40} {len(values):3} {'':6}  {spread(values, 2):23}"
+        yield f"{row} {each:.2f} ms; {rss:.0f} MB"
 
 
-def marginal_rows(full: Sequence[Run], base: Sequence[Run], bare_s: Sequence[float]) -> Iterator[str]:
-    """The difference of two runs over the difference of their calls, round by round."""
-    extra = full[0].tally.model_calls - base[0].tally.model_calls
-    cost = [(one.done.cpu_s - other.done.cpu_s) / extra for one, other in zip(full, base, strict=True)]
-    best = (min(run.done.cpu_s for run in full) - min(run.done.cpu_s for run in base)) / extra
-    ratios = [one / other for one, other in zip(cost, bare_s, strict=True)]
-    yield f"{'CPU per model call, ms':32} {'n':>3}"
-    yield f"{'the HTTP library alone':32} {len(bare_s):3} {'':6}  {spread([s * 1000 for s in bare_s])}"
-    yield f"{'one judge more, in a run':32} {len(cost):3} {'':6}  {spread([s * 1000 for s in cost])}"
-    least = f"least / least {best / min(bare_s):.2f}"
-    yield f"{'ratio':32} {len(ratios):3} {'≤ 1.5':>6}  {spread(ratios, 2):23} {least}"
+def marginal_rows(
+    provider: str, small: Sequence[Run], large: Sequence[Run], bare_s: Sequence[float]
+) -> Iterator[str]:
+    """What the CPU of a run grows by from 20 to 60 scenarios, over the calls of models that it makes more,
+    and over all calls that it makes more, the agent's included; round by round."""
+    yield f"{f'CPU per call, ms, {provider}':40} {'n':>3}"
+    yield f"{'the HTTP library alone':40} {len(bare_s):3} {'':6}  {spread([s * 1000 for s in bare_s])}"
+    for what, aim in (("model_calls", f"≤ {MOST_TIMES_BARE}"), ("calls", "")):
+        pairs = list(zip(small, large, strict=True))
+        calls = [getattr(more.tally, what) - getattr(less.tally, what) for less, more in pairs]
+        cost = [(more.done.cpu_s - less.done.cpu_s) / n for (less, more), n in zip(pairs, calls, strict=True)]
+        ratios = [one / other for one, other in zip(cost, bare_s, strict=True)]
+        name = "a model call more, in a run" if what == "model_calls" else "a call more, the agent's included"
+        yield f"{name:40} {len(cost):3} {'':6}  {spread([s * 1000 for s in cost])}"
+        yield f"{'  as a multiple of the library alone':40} {len(ratios):3} {aim:>6}  {spread(ratios, 2)}"
+
+
+def measure(server: ModelServer, chosen: Sequence[Workload], rounds: int) -> Iterator[str]:
+    """The tables of ``rounds`` runs of each workload and, if W1 is among them, of what a call costs."""
+    runs: dict[str, list[Run]] = {}
+    bare_s: dict[str, list[float]] = {provider: [] for provider in PROVIDERS}
+    bases = [workload for workload in chosen if workload.name == WORKLOADS[0].name]
+    for _ in range(rounds):
+        for workload in chosen:
+            runs.setdefault(workload.title, []).append(run_quietly(workload, server))
+            if workload in bases:
+                runs.setdefault(workload.larger.title, []).append(run_quietly(workload.larger, server))
+                bare_s[workload.provider].append(bare(server, workload))
+    yield from efficiency_rows(runs, chosen)
+    yield ""
+    yield from cpu_rows(runs, [*chosen, *(base.larger for base in bases)])
+    for base in bases:
+        yield ""
+        yield from marginal_rows(
+            base.provider, runs[base.title], runs[base.larger.title], bare_s[base.provider]
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("runs", nargs="?", type=int, default=5)
-    parser.add_argument("--only", help="the workloads whose name holds this text")
+    parser.add_argument("--only", help="the workloads whose name, or provider, holds this text", default="")
     parser.add_argument("--profile", help="a file for cProfile's statistics of one run")
     parser.add_argument("--small", action="store_true", help="count the calls of small workloads, in seconds")
     asked = parser.parse_args()
-    chosen = [workload for workload in WORKLOADS if (asked.only or "") in workload.name]
+    every = [replace(workload, provider=provider) for workload in WORKLOADS for provider in PROVIDERS]
+    chosen = [workload for workload in every if asked.only in workload.title]
     with ModelServer() as server:
         if asked.small:
             for workload in chosen:
                 roles = run_once(workload.small, server).tally.roles
-                print(f"{workload.name}, small: {', '.join(f'{n} {role}' for role, n in roles.items())}")
-            return
-        if asked.profile:
+                print(f"{workload.title}, small: {', '.join(f'{n} {role}' for role, n in roles.items())}")
+        elif asked.profile:
             run_once(chosen[0], server, asked.profile)
-            return
-        runs: dict[str, list[Run]] = {workload.name: [] for workload in (*chosen, BASE)}
-        bare_s = []
-        for _ in range(asked.runs):
-            for workload in chosen:
-                runs[workload.name].append(run_quietly(workload, server))
-            if chosen[0] is WORKLOADS[0]:
-                runs[BASE.name].append(run_quietly(BASE, server))
-                size = runs[chosen[0].name][-1].tally.mean_body
-                bare_s.append(bare(server, BASE, int(size)))
-    print("\n".join(efficiency_rows(runs, chosen)), end="\n\n")
-    print("\n".join(cpu_rows(runs, [*chosen, *([BASE] if bare_s else [])])))
-    if bare_s:
-        print("", *marginal_rows(runs[chosen[0].name], runs[BASE.name], bare_s), sep="\n")
+        else:
+            print("\n".join(measure(server, chosen, asked.runs)))
 
 
 if __name__ == "__main__":

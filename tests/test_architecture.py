@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,18 +22,25 @@ import agenteval
 
 PACKAGE = Path(agenteval.__file__).parent
 
-HEAVY_BEHIND_HELP = {
-    "openai",
-    "tiktoken",
-    "pydantic",
-    "rich",
-    "yaml",
-    "aiohttp",
-    "httpx2",
-    "jsonschema",
-    "regex",
-    "anyio",
+HTTP = {"aiohttp", "httpx2", "httpcore2", "openai"}
+HEAVY_BEHIND_HELP = {*HTTP, "tiktoken", "pydantic", "rich", "yaml", "jsonschema", "regex", "anyio", "asyncio"}
+NOT_FOR_A_PYTHON_AGENT_AND_CODE_CHECKS = {
+    *HTTP,
+    *("tiktoken", "jsonschema", "regex"),
+    *("agenteval.importers", "agenteval.scoring.issues"),
+    *("agenteval.adapters.agents.http", "agenteval.adapters.agents.process"),
+    *("agenteval.adapters.transport.client", "agenteval.adapters.models.pool"),
+    *("agenteval.adapters.traffic.answer_stores", "agenteval.adapters.traffic.cassettes"),
+    *("agenteval.scoring.judges.judge", "agenteval.scoring.transcript"),
+    *("agenteval.reporters.html", "agenteval.reporters.results", "agenteval.reporters.markdown"),
 }
+"""What neither ``validate`` nor a run of such a suite loads."""
+NOT_FOR_VALIDATE = {
+    "rich",
+    *("agenteval.running.execution", "agenteval.conversation.pipeline", "agenteval.conversation.simulation"),
+    *("agenteval.reporters.sections", "agenteval.reporters.terminal", "agenteval.cli.progress"),
+}
+"""What only a run needs."""
 
 
 def modules() -> list[str]:
@@ -74,15 +82,43 @@ def test_no_module_needs_one_that_needs_it() -> None:
         pytest.fail(" imports ".join(error.args[1][::-1]))
 
 
+def loaded_by(*arguments: str, cwd: Path | None = None) -> set[str]:
+    """The modules that a command has loaded when it ends."""
+    at_end = "atexit.register(lambda: print('loaded:', *sys.modules, file=sys.stderr))"
+    code = f"import atexit, sys; {at_end}; from agenteval.__main__ import main; main()"
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=cwd)
+    return set(done.stderr.rpartition("loaded:")[2].split())
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"]])
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "agenteval", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
+    loaded = loaded_by(*arguments)
     assert "typer" in loaded
     # typer itself loads pydantic to describe the options of a command with bounds.
     allowed = {"pydantic"} if arguments[0] == "run" else set()
     assert not loaded & (HEAVY_BEHIND_HELP - allowed)
+    assert not loaded & {"agenteval.core.safe_text", "agenteval.reporters", "agenteval.core.registry"}
+
+
+@pytest.mark.parametrize(
+    ("command", "unneeded"),
+    [
+        ("validate", NOT_FOR_A_PYTHON_AGENT_AND_CODE_CHECKS | NOT_FOR_VALIDATE),
+        ("run", NOT_FOR_A_PYTHON_AGENT_AND_CODE_CHECKS),
+    ],
+)
+def test_a_command_loads_what_it_needs(tmp_path: Path, command: str, unneeded: set[str]) -> None:
+    config = "agent: {type: python, target: 'agent.py:agent'}\nmetrics: []\n"
+    (tmp_path / "agenteval.yaml").write_text(config, "utf-8")
+    (tmp_path / "agent.py").write_text("def agent(messages):\n    return 'Hello.'\n", "utf-8")
+    case = "id: greet\nturns: [Hi]\nexpect: {output: {contains: [Hello]}}\n"
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "greet.yaml").write_text(case, "utf-8")
+    assert all(find_spec(name) for name in unneeded if name.startswith("agenteval."))
+    loaded = loaded_by(command, cwd=tmp_path)
+    assert {"agent", "agenteval.adapters.agents.python"} <= loaded
+    assert not loaded & unneeded
 
 
 def test_the_table_of_contents_is_true() -> None:

@@ -21,7 +21,7 @@ from agenteval.agentside.targets.loading import forget_changed_modules
 from agenteval.api.requests import RunOptions, ScenarioSource, list_texts, make_request, plain_overrides
 from agenteval.api.run_report import RunReport
 from agenteval.conversation.exits import ExitGuard
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.planning.request import JudgeChoice, Request
 from agenteval.planning.run_preparation import prepare
 from agenteval.planning.score_preparation import ScoreRequest

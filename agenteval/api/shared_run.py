@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.errors import RunLockedError
 from agenteval.files import runs
 from agenteval.files.journal import is_run_locked

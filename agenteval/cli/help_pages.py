@@ -5,11 +5,14 @@ much CPU time as everything else in ``agenteval --help``."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from typer.core import TyperCommand, TyperGroup
 
 from agenteval.cli.safe_output import print_out
+
+if TYPE_CHECKING:
+    from agenteval.cli.declared_commands import DeclaredCommands
 
 WIDEST = 110
 """The maximum width in columns. Longer lines are hard to read."""
@@ -45,6 +48,16 @@ class GroupedCommands(TyperGroup):
     """A command group whose help page lists commands and options in groups. Each command is listed with the
     full first sentence of its help."""
 
+    declared: ClassVar[DeclaredCommands]
+    """The commands of the group. Each group is a subclass with its own."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        vars(self)["commands"] = self.declared
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.declared)
+
     def get_help_option(self, ctx: Any) -> Any:
         return _print_through_safe_output(super().get_help_option(ctx))
 
@@ -54,18 +67,11 @@ class GroupedCommands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                group = getattr(command, "rich_help_panel", None) or OTHER
-                sections.setdefault(str(group), []).append((name, _first_line(command.help or "")))
+        for panel, name, summary in self.declared.listed():
+            sections.setdefault(panel, []).append((name, summary))
         widest = max((len(name) for rows in sections.values() for name, _ in rows), default=0)
         for group, rows in sections.items():
             _write_section(group, rows, formatter, widest)
-
-
-def _first_line(text: str) -> str:
-    return " ".join(text.strip().partition("\n\n")[0].split())
 
 
 def _write_options(params: Iterable[Any], ctx: Any, formatter: Any) -> None:

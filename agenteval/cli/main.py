@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from agenteval.cli.command_group import CommandGroup
-from agenteval.cli.help_pages import WIDEST, GroupedCommand
+from agenteval.cli.declared_commands import DeclaredCommands
+from agenteval.cli.help_pages import WIDEST
 from agenteval.cli.optional_numbers import ReportCommand
 from agenteval.cli.options import (
     RUN_HELP,
@@ -33,7 +34,6 @@ from agenteval.cli.options import (
     VerboseOption,
     detail_of,
     drop_unset_keys,
-    expand_option_groups,
     given_options,
     make_completer,
     reporter_choices,
@@ -44,9 +44,14 @@ from agenteval.conversation import exits
 
 RUNNING, LOOKING, CHECKING = "Run", "Inspect runs", "Check the setup"
 
+
+class _Commands(CommandGroup):
+    declared = DeclaredCommands()
+
+
 app = typer.Typer(
     name="agenteval",
-    cls=CommandGroup,
+    cls=_Commands,
     help="A test runner for AI agents: YAML scenarios in, an exit code that CI can trust out.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -55,6 +60,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 inconclusive,"
     " 5 nothing selected, 130 interrupted.",
 )
+command = _Commands.declared.command
 
 
 def _version(wanted: bool) -> None:
@@ -74,7 +80,7 @@ def _root(
     pass
 
 
-@app.command("init", cls=GroupedCommand, rich_help_panel=RUNNING)
+@command("init", RUNNING)
 def _init(
     folder: Annotated[
         str, typer.Argument(metavar="DIR", help="The project folder; created if needed.")
@@ -102,8 +108,7 @@ def _init(
     raise typer.Exit(init(InitRequest(folder, agent, ci, assumes_yes=yes, plays=not no_try)))
 
 
-@app.command("run", cls=GroupedCommand, rich_help_panel=RUNNING)
-@expand_option_groups
+@command("run", RUNNING)
 def _run(
     *,
     context: typer.Context,
@@ -214,8 +219,7 @@ def _run(
     raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail, opens=reporting.open))
 
 
-@app.command("validate", cls=GroupedCommand, rich_help_panel=RUNNING)
-@expand_option_groups
+@command("validate", RUNNING)
 def _validate(*, selecting: SelectionOptions) -> None:
     """Load and check everything without calling agents or models."""
     from agenteval.cli.commands.validate import validate
@@ -223,8 +227,7 @@ def _validate(*, selecting: SelectionOptions) -> None:
     raise typer.Exit(validate(request_from_options(selecting)))
 
 
-@app.command("plan", cls=GroupedCommand, rich_help_panel=RUNNING)
-@expand_option_groups
+@command("plan", RUNNING)
 def _plan(
     *,
     selecting: SelectionOptions,
@@ -244,7 +247,7 @@ def _plan(
     raise typer.Exit(plan(request, reports=report or ()))
 
 
-@app.command("report", cls=ReportCommand, rich_help_panel=LOOKING)
+@command("report", LOOKING, cls=ReportCommand)
 def _report(
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", autocompletion=make_completer("runs"), help=RUN_HELP)
@@ -343,8 +346,7 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
         raise AuthorError(Problem(what, f"add {option} to judge the run again"))
 
 
-@app.command("list", cls=GroupedCommand, rich_help_panel=RUNNING)
-@expand_option_groups
+@command("list", RUNNING)
 def _list(*, selecting: SelectionOptions, as_json: JsonOption = False) -> None:
     """List the scenarios as FILE::ID, the form that run accepts, without calling anything."""
     from agenteval.cli.commands.list_scenarios import list_scenarios
@@ -352,7 +354,7 @@ def _list(*, selecting: SelectionOptions, as_json: JsonOption = False) -> None:
     raise typer.Exit(list_scenarios(request_from_options(selecting), as_json=as_json))
 
 
-@app.command("runs", cls=GroupedCommand, rich_help_panel=LOOKING)
+@command("runs", LOOKING)
 def _runs(
     every: Annotated[bool, typer.Option("--all", help="Show all runs, not only the latest 20.")] = False,
     as_json: JsonOption = False,
@@ -363,7 +365,7 @@ def _runs(
     raise typer.Exit(list_runs(every=every, as_json=as_json))
 
 
-@app.command("show", cls=GroupedCommand, rich_help_panel=LOOKING)
+@command("show", LOOKING)
 def _show(
     words: Annotated[
         list[str] | None,
@@ -413,7 +415,7 @@ def _show(
     raise typer.Exit(show(asked))
 
 
-@app.command("comment", cls=GroupedCommand, rich_help_panel=LOOKING)
+@command("comment", LOOKING)
 def _comment(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file written by --report comment=FILE.")],
 ) -> None:
@@ -423,7 +425,7 @@ def _comment(
     raise typer.Exit(comment(file))
 
 
-@app.command("diff", cls=GroupedCommand, rich_help_panel=LOOKING)
+@command("diff", LOOKING)
 def _diff(
     before: Annotated[
         str,
@@ -459,8 +461,7 @@ def _diff(
     raise typer.Exit(diff(before, after, margin=margin, reports=report or (), verbose=verbose))
 
 
-@app.command("score", cls=GroupedCommand, rich_help_panel=RUNNING)
-@expand_option_groups
+@command("score", RUNNING)
 def _score(
     *,
     files: Annotated[
@@ -528,18 +529,29 @@ def _score(
 
 
 BRIDGE = "For agents that start their own MCP servers"
+
+
+class _ToolsCommands(CommandGroup):
+    declared = DeclaredCommands()
+
+
 tools_app = typer.Typer(
     name="tools",
-    cls=CommandGroup,
+    cls=_ToolsCommands,
+    add_completion=False,
     help="Serve a scenario's tools as an MCP server, or print those of a real one.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.add_typer(tools_app, rich_help_panel=CHECKING)
+tools_command = _ToolsCommands.declared.command
 
 
-@tools_app.command("serve", cls=GroupedCommand)
-@expand_option_groups
+@tools_app.callback()
+def _tools() -> None:
+    pass
+
+
+@tools_command("serve")
 def _serve(
     *,
     selecting: SelectionOptions,
@@ -580,7 +592,7 @@ def _serve(
     raise typer.Exit(serve(request_from_options(selecting), http=http))
 
 
-@tools_app.command("schemas", context_settings={"ignore_unknown_options": True})
+@tools_command("schemas", context_settings={"ignore_unknown_options": True})
 def _schemas(
     server: Annotated[
         list[str],
@@ -596,7 +608,7 @@ def _schemas(
     raise typer.Exit(schemas(server, out))
 
 
-@app.command("doctor", cls=GroupedCommand, rich_help_panel=CHECKING)
+@command("doctor", CHECKING)
 def _doctor(
     config: ConfigOption = None,
     agent: AgentOption = None,
@@ -625,7 +637,7 @@ def _doctor(
     )
 
 
-@app.command("schema", cls=GroupedCommand, rich_help_panel=CHECKING)
+@command("schema", CHECKING)
 def _schema(
     kind: Annotated[str | None, typer.Argument(metavar="scenario|config", help="Only this schema.")] = None,
     out: Annotated[
@@ -638,7 +650,7 @@ def _schema(
     raise typer.Exit(schema(kind, out))
 
 
-@app.command("show-prompts", cls=GroupedCommand, rich_help_panel=CHECKING)
+@command("show-prompts", CHECKING)
 def _show_prompts(
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this metric.")] = None,
     config: ConfigOption = None,
@@ -648,6 +660,9 @@ def _show_prompts(
     from agenteval.cli.commands.show_prompts import show_prompts
 
     raise typer.Exit(show_prompts(metric, config))
+
+
+_Commands.declared.group("tools", CHECKING, tools_app)
 
 
 def main() -> None:

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_type_h
 
 import typer
 
-from agenteval.reporters import REPORTERS
-
 if TYPE_CHECKING:
     from agenteval.core.config import ReporterChoice
     from agenteval.core.selection import Filters
@@ -223,8 +221,8 @@ ReportOption = Annotated[
         metavar="NAME[=PATH]",
         autocompletion=make_completer("reports"),
         rich_help_panel=OUTPUT_PANEL,
-        help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')},"
-        " or your own (FILE.py:Class).",
+        # Written out, so that --help need not load the reporters.
+        help="Add a report: json, csv, junit, github, markdown, html, comment, or your own (FILE.py:Class).",
     ),
 ]
 OpenOption = Annotated[

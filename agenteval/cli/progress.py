@@ -33,9 +33,10 @@ from agenteval.core.event import (
     Scored,
     TurnFinished,
 )
+from agenteval.core.finished_text import for_encoding
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Emit
-from agenteval.core.safe_text import clean, for_encoding, one_line, one_line_message
+from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.score import Verdict
 from agenteval.running.observer import PendingLookup, nothing_pending
 

@@ -14,12 +14,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from agenteval.conversation import exits
-from agenteval.core.safe_text import (
-    escape_in_json,
-    for_encoding,
-    neutralize_workflow_commands,
-    sanitize_page,
-)
+from agenteval.core.finished_text import escape_in_json, for_encoding, sanitize_page
 
 Form = Literal["text", "json", "xml", "csv", "html"]
 """The syntax that must stay intact when text is masked and sanitized."""
@@ -46,6 +41,8 @@ def strip_secrets(text: str) -> str:
 def clean_message(text: str) -> str:
     """Clean ``text`` for a human reader or a log: mask secrets and neutralize lines that a CI system would
     execute as commands."""
+    from agenteval.core.safe_text import neutralize_workflow_commands  # not needed for --help
+
     return neutralize_workflow_commands(strip_secrets(text))
 
 
@@ -94,6 +91,7 @@ def print_err(text: str) -> None:
 
 def print_author_error(text: str) -> None:
     """Print a message about an author's mistake to stderr, masking everything that looks like an API key."""
+    from agenteval.core.safe_text import neutralize_workflow_commands
     from agenteval.files.redaction import redact_keys
 
     _write_err(neutralize_workflow_commands(redact_keys(text)))

@@ -11,7 +11,7 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from agenteval.conversation.current_sample import enter_sample, leave_sample
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.conversation.scored_sample import ScoredSample
 from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.event import SampleFinished, SampleStarted, Scored

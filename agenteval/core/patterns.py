@@ -9,7 +9,6 @@ the same meaning as in Python."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 import warnings
 from collections.abc import Callable
@@ -70,7 +69,9 @@ async def run_in_thread_if_slow(function: Callable[..., T], *args: Any) -> T:
         pass
     finally:
         _MUST_NOT_BLOCK.reset(token)
-    return await asyncio.to_thread(function, *args)
+    from asyncio import to_thread  # imported here, because loading scenarios needs no event loop
+
+    return await to_thread(function, *args)
 
 
 class _SlowSearchError(Exception):

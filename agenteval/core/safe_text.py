@@ -7,14 +7,13 @@ characters are removed, not content: letters, emoji and combining marks are kept
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
 from agenteval.core.errors import REMEDY, split_remedy
 
-_WIDTH_SPACE = "\u200b"
+WIDTH_SPACE = "\u200b"
 """A zero-width space, inserted where a renderer would create a link. It is invisible and stops
 autolinking."""
 
@@ -50,33 +49,6 @@ def clean(text: str) -> str:
 def strip_escapes(text: str) -> str:
     """Remove the ANSI escape sequences that a terminal interprets (colors, titles, links)."""
     return _SEQUENCES.sub("", text)
-
-
-_COLOR = re.compile(r"(\x1b\[[0-9;]*m)")
-_OBEYED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u2060\ufeff\U000e0000-\U000e007f]"
-)
-"""Characters that ``clean`` removes, except for the zero-width space, which ``escape_markdown`` inserts."""
-
-
-def sanitize_page(text: str, *, colors: bool = False) -> str:
-    """Remove everything that a terminal interprets or that changes the reading order. ``text`` is a finished
-    page. Newlines and tabs are kept. If ``colors`` is set, color sequences are kept as well."""
-    if not _OBEYED.search(text):
-        return text
-    if colors:
-        parts = _COLOR.split(text)
-        return "".join(part if place % 2 else sanitize_page(part) for place, part in enumerate(parts))
-    return _WIDTH_SPACE.join(map(clean, text.split(_WIDTH_SPACE)))
-
-
-_OBEYED_IN_JSON = re.compile(_OBEYED.pattern.replace("\x0b-\x1f", "\x0b\x0c\x0e-\x1f"))
-
-
-def escape_in_json(text: str) -> str:
-    """Return equivalent JSON in which all control and bidirectional characters are escaped."""
-    return _OBEYED_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 _UNSEEN = re.compile(
@@ -128,7 +100,7 @@ def one_line_with_digest(text: str, limit: int) -> str:
     line = " ".join(clean(text).split())
     if len(line) <= limit:
         return line
-    digest = blake2b(line.encode(), digest_size=4).hexdigest()
+    digest = _digest(line)
     return f"{line[: max(0, limit - len(digest) - 4)].rstrip()}… [{digest}]"
 
 
@@ -138,8 +110,12 @@ def limit_texts(count: int, texts: Iterable[str]) -> tuple[str, ...]:
     known = list(dict.fromkeys(texts))
     if len(known) <= count:
         return tuple(known)
-    digest = blake2b("\n".join(known[count:]).encode(), digest_size=4).hexdigest()
+    digest = _digest("\n".join(known[count:]))
     return (*known[:count], f"and {len(known) - count:,} more [{digest}]")
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=4).hexdigest()
 
 
 def to_xml_text(text: str) -> str:
@@ -198,7 +174,7 @@ def escape_markdown(text: str) -> str:
     line = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], line)
     line = _SPECIAL.sub(r"\\\g<0>", line)
     line = _LEADING.sub(lambda found: f"{found[1] or ''}\\", line)
-    return _LINKED.sub(_WIDTH_SPACE, line)
+    return _LINKED.sub(WIDTH_SPACE, line)
 
 
 def fence(text: str, language: str = "text") -> str:
@@ -229,21 +205,3 @@ def shorten_message(text: str, limit: int) -> str:
     remedies = dict.fromkeys(split_remedy(line)[1] for line in clean(text).split("\n"))
     lost = [f"{REMEDY.lstrip()}{remedy}" for remedy in remedies if remedy and remedy not in short]
     return "\n".join((short, *lost))
-
-
-_ASCII = str.maketrans({
-    "✓": "+", "✗": "x", "≈": "~", "…": "...", "–": "-", "—": "-", "×": "x", "·": "/", "ˢ": "*", "→": "->",
-    "←": "<-", "─": "-", "━": "-", "╸": "-", "╺": "-", "│": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+",
-    "├": "+", "┤": "+", "┬": "+", "┴": "+", "┼": "+", "“": '"', "”": '"', "≥": ">=",
-})  # fmt: skip
-
-
-def for_encoding(text: str, encoding: str | None) -> str:
-    """Convert ``text`` so that it can be written to a stream with the given encoding. agenteval's symbols
-    become ASCII, and other unsupported characters become ``?``."""
-    name = encoding or "utf-8"
-    try:
-        text.encode(name)
-    except UnicodeEncodeError:
-        return text.translate(_ASCII).encode(name, "replace").decode(name)
-    return text

@@ -3,7 +3,7 @@ The checks use the values as written so that they can run alongside model valida
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
@@ -62,7 +62,7 @@ def _adapter_problems(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: 
             mark,
             at,
             adapter,
-            _other_adapters_options(kind, adapters),
+            lambda: _other_adapters_options(kind, adapters),
         )
         return
     yield from _unknown_adapter_problems(agent, mark, loc, adapters)
@@ -76,20 +76,25 @@ def _adapter_options(agent: Mapping[str, Any], kind: str, adapters: Adapters) ->
 
 
 def _other_adapters_options(kind: str, adapters: Adapters) -> dict[str, str]:
-    """Return a message for each option that only a different adapter accepts."""
+    """Return a message for each option that only a different adapter accepts. This loads all built-in
+    adapters, so it is called only for an option that the agent's own adapter does not accept."""
     others = (adapters.get(other) for other in adapters if other != kind)
     names = (name for other in others for name in known_keys(other.options))
     return {name: f"an agent of type {kind} does not support '{name}'" for name in names}
 
 
 def _option_problems(
-    options: Mapping[str, Any], mark: Mark, at: Loc, adapter: AgentAdapter, of_others: Mapping[str, str]
+    options: Mapping[str, Any],
+    mark: Mark,
+    at: Loc,
+    adapter: AgentAdapter,
+    load_others: Callable[[], Mapping[str, str]],
 ) -> Problems:
     names = known_keys(adapter.options)
-    for key in options:
+    foreign = [key for key in options if key not in names]
+    of_others = load_others() if foreign else {}
+    for key in foreign:
         where = mark.find((*at, key))
-        if key in names:
-            continue
         if key in of_others and options[key] is not None:
             yield Problem(of_others[key], "remove it, or change `type`", where.place)
         elif key not in of_others:

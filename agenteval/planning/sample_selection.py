@@ -16,7 +16,6 @@ from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.planning import plan_resolution, preflight
-from agenteval.planning.earlier_visibility import earlier_visibility
 from agenteval.planning.last_failed import FailedScenarios, describe_removed, find_last_failed
 from agenteval.planning.request import Request
 from agenteval.planning.suite import Suite, empty_patterns, load_included_scenarios
@@ -72,9 +71,7 @@ def select(suite: Suite) -> SelectedSamples:
         agents=used,
         needs_model=needs_model,
         unselected_scenarios=_possible_scenarios(request, config, suite.settings.policy, suite.scenarios),
-        earlier_visibility=earlier_visibility(Path(config.root), suite.settings.public, used)
-        if looks_back
-        else {},
+        earlier_visibility=_read_earlier_visibility(suite, used) if looks_back else {},
         remarks=(
             *(() if request.paths else empty_patterns(config)),
             *(text for scenario in remaining for text in preflight.misspelt_tools(scenario)),
@@ -84,6 +81,12 @@ def select(suite: Suite) -> SelectedSamples:
             *gone,
         ),
     )
+
+
+def _read_earlier_visibility(suite: Suite, used: Mapping[str, AgentConfig]) -> dict[str, KnownVisibility]:
+    from agenteval.planning.earlier_visibility import earlier_visibility  # a whole run reads no other
+
+    return earlier_visibility(Path(suite.settings.config.root), suite.settings.public, used)
 
 
 def _wanted_pairings(suite: Suite, samples: Sequence[Sample]) -> tuple[Sequence[Sample], list[str]]:

@@ -17,7 +17,7 @@ from agenteval.adapters.traffic.middleware import RecordingOptions, Traffic
 from agenteval.conversation.current_sample import enter_sample
 from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.mocks import MockFunctions
-from agenteval.conversation.pipeline import RunControl, Runtime
+from agenteval.conversation.runtime import RunControl, Runtime
 from agenteval.conversation.user import ScenarioUser
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem, locate_errors

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenteval.agentside.targets.faults import contain_exits, describe_error
 from agenteval.agentside.targets.signatures import find_signature_mismatch, is_async
@@ -16,9 +16,9 @@ from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.safe_text import neutralize_workflow_commands
 from agenteval.reporters import REPORTERS, RenderFunction, Reporter, load_function
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.sections.report_sections import make_report_sections
-from agenteval.reporters.words.facts import Facts
-from agenteval.verdict.report import Report
+
+if TYPE_CHECKING:
+    from agenteval.verdict.report import Report
 
 _METHOD = "define it as `def render(self, sections, options)`"
 _FUNCTION = "define it as `def NAME(sections, options)`"
@@ -92,6 +92,9 @@ def _render(
 ) -> str:
     """Call the author's reporter and return its text, in which no line is a workflow command, because the
     text may quote an agent."""
+    from agenteval.reporters.sections.report_sections import make_report_sections
+    from agenteval.reporters.words.facts import Facts
+
     sections = make_report_sections(Facts(report, decision), options.root)
     return neutralize_workflow_commands(_call(target, render, sections, options))
 

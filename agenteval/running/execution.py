@@ -20,7 +20,7 @@ import anyio
 
 from agenteval import __version__
 from agenteval.conversation import pipeline
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.config import Config
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
@@ -44,8 +44,6 @@ from agenteval.running.git import checkout_of
 from agenteval.running.goal_recheck import GoalRecheck, goal_judges
 from agenteval.running.interrupt import enforce_deadline, handle_interrupts
 from agenteval.running.observer import Observer
-from agenteval.scoring.issues import find_issues
-from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer
 from agenteval.verdict import gates, report
 from agenteval.verdict.report import Report
 from agenteval.verdict.resumption import events_to_keep
@@ -154,6 +152,10 @@ def execute(
 
 def _make_goal_recheck(prepared: PreparedRun, run: Event) -> GoalRecheck:
     judges, root = goal_judges(prepared.wired.runtime.judges), prepared.suite.settings.config.root
+    if not judges:
+        return GoalRecheck(None)
+    from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer
+
     before = find_baseline_successes(run.baseline if isinstance(run, RunStarted) else None, root)
     return GoalRecheck(ExcusedGoalReviewer(judges.get, prepared.plan.suite.corroborate, before))
 
@@ -284,18 +286,21 @@ async def _find_issues(setup: RunSetup, steps: RunSteps, emit: Emit, control: Ru
     scenarios = report.build_report(steps.findings()).scenarios
     failures = () if control.is_stopping else tuple(steps.failures())
     found: IssuesFound | None = None
-    with anyio.CancelScope() as scope:
-        asks = not control.is_stopping
-        control.attach(scope)
-        found = await find_issues(
-            scenarios,
-            setup.resources.model("dedup") if asks else None,
-            prompt=setup.settings.metrics.prompts.prompt("error_deduplication"),
-            policies=wiring.policies_of(setup.settings.config, steps.agents),
-            uses_model_severity=setup.plan.suite.severity_from == "model",
-        )
-    if scope.cancelled_caught:
-        found = await find_issues(scenarios)
+    if any(sample.findings for each in scenarios for sample in each.samples):
+        from agenteval.scoring.issues import find_issues  # a run without findings needs none of it
+
+        with anyio.CancelScope() as scope:
+            asks = not control.is_stopping
+            control.attach(scope)
+            found = await find_issues(
+                scenarios,
+                setup.resources.model("dedup") if asks else None,
+                prompt=setup.settings.metrics.prompts.prompt("error_deduplication"),
+                policies=wiring.policies_of(setup.settings.config, steps.agents),
+                uses_model_severity=setup.plan.suite.severity_from == "model",
+            )
+        if scope.cancelled_caught:
+            found = await find_issues(scenarios)
     if found or failures:
         found = found or IssuesFound(issues=())
         emit(found.model_copy(update={"failures": (*found.failures, *failures)}))

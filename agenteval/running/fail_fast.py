@@ -3,7 +3,7 @@ run fail."""
 
 from __future__ import annotations
 
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.event import Event, SampleFinished
 from agenteval.verdict.sample_decisions import fails_alone
 from agenteval.verdict.single_samples import SingleSamples

@@ -4,22 +4,26 @@ conversations together."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.event import Event, Reconsidered
 from agenteval.core.protocols import Emit, Scorer
-from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer, is_goal_excused
-from agenteval.scoring.judges.goal import GoalJudge
+from agenteval.scoring.goals import is_goal_excused
 from agenteval.verdict import report
+
+if TYPE_CHECKING:
+    from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer
+    from agenteval.scoring.judges.goal import GoalJudge
 
 
 class GoalRecheck:
     """A sink that records whether the judge excused a goal as ruled out or withdrawn. If a goal was excused,
-    the judge is asked again after the run."""
+    the judge is asked again after the run. ``goals`` is None if no judge judges goals."""
 
-    def __init__(self, goals: ExcusedGoalReviewer) -> None:
+    def __init__(self, goals: ExcusedGoalReviewer | None) -> None:
         self._goals = goals
         self._is_needed = False
 
@@ -29,7 +33,7 @@ class GoalRecheck:
     async def recheck(self, events: Iterable[Event], emit: Emit, control: RunControl) -> bool:
         """Ask the judge again, and return True if any question was asked. If the run is stopping, no other
         questions are asked; the remaining questions are asked when the run is resumed."""
-        if control.is_stopping or not self._is_needed:
+        if self._goals is None or control.is_stopping or not self._is_needed:
             return False
 
         def emit_what_is_settled(event: Event) -> None:
@@ -45,4 +49,8 @@ class GoalRecheck:
 
 def goal_judges(judges: Mapping[str, Sequence[Scorer]]) -> dict[str, GoalJudge]:
     """Return the goal judge of each agent that has one."""
+    if not any(judges.values()):
+        return {}
+    from agenteval.scoring.judges.goal import GoalJudge  # a run of checks in code needs no judge
+
     return {agent: judge for agent, own in judges.items() for judge in own if isinstance(judge, GoalJudge)}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from agenteval.conversation.exits import count_interrupt, exit_now, is_interrupted
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 
 GRACE_S = 5.0
 """The time, in seconds, that running conversations may continue after the first signal."""

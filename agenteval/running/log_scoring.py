@@ -10,8 +10,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from agenteval.adapters.traffic.recorded_answers import RejudgedAnswers
-from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.rescoring import Rescoring, rescore
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.errors import did_you_mean
 from agenteval.core.event import Notice
 from agenteval.core.plan import Plan

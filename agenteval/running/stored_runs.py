@@ -13,7 +13,6 @@ from agenteval.core.event import Event, IssuesFound, Reconsidered, RunResumed, S
 from agenteval.core.score import Finding
 from agenteval.files import config_file, runs
 from agenteval.planning.run_files import list_input_files
-from agenteval.scoring.issues import find_issues
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
 from agenteval.verdict.report import Report
@@ -61,6 +60,8 @@ def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
     marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
     if (marks and isinstance(marks[-1], IssuesFound)) or not any(map(_has_finding, events)):
         return events
+    from agenteval.scoring.issues import find_issues
+
     found = anyio.run(find_issues, reporting.build_report(events).scenarios)
     return (*events, found) if found else events
 

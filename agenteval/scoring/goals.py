@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from agenteval.core.event import Event, Scored
 from agenteval.core.plan import SuitePolicy
 from agenteval.core.sample_report import SampleReport
-from agenteval.core.score import NOT_CLEAR, REACHED, Score, Severity
+from agenteval.core.score import EXCUSES, NOT_CLEAR, REACHED, Score, Severity
 from agenteval.core.severity import NEVER_COMPLETED, NOT_COMPLETED, severity_of
 
 GOAL = "goal_completion"
@@ -103,3 +104,11 @@ def decides_all_others(samples: Sequence[SampleReport], suite: SuitePolicy) -> b
         return False
     one, none = (severity_of(label, suite.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
     return one.rank < bound.rank <= none.rank
+
+
+def is_goal_excused(event: Event) -> bool:
+    """Check whether an event reports that a goal was ruled out or withdrawn."""
+    if not isinstance(event, Scored) or event.turn is not None:
+        return False
+    scores = (item for item in event.items if isinstance(item, Score))
+    return any(score.metric == GOAL and score.label in EXCUSES and score.is_open for score in scores)

@@ -10,14 +10,20 @@ from typer.testing import CliRunner
 
 from agenteval.cli.command_group import CommandGroup
 from agenteval.cli.commands import install_completion
+from agenteval.cli.declared_commands import DeclaredCommands
 from agenteval.core.errors import AuthorError
 
 
 def made(*names: str) -> typer.Typer:
     """A program with these commands, which do nothing."""
-    app = typer.Typer(cls=CommandGroup)
+
+    class Commands(CommandGroup):
+        declared = DeclaredCommands()
+
+    app = typer.Typer(cls=Commands)
+    app.callback()(lambda: None)
     for name in names:
-        app.command(name)(lambda: None)
+        Commands.declared.command(name)(lambda: None)
     return app
 
 

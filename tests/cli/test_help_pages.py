@@ -11,7 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from agenteval.cli.help_pages import GroupedCommands, _first_line, _write_options
+from agenteval.cli.declared_commands import DeclaredCommands
+from agenteval.cli.help_pages import GroupedCommands, _write_options
 
 Rows = list[tuple[str, str]]
 
@@ -93,12 +94,28 @@ def test_all_groups_have_one_column_unless_it_is_too_wide(width: int, expected: 
 
 
 def commands() -> typer.Typer:
-    app = typer.Typer(cls=GroupedCommands, add_completion=False, rich_markup_mode=None)
-    app.command("go", rich_help_panel="First", help="Goes there\nat once.\n\nMore of it.")(lambda: None)
-    app.command("look-around", rich_help_panel="Second", help="Looks.")(lambda: None)
-    app.command("stop", rich_help_panel="First")(lambda: None)
-    app.command("secret", hidden=True, help="Hidden.")(lambda: None)
-    app.command("plain", help="Is in no group.")(lambda: None)
+    class Commands(GroupedCommands):
+        declared = DeclaredCommands()
+
+    def go() -> None:
+        """Goes there
+        at once.
+
+        More of it."""
+
+    def look() -> None:
+        """Looks."""
+
+    def plain() -> None:
+        """Is in no group."""
+
+    app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None)
+    app.callback()(lambda: None)
+    command = Commands.declared.command
+    command("go", "First")(go)
+    command("look-around", "Second")(look)
+    command("stop", "First")(lambda: None)
+    command("plain")(plain)
     return app
 
 
@@ -120,11 +137,3 @@ def test_help_of_a_command_is_printed_and_nothing_done() -> None:
     done = CliRunner().invoke(commands(), ["go", "--help"])
     assert done.exit_code == 0
     assert "More of it." in done.output
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("", ""), ("One.", "One."), ("  One\n  two.\n\nThree.", "One two."), ("\n\nOne.\n", "One.")],
-)
-def test_the_first_paragraph(text: str, expected: str) -> None:
-    assert _first_line(text) == expected

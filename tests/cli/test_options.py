@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from agenteval.cli.main import app
 from agenteval.cli.options import ReportingOptions, expand_option_groups, given_options, reporter_choices
 from agenteval.core.errors import AuthorError
+from agenteval.reporters import REPORTERS
 
 OWN = {
     *(("--report", command) for command in ("plan", "report", "diff")),
@@ -33,6 +34,13 @@ def test_an_option_says_the_same_wherever_it_is() -> None:
                 said.setdefault(option, set()).add(about)
     assert len(said) > 20
     assert {option: about for option, about in said.items() if len(about) > 1} == {}
+
+
+def test_help_names_all_reporters() -> None:
+    group: Any = typer.main.get_command(app)
+    (option,) = [each for each in group.commands["run"].params if "--report" in each.opts]
+    names = ", ".join(name for name in REPORTERS if name != "terminal")
+    assert f": {names}, or" in option.help
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from agenteval.conversation.current_sample import sample_memory
-from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.rescoring import Rescoring, rescore
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.event import Event, SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.core.plan import ScenarioRules
 from agenteval.core.recorded_conversation import RecordedConversation

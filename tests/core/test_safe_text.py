@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from agenteval.core.safe_text import (
     clean,
-    escape_in_json,
     escape_markdown,
     fence,
     find_invisible,
-    for_encoding,
     github_data,
     github_property,
     limit_texts,
@@ -21,7 +19,6 @@ from agenteval.core.safe_text import (
     one_line,
     one_line_message,
     one_line_with_digest,
-    sanitize_page,
     shorten,
     shorten_message,
     strip_escapes,
@@ -227,38 +224,6 @@ def test_only_sequences_are_stripped() -> None:
     assert strip_escapes("\x1b[31mred\x1b[0m\u200b\0\r\n") == "red\u200b\0\r\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "plain", "colored"),
-    [
-        ("a\u200bb\n\tc", "a\u200bb\n\tc", "a\u200bb\n\tc"),
-        ("\x1b[31mred\x1b[0m", "red", "\x1b[31mred\x1b[0m"),
-        ("\x1b[2J\x1b[31mred", "red", "\x1b[31mred"),
-        ("a\u202eb\u200bc", "ab\u200bc", "ab\u200bc"),
-        ("a\x0bb\x85", "ab", "ab"),
-        ("a\u2028b\r\nc", "a\nb\nc", "a\nb\nc"),
-        ("half \ud83d", "half \ufffd", "half \ufffd"),
-    ],
-)
-def test_a_page_keeps_its_own_breaks_and_colors(text: str, plain: str, colored: str) -> None:
-    assert sanitize_page(text) == plain
-    assert sanitize_page(text, colors=True) == colored
-
-
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    [
-        ('{"a": "é\n"}\r\n\t', '{"a": "é\n"}\r\n\t'),
-        ('"\x7f\x1b"', r'"\u007f\u001b"'),
-        ('"\u202e\u2028\ufeff"', r'"\u202e\u2028\ufeff"'),
-        ('"\U000e0041"', r'"\udb40\udc41"'),
-        ('"\x0b\x0c\x0e"', r'"\u000b\f\u000e"'),
-        ('"\u200b"', '"\u200b"'),
-    ],
-)
-def test_json_with_its_controls_escaped(text: str, escaped: str) -> None:
-    assert escape_in_json(text) == escaped
-
-
 REMEDY_OF = "what happened — do this"
 
 
@@ -305,21 +270,6 @@ def test_a_long_message_is_cut_and_its_remedies_follow() -> None:
     assert first.startswith("x" * 20 + "…")
     assert lost == ["— do this", "— do that"]
     assert shorten_message(f"a — go\n{'x' * 50} — go", 20).count("go") == 1
-
-
-@pytest.mark.parametrize(
-    ("encoding", "text", "written"),
-    [
-        ("utf-8", "✓ é 😀", "✓ é 😀"),
-        (None, "✓ é 😀", "✓ é 😀"),
-        ("ascii", "plain", "plain"),
-        ("ascii", "✓✗≈…–—×·ˢ→←─━╸╺│╭╮╰╯├┤┬┴┼“”≥ é", '+x~...--x/*-><-----|+++++++++"">= ?'),
-        ("latin-1", "✓ é", "+ é"),
-        ("ascii", "😀", "?"),
-    ],
-)
-def test_a_stream_of_another_encoding(encoding: str | None, text: str, written: str) -> None:
-    assert for_encoding(text, encoding) == written
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from agenteval.core.errors import NothingSelectedError
 from agenteval.core.marked_secrets import MarkedSecrets
 from agenteval.core.scenario import Scenario
 from agenteval.core.selection import Filters
-from agenteval.planning import sample_selection
 from agenteval.planning.judge_setup import Metrics
 from agenteval.planning.last_failed import FailedScenarios
 from agenteval.planning.plan_resolution import suite_policy
@@ -253,6 +252,6 @@ def test_earlier_runs_are_read_only_for_a_part(
         asked.append(sorted(names))
         return {}
 
-    monkeypatch.setattr(sample_selection, "earlier_visibility", look)
+    monkeypatch.setattr("agenteval.planning.earlier_visibility.earlier_visibility", look)
     select(suite(A, B, request=request_, selected=selected))
     assert asked == ([["bot"]] if looks_back else [])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agenteval import __version__
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Notice

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.event import SampleFinished
 from agenteval.core.score import Severity
 from agenteval.running.fail_fast import FailFast

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.event import Event, Reconsidered
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import RULED_OUT, ScoreFailure

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agenteval.conversation import exits
-from agenteval.conversation.pipeline import RunControl
+from agenteval.conversation.runtime import RunControl
 from agenteval.running import interrupt as module
 from agenteval.running.interrupt import enforce_deadline, finish_on_interrupt, handle_interrupts
 

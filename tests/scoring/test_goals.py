@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agenteval.core.event import SampleStarted, Scored
 from agenteval.core.plan import SuitePolicy
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import SampleKey
@@ -18,6 +19,7 @@ from agenteval.scoring.goals import (
     failed_to_refuse,
     get_goal_scores,
     has_reached,
+    is_goal_excused,
     list_goal_scores,
     may_gate_unjudged,
     raise_missed_goals,
@@ -207,3 +209,29 @@ def test_whether_an_unclear_goal_decides_the_others(
 ) -> None:
     samples = [sample(each) for each in goals]
     assert decides_all_others(samples, SuitePolicy.model_validate(suite)) is decides
+
+
+# ── which events report an excused goal ──────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("items", "at", "is_excused"),
+    [
+        ((goal("ruled out"),), None, True),
+        ((goal("withdrawn"),), None, True),
+        ((goal("not clear"),), None, False),
+        ((goal("missed"),), None, False),
+        ((goal("ruled out", value=1.0),), None, False),  # a refusal that was required
+        ((goal("ruled out"),), 0, False),
+        ((goal("ruled out").model_copy(update={"metric": "mine"}),), None, False),
+        ((goal("missed"), goal("ruled out")), None, True),
+        ((ScoreFailure(metric=GOAL, message="m"),), None, False),
+        ((), None, False),
+    ],
+)
+def test_events_that_report_an_excused_goal(items: tuple[Any, ...], at: int | None, is_excused: bool) -> None:
+    assert is_goal_excused(Scored(key=SampleKey(scenario="s", agent="a"), turn=at, items=items)) is is_excused
+
+
+def test_other_events_report_none() -> None:
+    assert not is_goal_excused(SampleStarted(key=SampleKey(scenario="s", agent="a")))

@@ -19,13 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from agenteval.adapters.models.cache_priming import CachePrimingModel
-from agenteval.adapters.models.circuit_breaker import CircuitBreakerModel
-from agenteval.adapters.models.endpoints import base_url_override
-from agenteval.adapters.traffic.answer_stores import AnswerStore, StoreBackedModel, identity_of
-from agenteval.adapters.traffic.cache import AnswerCache
-from agenteval.adapters.traffic.metering import MeteredAgent, MeteredModel
-from agenteval.adapters.traffic.recorded_answers import CountingModel, JournalAnswers, RejudgedAnswers
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
@@ -36,7 +29,11 @@ from agenteval.files.redaction import MASK, redactor
 from agenteval.verdict.ledger import BudgetLedger, price_of
 
 if TYPE_CHECKING:
+    from agenteval.adapters.traffic.answer_stores import AnswerStore
     from agenteval.adapters.traffic.cassettes import Cassette, CassettePlayer, CassetteRecorder
+    from agenteval.adapters.traffic.recorded_answers import RejudgedAnswers
+
+# The layers are imported inside functions: a run without a model needs none of them.
 
 CACHE_FOLDER = ".agenteval/cache"
 """The folder of cached replies, relative to the configuration's folder."""
@@ -140,6 +137,11 @@ class Traffic:
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
         """Return a model wrapped in the layers for its ``role``. ``make`` creates the model itself if it is
         needed."""
+        from agenteval.adapters.models.cache_priming import CachePrimingModel
+        from agenteval.adapters.models.circuit_breaker import CircuitBreakerModel
+        from agenteval.adapters.models.endpoints import base_url_override
+        from agenteval.adapters.traffic.answer_stores import StoreBackedModel, identity_of
+
         is_scripted, is_judge = chosen.provider == "scripted", role == "judge"
         # Fixed replies cost nothing, and no hash shows whether they have changed.
         is_fixed = is_scripted or self.player is not None
@@ -171,15 +173,21 @@ class Traffic:
             from agenteval.adapters.traffic.recording import ReplayedModel
 
             return ReplayedModel(self.player)
+        from agenteval.adapters.traffic.recorded_answers import CountingModel, RejudgedAnswers
+
         rejudged = self._recording.rejudged
         is_counted = not self._recording.calls_models and (rejudged or not is_scripted)
         return CountingModel((rejudged or RejudgedAnswers()).counts) if is_counted else None
 
     def _metered(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
+        from agenteval.adapters.traffic.metering import MeteredModel
+
         price = price_of(chosen.model, self._config.prices)
         return MeteredModel(model, chosen.model, price=price, ledger=self.ledger, role=role)
 
     def _journal_answers(self) -> AnswerStore:
+        from agenteval.adapters.traffic.recorded_answers import JournalAnswers
+
         return JournalAnswers(self._recording.rejudged, self._note)
 
     def _recorded_answers(self) -> AnswerStore:
@@ -189,6 +197,8 @@ class Traffic:
         return CassetteAnswers(self.recorder)
 
     def _cached_answers(self) -> AnswerStore:
+        from agenteval.adapters.traffic.cache import AnswerCache
+
         folder = Path(self._config.root) / (
             CACHE_FOLDER if self._config.cache is True else str(self._config.cache)
         )
@@ -207,6 +217,8 @@ class Traffic:
         price = price_of(agent.name, self._config.prices)
 
         def metered(agents: AgentFactory) -> AgentFactory:
+            from agenteval.adapters.traffic.metering import MeteredAgent
+
             return _WrappedAgents(
                 agents, lambda one, _: MeteredAgent(one, agent.name, price=price, ledger=self.ledger)
             )

@@ -16,18 +16,20 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from agenteval.cli.safe_output import Form, append_to_file, clean_output, print_err, print_out
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.safe_text import for_encoding
+from agenteval.core.finished_text import for_encoding
 from agenteval.files.judge_request_log import read_stored_requests
 from agenteval.reporters import REPORTERS, Reporter, load_function
 from agenteval.reporters.custom_reporters import RenderError, find_reporter, is_custom_reporter
 from agenteval.reporters.options import Detail, ReportOptions
-from agenteval.verdict.report import Report
+
+if TYPE_CHECKING:
+    from agenteval.verdict.report import Report
 
 
 def parse_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:

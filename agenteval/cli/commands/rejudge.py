@@ -19,8 +19,8 @@ from agenteval.adapters.traffic.recorded_answers import AnswerCounts, RejudgedAn
 from agenteval.cli.commands.output import make_report_options, write_report_text
 from agenteval.cli.commands.score import score
 from agenteval.cli.safe_output import print_err
-from agenteval.conversation.pipeline import RunControl
 from agenteval.conversation.rescoring import Rescoring, rescore
+from agenteval.conversation.runtime import RunControl
 from agenteval.core.config import Config, ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, SampleFinished

@@ -3,11 +3,10 @@ model or agent."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
-
-import anyio
 
 from agenteval.cli.commands.output import load_reporters
 from agenteval.cli.safe_output import print_err, print_out
@@ -33,7 +32,7 @@ def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
         prepared = prepare(request, REGISTRIES)
         unused = tuple(_make_unused_agents(prepared))
-        anyio.run(close_agents, (*prepared.wired.runtime.agents.values(), *unused))
+        asyncio.run(close_agents((*prepared.wired.runtime.agents.values(), *unused)))
         load_reporters(prepared.suite.settings.config)
         suite, scenarios, samples = prepared.suite.scenarios, prepared.wired.scenarios, prepared.wired.samples
         goals = (*missing_twins(suite), *attackers_without_outcome(suite))

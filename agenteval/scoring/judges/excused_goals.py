@@ -16,7 +16,7 @@ import anyio
 
 from agenteval.conversation.current_sample import enter_sample, leave_sample
 from agenteval.core.errors import AuthorError
-from agenteval.core.event import Event, Reconsidered, Scored
+from agenteval.core.event import Reconsidered
 from agenteval.core.protocols import Emit, ModelReply
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import Scenario
@@ -40,14 +40,6 @@ REFUTE = {RULED_OUT: "judge_refute_ruled_out", WITHDRAWN: "judge_refute_withdraw
 DECIDE = "judge_decide_ruled_out"
 _AGREED = 2
 """The number of answers that must agree."""
-
-
-def is_goal_excused(event: Event) -> bool:
-    """Check whether an event reports that a goal was ruled out or withdrawn."""
-    if not isinstance(event, Scored) or event.turn is not None:
-        return False
-    scores = (item for item in event.items if isinstance(item, Score))
-    return any(score.metric == GOAL and score.label in EXCUSES and score.is_open for score in scores)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pytest
 from agenteval.cli.safe_output import clean_output
 from agenteval.core.decision import Decision
 from agenteval.core.event import Baseline
-from agenteval.core.safe_text import for_encoding
+from agenteval.core.finished_text import for_encoding
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Severity, Verdict
 from agenteval.core.trajectory import Step, Turn

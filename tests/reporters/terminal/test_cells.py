@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agenteval.core.safe_text import for_encoding
+from agenteval.core.finished_text import for_encoding
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import number, percent
 from agenteval.reporters.terminal.screen import render

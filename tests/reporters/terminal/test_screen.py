@@ -15,7 +15,7 @@ import pytest
 from rich.cells import cell_len
 
 from agenteval.core.decision import GateRow
-from agenteval.core.safe_text import for_encoding
+from agenteval.core.finished_text import for_encoding
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.screen import render

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from agenteval.core.errors import AuthorError, InfrastructureError, Problem
-from agenteval.core.event import Event, Reconsidered, Scored, TurnFinished
+from agenteval.core.event import Event, Reconsidered
 from agenteval.core.plan import ScenarioRules
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey, Scenario
@@ -21,7 +21,6 @@ from agenteval.scoring.judges.excused_goals import (
     ExcusedGoalReviewer,
     find_counted_vote,
     find_twin,
-    is_goal_excused,
 )
 from agenteval.scoring.judges.gating_policy import GatingPolicy
 from agenteval.scoring.judges.goal import GoalJudge
@@ -81,34 +80,6 @@ def sample(
 
 def twin(**more: Any) -> SampleReport:
     return sample(goal("reached"), talk=OTHER_TALK, **{"epoch": 1, **more})
-
-
-# ── which events report an excused goal ──────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("items", "at", "is_excused"),
-    [
-        ((goal("ruled out"),), None, True),
-        ((goal("withdrawn"),), None, True),
-        ((goal("not clear"),), None, False),
-        ((goal("missed"),), None, False),
-        ((goal("ruled out", value=1.0),), None, False),  # a refusal that was required
-        ((goal("ruled out"),), 0, False),
-        ((goal("ruled out").model_copy(update={"metric": "mine"}),), None, False),
-        ((goal("missed"), goal("ruled out")), None, True),
-        ((ScoreFailure(metric=GOAL, message="m"),), None, False),
-        ((), None, False),
-    ],
-)
-def test_events_that_report_an_excused_goal(items: tuple[Any, ...], at: int | None, is_excused: bool) -> None:
-    assert is_goal_excused(Scored(key=SampleKey(scenario="s", agent="a"), turn=at, items=items)) is is_excused
-
-
-def test_other_events_report_none() -> None:
-    assert not is_goal_excused(
-        TurnFinished(key=SampleKey(scenario="s", agent="a"), index=0, turn=TALK.turns[0])
-    )
 
 
 # ── another conversation that reached the goal ───────────────────────────────────────────────────
