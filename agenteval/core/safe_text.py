@@ -88,7 +88,9 @@ _UNSEEN = re.compile(
 a script requires them are also invisible."""
 _GAP = f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", "")
 _GAPS = re.compile(f"{_GAP}+")
-_GAPS_AND_SEQUENCES = re.compile(f"(?:{_SEQUENCES.pattern}|{_GAP})++")
+# No run of characters may include the beginning of a sequence.
+_OTHER_GAP = _GAP.replace("\x0e-\x1f\x7f-\x9f", "\x0e-\x1a\x1c-\x1f\x7f-\x8f\x91-\x97\x99\x9a\x9c")
+_GAPS_AND_SEQUENCES = re.compile(f"{_SEQUENCES.pattern}|{_OTHER_GAP}+|{_GAP}")
 _SEEN_ASCII = bytes(code for code in range(128) if not _GAPS.match(chr(code)))
 
 
@@ -100,8 +102,8 @@ def has_invisible(text: str) -> bool:
 
 
 def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
-    """Return the spans of everything that ``clean`` removes and of all invisible characters, in order.
-    Adjacent ones are one span. If ``sequences`` is false, only single characters are found. This is used for
+    """Return the spans of everything that ``clean`` removes and of all invisible characters, in order. A span
+    may cover several of them. If ``sequences`` is false, only single characters are found. This is used for
     files, in which nothing interprets escape sequences."""
     return [gap.span() for gap in _gaps(sequences).finditer(text)]
 

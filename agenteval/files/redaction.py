@@ -15,7 +15,7 @@ import re
 from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from html import escape, unescape
 from typing import Any, TypeAlias
 from urllib.parse import quote, quote_plus, urlsplit
@@ -148,15 +148,17 @@ class _Replacer:
         self._minimal = _minimal_forms(by_form)
         self._short = tuple(form for form in self._minimal if len(form) < _SAMPLED)
         self._shortest = min((len(form) for form in self._minimal if len(form) >= _SAMPLED), default=0)
-        self._pieces = frozenset(piece for form in by_form for piece in _pieces_of(form))
         self._ends_of = cache(self._find_ends)
+
+    @cached_property
+    def _pieces(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(piece for form in self._by_form for piece in _pieces_of(form))
 
     def replace_in(self, text: str) -> str:
         if self._may_contain(text):
             for form, other in self._by_form.items():
                 text = text.replace(form, other)
-        if any(mark in text for mark in _MARKS):
-            text = _replace_places(text, [], self._cut_off(text))
+        text = _replace_places(text, [], self._cut_off(text))
         return self._replace_across_gaps(text) if has_invisible(text) else text
 
     def _may_contain(self, text: str) -> bool:
@@ -187,7 +189,8 @@ class _Replacer:
     def _cut_off(self, text: str) -> list[_Replacement]:
         """Return the spans of a string that contain the beginning of a form directly before an ellipsis, or
         the end of a form directly after one."""
-        return [(first, end, MASK) for first, end in self._find_cut_off(text)]
+        is_cut = any(mark in text for mark in _MARKS)
+        return [(first, end, MASK) for first, end in self._find_cut_off(text)] if is_cut else []
 
     def _find_cut_off(self, text: str) -> Iterator[tuple[int, int]]:
         done = 0
@@ -556,10 +559,6 @@ def _mask_of_process() -> Mask:
     return _store.mask
 
 
-def _has_secrets() -> bool:
-    return bool(_store.marked) or _mask_of_process() is not _keep
-
-
 def redact_keys(text: str) -> str:
     """Redact a message about an author's mistake. Anything that looks like an API key is masked as well,
     because a key that was entered instead of a name is not among the known secrets."""
@@ -617,7 +616,7 @@ _IN_HTML = re.compile(
 def redact_html(text: str) -> str:
     """Redact an HTML page. Markup, scripts and styles are kept, because a page allows its script by its
     hash."""
-    return _IN_HTML.sub(lambda found: found[1] or _redact_escaped(found[0]), text) if _has_secrets() else text
+    return _IN_HTML.sub(lambda found: found[1] or _redact_escaped(found[0]), text)
 
 
 def _redact_escaped(text: str) -> str:

@@ -213,8 +213,8 @@ def test_a_fence_is_longer_than_what_it_holds(text):
         ("a\u200bb\u00adc", [(1, 2), (3, 4)]),
         ("\ufe0f", [(0, 1)]),
         ("a\u200d", [(1, 2)]),  # `clean` keeps it
-        ("\u200b\x1b]0;\u200b\x07", [(0, 7)]),  # what is adjacent is one
-        ("\u200b\x00a\x1b\x1b[1m\xadb", [(0, 2), (3, 9)]),
+        ("\u200b\x1b]0;\u200b\x07", [(0, 1), (1, 7)]),  # once each, the longer first
+        ("\u200b\x00a\x1b\x1b[1m\xadb", [(0, 2), (3, 4), (4, 8), (8, 9)]),
         ("", []),
     ],
 )
