@@ -58,23 +58,35 @@ _UNSEEN = re.compile(
 )
 """Unicode's default-ignorable characters and similar characters. The characters that ``clean`` keeps because
 a script requires them are also invisible."""
-_PERHAPS_UNSEEN = re.compile(f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", ""))
-"""A pattern that matches every invisible character, so that one search suffices instead of three."""
+_GAP = f"{_CONTROLS.pattern}|{_UNSEEN.pattern}".replace("]|[", "")
+_GAPS = re.compile(f"{_GAP}+")
+# No run of characters may include the beginning of a sequence.
+_OTHER_GAP = _GAP.replace("\x0e-\x1f\x7f-\x9f", "\x0e-\x1a\x1c-\x1f\x7f-\x8f\x91-\x97\x99\x9a\x9c")
+_GAPS_AND_SEQUENCES = re.compile(f"{_SEQUENCES.pattern}|{_OTHER_GAP}+|{_GAP}")
+_SEEN_ASCII = bytes(code for code in range(128) if not _GAPS.match(chr(code)))
+
+
+def has_invisible(text: str) -> bool:
+    """Check whether ``find_invisible`` finds anything in ``text``."""
+    # To delete bytes is ten times as fast as a search, and little is left of most texts.
+    rest = text.encode("utf-8", "surrogatepass").translate(None, _SEEN_ASCII)
+    return bool(rest) and _GAPS.search(rest.decode("utf-8", "surrogatepass")) is not None
 
 
 def find_invisible(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
-    """Return the positions of everything that ``clean`` removes and of all invisible characters, in order. If
-    ``sequences`` is false, only single characters are found. This is used for files, in which nothing
-    interprets escape sequences."""
-    if (text.isascii() and text.isprintable()) or not _PERHAPS_UNSEEN.search(text):
-        return []
-    kinds = (_SEQUENCES, _CONTROLS, _UNSEEN) if sequences else (_CONTROLS, _UNSEEN)
-    found = [match.span() for each in kinds for match in each.finditer(text)]
-    apart: list[tuple[int, int]] = []
-    for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
-        if not apart or begin >= apart[-1][1]:
-            apart.append((begin, end))
-    return apart
+    """Return the spans of everything that ``clean`` removes and of all invisible characters, in order. A span
+    may cover several of them. If ``sequences`` is false, only single characters are found. This is used for
+    files, in which nothing interprets escape sequences."""
+    return [gap.span() for gap in _gaps(sequences).finditer(text)]
+
+
+def remove_invisible(text: str, *, sequences: bool = True) -> str:
+    """Return ``text`` without what ``find_invisible`` finds."""
+    return _gaps(sequences).sub("", text)
+
+
+def _gaps(sequences: bool) -> re.Pattern[str]:
+    return _GAPS_AND_SEQUENCES if sequences else _GAPS
 
 
 def one_line(text: str, limit: int) -> str:

@@ -40,9 +40,23 @@ sample would slow the run down."""
 _LOCK_OFFSET = 2**30  # beyond the end of the file: a locked byte cannot be read on Windows
 
 
+_last_line: tuple[Event | None, str] = (None, "")
+"""The event that was last serialized, and its line."""
+
+
 def event_to_json(event: Event) -> str:
-    """Serialize an event as one line of JSON. A lone surrogate, which cannot be stored in a file, becomes
-    U+FFFD, because an event that cannot be written would make the journal unusable."""
+    """Return an event as one line of JSON. An event is serialized once, although the masking of secrets, the
+    journal and the log in memory need its line one after the other. A lone surrogate, which cannot be stored
+    in a file, becomes U+FFFD, because an event that cannot be written would make the journal unusable."""
+    global _last_line
+    last, line = _last_line  # read at once, because a thread may serialize another event
+    if last is not event:
+        line = _serialize(event)
+        _last_line = event, line
+    return line
+
+
+def _serialize(event: Event) -> str:
     try:
         # ``model_dump_json`` without its dozen options: a third of the time for a short event.
         return event.__pydantic_serializer__.to_json(event).decode()

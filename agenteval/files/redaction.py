@@ -15,7 +15,7 @@ import re
 from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from html import escape, unescape
 from typing import Any, TypeAlias
 from urllib.parse import quote, quote_plus, urlsplit
@@ -27,7 +27,7 @@ from agenteval.core.event import Event, TurnFinished
 from agenteval.core.marked_secrets import replace_secrets, replace_secrets_across
 from agenteval.core.protocols import Emit
 from agenteval.core.providers import PROVIDERS
-from agenteval.core.safe_text import find_invisible
+from agenteval.core.safe_text import find_invisible, has_invisible, remove_invisible
 from agenteval.core.secrets import mask_keys
 from agenteval.files.journal import event_from_json, event_to_json
 
@@ -102,6 +102,11 @@ def _json_forms(form: str) -> Iterator[str]:
 
 
 def redactor(secrets: Iterable[str]) -> Mask:
+    return _redactor(tuple(secrets))
+
+
+@lru_cache(maxsize=16)
+def _redactor(secrets: tuple[str, ...]) -> Mask:
     return masker(secret_forms(secrets))
 
 
@@ -113,31 +118,107 @@ def masker(forms: Sequence[str]) -> Mask:
 def replacer(by_form: Mapping[str, str]) -> Mask:
     """Return a function that replaces each form, in the given order, even if the form contains invisible
     characters. An incomplete form next to the ellipsis of a shortened string is masked."""
-    all_forms = "\0".join(by_form)
-    minimal = _minimal_forms(by_form)
+    return _Replacer(by_form).replace_in if by_form else _keep
 
-    def may_contain(text: str) -> bool:
-        return any(map(text.__contains__, minimal))
 
-    def cut_off(text: str) -> list[_Replacement]:
-        return [(first, end, MASK) for first, end in _cut_off(text, by_form, all_forms)]
+def _keep(text: str) -> str:
+    return text
 
-    def replace_all(text: str) -> str:
-        if may_contain(text):
-            for form, other in by_form.items():
+
+_Replacement = tuple[int, int, str]
+"""The start and end of a span in a string from which invisible characters were removed, and the
+replacement."""
+_MARKS = ("…", "...", r"\u2026")
+"""Marks that show where a string was shortened."""
+_ELLIPSIS = re.compile(f"(?:{'|'.join(map(re.escape, _MARKS))})+")
+_PIECE = SHORTEST_SECRET
+"""The length of the pieces by which a form is recognized."""
+_SAMPLED = 16
+"""The minimum length of a form that is searched for by its pieces. For a shorter form, so many pieces of a
+string would have to be looked up that a search for the form is faster."""
+
+
+class _Replacer:
+    """Replaces forms in strings. Almost no string contains a form, so all forms are ruled out at once, in a
+    time that does not depend on their number. What is done for each form is done only for a string that may
+    contain one."""
+
+    def __init__(self, by_form: Mapping[str, str]) -> None:
+        self._by_form = by_form
+        self._minimal = _minimal_forms(by_form)
+        self._short = tuple(form for form in self._minimal if len(form) < _SAMPLED)
+        self._shortest = min((len(form) for form in self._minimal if len(form) >= _SAMPLED), default=0)
+        self._ends_of = cache(self._find_ends)
+
+    @cached_property
+    def _pieces(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(piece for form in self._by_form for piece in _pieces_of(form))
+
+    def replace_in(self, text: str) -> str:
+        if self._may_contain(text):
+            for form, other in self._by_form.items():
                 text = text.replace(form, other)
-        text = _replace_places(text, [], cut_off(text))
+        text = _replace_places(text, [], self._cut_off(text))
+        return self._replace_across_gaps(text) if has_invisible(text) else text
+
+    def _may_contain(self, text: str) -> bool:
+        if self._short and any(map(text.__contains__, self._short)):
+            return True
+        if not 0 < self._shortest <= len(text):
+            return False
+        samples = _pieces_of(text, self._shortest - _PIECE + 1)
+        return not self._pieces.isdisjoint(samples) and any(map(text.__contains__, self._minimal))
+
+    def _replace_across_gaps(self, text: str) -> str:
+        searched = text
         # An escape sequence is invisible in a terminal; in a file only its first character is.
-        for is_terminal in (True, False) if by_form and find_invisible(text) else ():
-            is_held = may_contain(_without_gaps(text, find_invisible(text, sequences=is_terminal)))
-            for form, other in by_form.items() if is_held else ():
-                gaps = find_invisible(text, sequences=is_terminal)
-                text = _replace_places(text, gaps, _find_form(_without_gaps(text, gaps), form, other))
-            gaps = find_invisible(text, sequences=is_terminal)
-            text = _replace_places(text, gaps, cut_off(_without_gaps(text, gaps)))
+        for is_terminal in (True, False):
+            before, seen = text, remove_invisible(text, sequences=is_terminal)
+            if seen == searched:
+                break
+            for form, other in self._by_form.items() if self._may_contain(seen) else ():
+                if form in seen:
+                    gaps = find_invisible(text, sequences=is_terminal)
+                    text = _replace_places(text, gaps, _find_form(seen, form, other))
+                    seen = remove_invisible(text, sequences=is_terminal)
+            if places := self._cut_off(seen):
+                text = _replace_places(text, find_invisible(text, sequences=is_terminal), places)
+            searched = seen if text == before else ""
         return text
 
-    return replace_all
+    def _cut_off(self, text: str) -> list[_Replacement]:
+        """Return the spans of a string that contain the beginning of a form directly before an ellipsis, or
+        the end of a form directly after one."""
+        is_cut = any(mark in text for mark in _MARKS)
+        return [(first, end, MASK) for first, end in self._find_cut_off(text)] if is_cut else []
+
+    def _find_cut_off(self, text: str) -> Iterator[tuple[int, int]]:
+        done = 0
+        for cut in _find_ellipses(text):
+            before = text[max(0, cut.start() - _PIECE) : cut.start()]
+            after = text[cut.end() : cut.end() + _PIECE]
+            if tuple(before) in self._pieces:
+                lengths = (
+                    end
+                    for form, end in self._ends_of(before)
+                    if text.startswith(form[:end], max(0, cut.start() - end))
+                )
+                first = max(done, cut.start() - max(lengths, default=0))
+                if first < cut.start():
+                    yield first, cut.start()
+            if tuple(after) in self._pieces:
+                lengths = (
+                    len(form) - end + _PIECE
+                    for form, end in self._ends_of(after)
+                    if text.startswith(form[end - _PIECE :], cut.end())
+                )
+                done = cut.end() + max(lengths, default=0)
+                if done > cut.end():
+                    yield cut.end(), done
+
+    def _find_ends(self, piece: str) -> list[tuple[str, int]]:
+        """Return each form that contains the piece, with each position in it at which the piece ends."""
+        return [(form, end) for form in self._by_form for end in _part_ends(form, piece)]
 
 
 def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
@@ -150,48 +231,26 @@ def _minimal_forms(forms: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-_Replacement = tuple[int, int, str]
-"""The start and end of a span in a string from which invisible characters were removed, and the
-replacement."""
-_ELLIPSIS = re.compile(r"(?:…|\.{3}|\\u2026)+")
-"""A mark that shows where a string was shortened."""
+def _pieces_of(text: str, step: int = 1) -> Iterator[tuple[str, ...]]:
+    """Yield the piece at every ``step``-th position of a string. Any part of the string that is at least
+    ``step - 1`` characters longer than a piece contains one of them."""
+    return zip(*(text[at::step] for at in range(_PIECE)), strict=False)
 
 
-def _find_form(text: str, form: str, other: str) -> list[_Replacement]:
-    found, at = [], text.find(form)
+def _find_ellipses(text: str) -> Iterator[re.Match[str]]:
+    end = 0
+    for at in sorted(at for mark in _MARKS for at in _find_all(text, mark)):
+        if at >= end and (found := _ELLIPSIS.match(text, at)):
+            yield found
+            end = found.end()
+
+
+def _find_all(text: str, part: str) -> Iterator[int]:
+    """Yield the positions of a part of a string. They do not overlap."""
+    at = text.find(part)
     while at >= 0:
-        found.append((at, at + len(form), other))
-        at = text.find(form, at + len(form))
-    return found
-
-
-def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a string that contain the beginning of a form directly before an ellipsis, or the
-    end of a form directly after one."""
-    done = 0
-    for cut in _ELLIPSIS.finditer(text):
-        before = text[max(0, cut.start() - SHORTEST_SECRET) : cut.start()]
-        after = text[cut.end() : cut.end() + SHORTEST_SECRET]
-        if len(before) == SHORTEST_SECRET and before in all_forms:
-            lengths = (
-                length
-                for form in forms
-                for length in _part_ends(form, before)
-                if text.startswith(form[:length], max(0, cut.start() - length))
-            )
-            first = max(done, cut.start() - max(lengths, default=0))
-            if first < cut.start():
-                yield first, cut.start()
-        if len(after) == SHORTEST_SECRET and after in all_forms:
-            lengths = (
-                len(form) - end + SHORTEST_SECRET
-                for form in forms
-                for end in _part_ends(form, after)
-                if text.startswith(form[end - SHORTEST_SECRET :], cut.end())
-            )
-            done = cut.end() + max(lengths, default=0)
-            if done > cut.end():
-                yield cut.end(), done
+        yield at
+        at = text.find(part, at + len(part))
 
 
 def _part_ends(form: str, part: str) -> Iterator[int]:
@@ -201,12 +260,8 @@ def _part_ends(form: str, part: str) -> Iterator[int]:
         at = form.find(part, at + 1)
 
 
-def _without_gaps(text: str, gaps: Sequence[tuple[int, int]]) -> str:
-    seen, at = [], 0
-    for begin, end in gaps:
-        seen.append(text[at:begin])
-        at = end
-    return "".join([*seen, text[at:]])
+def _find_form(text: str, form: str, other: str) -> list[_Replacement]:
+    return [(at, at + len(form), other) for at in _find_all(text, form)]
 
 
 def _replace_places(text: str, gaps: Sequence[tuple[int, int]], places: Sequence[_Replacement]) -> str:
@@ -307,11 +362,13 @@ def event_masker(secrets: Iterable[str]) -> Callable[[Event], Event] | None:
     if not forms:
         return None
     mask = masker(forms)
+    masks = cache(lambda: (mask, *_fallback_masks(mask, forms)))  # most runs need none of them
 
     def masked(event: Event) -> Event:
         text = event_to_json(event)
         if _ESCAPED.search(text) or mask(text) != text:
-            return _masked(event, json.loads(text), (mask, *_fallback_masks(mask, forms)))
+            value = json.loads(text)
+            return _masked(event, value, value, masks())
         return event
 
     return masked
@@ -329,24 +386,27 @@ def _placeholder_masker(marked: Mapping[str, str]) -> Callable[[Event], Event] |
     masks = (put, put, lambda text: text if _NUMBER.fullmatch(text) else put(text))
 
     def masked(event: Event) -> Event:
-        value = json.loads(event_to_json(event))
-        turn = value.get("turn") if isinstance(event, TurnFinished) else value.get("unfinished")
+        original = value = json.loads(event_to_json(event))
+        name = "turn" if isinstance(event, TurnFinished) else "unfinished"
+        turn = original.get(name)
         if isinstance(turn, dict):
             texts = replace_secrets_across([step.get("text") or "" for step in turn["steps"]], marked)
-            steps = zip(turn["steps"], texts, strict=True)
-            turn["steps"] = [{**step, "text": text} if step.get("text") else step for step, text in steps]
-        return _masked(event, value, masks)
+            pairs = zip(turn["steps"], texts, strict=True)
+            steps = [{**step, "text": text} if step.get("text") else step for step, text in pairs]
+            value = {**original, name: {**turn, "steps": steps}}
+        return _masked(event, original, value, masks)
 
     return masked
 
 
-def _masked(event: Event, value: Any, masks: Sequence[Mask]) -> Event:
-    """Return the event without secrets. Raise ``AuthorError`` if there is a location at which none of the
+def _masked(event: Event, original: Any, value: Any, masks: Sequence[Mask]) -> Event:
+    """Return the event without secrets. ``original`` is the JSON value of the event, and ``value`` the one to
+    be masked. Raise ``AuthorError`` if there is a location at which none of the
     ``masks`` is valid, because a secret that cannot be masked must not be written."""
     masking = _Masking(masks)
     while True:
         masked = masking.apply(value)
-        if masked == value == json.loads(event_to_json(event)):
+        if masked == original:
             return event
         try:
             return event_from_json(json.dumps(masked))
@@ -490,9 +550,13 @@ def provider_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def redact_text(text: str) -> str:
     """Redact (mask) the secrets of this process in ``text``."""
+    return _mask_of_process()(replace_secrets(text, _store.marked) if _store.marked else text)
+
+
+def _mask_of_process() -> Mask:
     if _store.mask is None:
         _store.mask = redactor((*_store.secrets, *provider_keys(os.environ), *environment_secrets()))
-    return _store.mask(replace_secrets(text, _store.marked) if _store.marked else text)
+    return _store.mask
 
 
 def redact_keys(text: str) -> str:

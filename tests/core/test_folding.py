@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agenteval.core.folding import Stars, fold, nfc, visible_text
+from agenteval.core.folding import Stars, fold, letters_of, nfc, visible_text
 from agenteval.core.text_matching import contains, mentions
 
 SAMPLE = (
@@ -30,6 +30,15 @@ NUMBERS = st.integers(0, 10**6).map(str)
 def test_folding_is_idempotent(text: str, stars: Stars) -> None:
     folded = fold(text, stars=stars)
     assert fold(folded, stars=stars) == folded
+
+
+@given(TEXTS)
+@example("".join(map(chr, range(0xC0, 0x180))))
+@example("Ω𝟙A\ud800ö—…")
+def test_letters_are_folded_one_by_one(text: str) -> None:
+    letters = letters_of(text)
+    assert letters == "".join(map(letters_of, text)) == letters_of(letters)
+    assert letters.isalnum() or not letters
 
 
 @given(TEXTS)

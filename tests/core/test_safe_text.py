@@ -1,6 +1,7 @@
 """Text from outside, made harmless for a terminal, XML, a CI log and Markdown."""
 
 import re
+import sys
 from xml.dom import minidom
 
 import pytest
@@ -14,11 +15,13 @@ from agenteval.core.safe_text import (
     find_invisible,
     github_data,
     github_property,
+    has_invisible,
     limit_texts,
     neutralize_workflow_commands,
     one_line,
     one_line_message,
     one_line_with_digest,
+    remove_invisible,
     shorten,
     shorten_message,
     strip_escapes,
@@ -208,16 +211,26 @@ def test_a_fence_is_longer_than_what_it_holds(text):
         ("\ufe0f", [(0, 1)]),
         ("a\u200d", [(1, 2)]),  # `clean` keeps it
         ("\u200b\x1b]0;\u200b\x07", [(0, 1), (1, 7)]),  # once each, the longer first
+        ("\u200b\x00a\x1b\x1b[1m\xadb", [(0, 2), (3, 4), (4, 8), (8, 9)]),
         ("", []),
     ],
 )
 def test_what_nobody_sees_has_its_place(text: str, spans: list[tuple[int, int]]) -> None:
     assert find_invisible(text) == spans
+    assert has_invisible(text) is bool(spans)
+    assert remove_invisible(text) == re.sub(
+        "\x1b\\[[0-9]+m|\x1b].*\x07|[\x00\x1b\u200b\u200d\xad\ufe0f]", "", text
+    )
+
+
+def test_every_invisible_character_is_known_to_be_one() -> None:
+    for code in range(sys.maxunicode + 1):
+        assert has_invisible(f"a{chr(code)}é") is (len(remove_invisible(f"a{chr(code)}é")) == 2), hex(code)
 
 
 def test_in_a_file_nothing_obeys_a_sequence() -> None:
     assert find_invisible("a\x1b[31mb", sequences=False) == [(1, 2)]
-    assert find_invisible("a\x1b]0;\u200b\x07", sequences=False) == [(1, 2), (5, 6), (6, 7)]
+    assert find_invisible("a\x1b]0;\u200b\x07", sequences=False) == [(1, 2), (5, 7)]
 
 
 def test_only_sequences_are_stripped() -> None:

@@ -10,7 +10,9 @@ from agenteval.core.event import Event, Scored
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding
 from agenteval.core.severity import Severity
-from agenteval.files.journal import EventLog, event_to_json, read_first_event
+from agenteval.files import journal
+from agenteval.files.journal import EventLog, Journal, event_to_json, read_first_event, read_journal
+from agenteval.files.redaction import redact_events
 from tests.support.plans import begun
 
 KEY = SampleKey(scenario="s", agent="a")
@@ -39,3 +41,26 @@ def test_the_first_event_is_read_whatever_follows_its_line(tmp_path: Path, end: 
     path = tmp_path / "events.jsonl"
     path.write_text(f"{event_to_json(begun())}{end}", "utf-8")
     assert read_first_event(path) == (begun() if is_read else None)
+
+
+@pytest.mark.parametrize("keys", [[], ["sk-proj-1f7a9c3e5d"], ["sk-proj-1f7a9c3e5d", "tok-0123456789abcdef"]])
+@pytest.mark.parametrize("marked", [{}, {"4711-XK": "5822-YL"}])
+def test_an_event_is_serialized_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, keys: list[str], marked: dict[str, str]
+) -> None:
+    """Its line is searched for keys, written to the journal, and kept for the report."""
+    serialized: list[Event] = []
+    serialize = journal._serialize
+
+    def counted(event: Event) -> str:
+        serialized.append(event)
+        return serialize(event)
+
+    monkeypatch.setattr(journal, "_serialize", counted)
+    events = [CHECKED, FOUND, Scored(key=KEY, turn=1, items=(FINDING,))]
+    log = EventLog()
+    with Journal(tmp_path / "events.jsonl") as file:
+        for event in events:
+            redact_events(lambda each: (file(each), log(each)), keys, marked=marked)(event)
+    assert serialized == events
+    assert list(log) == list(read_journal(tmp_path / "events.jsonl")) == events

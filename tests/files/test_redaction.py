@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from random import Random
+from string import ascii_letters
+from typing import Any, SupportsIndex
 from urllib.parse import quote, quote_plus
 from xml.etree import ElementTree
 
@@ -26,6 +28,7 @@ from agenteval.core.config import AcceptedFailure, Config
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event
 from agenteval.core.providers import PROVIDERS
+from agenteval.files import redaction
 from agenteval.files.redaction import (
     KEY_VARIABLES,
     MASK,
@@ -151,6 +154,90 @@ def test_a_part_of_a_key_at_a_cut_is_masked(mark: str) -> None:
 def test_a_text_of_nothing_but_cuts_takes_no_time() -> None:
     text = f"{PLAIN[:4]}x…" * 50_000 + "." * 100_000
     assert redactor([PLAIN])(text) == text
+
+
+# ── how often a text is searched ─────────────────────────────────────────────────────────────────
+
+
+class Watched(str):
+    """A text that counts how often it is searched, or a part of it is looked at."""
+
+    looks = 0
+
+    def __contains__(self, part: str) -> bool:
+        self.looks += 1
+        return super().__contains__(part)
+
+    def __getitem__(self, at: SupportsIndex | slice) -> str:
+        self.looks += 1
+        return super().__getitem__(at)
+
+    def find(self, *args: Any) -> int:
+        self.looks += 1
+        return super().find(*args)
+
+
+def key_of(length: int, number: int = 0) -> str:
+    """A key of letters, of which no two have much in common."""
+    random = Random(f"{length} {number}")
+    return "".join(random.choice(ascii_letters) for _ in range(length))
+
+
+def looks_at(text: str, keys: list[str]) -> int:
+    watched = Watched(text)
+    assert redactor(keys)(watched) == text
+    return watched.looks
+
+
+@pytest.mark.parametrize("text", ["plain words. " * 999, "words — and more… " * 999, "\u200b\0a" * 999])
+def test_a_text_is_searched_once_whatever_the_number_of_keys(text: str) -> None:
+    keys = [key_of(length, number) for length in (24, 51, 164) for number in range(5)]
+    assert 0 < looks_at(text, keys[-1:]) == looks_at(text, keys[-5:]) == looks_at(text, keys)
+
+
+def test_without_keys_a_text_is_not_looked_at() -> None:
+    assert looks_at("a… \u200b" * 99, []) == 0
+    assert looks_at("a… \u200b" * 99, ["short"]) == 0
+
+
+@pytest.mark.parametrize("length", range(6, 45))
+def test_a_key_is_found_wherever_it_begins(length: int) -> None:
+    key, longer = key_of(length), key_of(60)
+    for before in range(2 * length):
+        for after in ("", ".", "." * 70):
+            text = f"{'-' * before}{key}{after}"
+            assert redactor([key])(text) == redactor([key, longer])(text) == f"{'-' * before}{MASK}{after}"
+
+
+@pytest.mark.parametrize("gap", ["\u200b", "\0", "\x1b"])
+def test_gaps_are_found_once_a_text_unless_a_key_is_between_them(
+    monkeypatch: pytest.MonkeyPatch, gap: str
+) -> None:
+    gaps_found: list[str] = []
+    seen: list[Watched] = []
+
+    def find(text: str, **more: bool) -> list[tuple[int, int]]:
+        gaps_found.append(text)
+        return safe_text.find_invisible(text, **more)
+
+    def remove(text: str, **more: bool) -> str:
+        seen.append(Watched(safe_text.remove_invisible(text, **more)))
+        return seen[-1]
+
+    monkeypatch.setattr(redaction, "find_invisible", find)
+    monkeypatch.setattr(redaction, "remove_invisible", remove)
+    keys = [key_of(50, number) for number in range(10)]
+    text = f"{gap}a" * 99 + gap * 999
+    for known in (keys[:1], keys):
+        seen.clear()
+        assert redactor(known)(text) == text
+        # What a terminal shows is searched once; what a file shows is the same, and needs no search.
+        assert [each.looks for each in seen] == [looks_at("a" * 99, keys[:1]), 0]
+        assert gaps_found == []
+    seen.clear()
+    assert redactor(keys)(gap.join(keys[3]) + text) == MASK + text
+    assert len(gaps_found) == 1
+    assert len(seen) <= 4
 
 
 INVISIBLE = (
