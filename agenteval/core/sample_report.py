@@ -55,8 +55,9 @@ class SampleReport:
     """The fingerprints before masking (see ``SampleFinished``)."""
     lost_attempts: tuple[SampleReport, ...] = ()
     """The lost conversations that this sample repeats. They do not count as results, but their cost does."""
-    read_again: Callable[[], SampleReport] | None = field(default=None, compare=False, repr=False)
-    """Reads the sample with all its texts. ``None`` if this report contains them."""
+    read_again: Callable[[], SampleReport | None] | None = field(default=None, compare=False, repr=False)
+    """Reads the sample with all its texts, unless its journal is gone. ``None`` if this report contains
+    them."""
 
     @property
     def in_full(self) -> SampleReport:
@@ -66,6 +67,8 @@ class SampleReport:
         if self.read_again is None:
             return self
         whole = self.read_again()
+        if whole is None:
+            return self
         return replace(
             self, turns=whole.turns, trajectory=whole.trajectory, checks=whole.checks, read_again=None
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
+from agenteval.core.errors import AuthorError
 from agenteval.core.event import (
     Event,
     IssuesFound,
@@ -34,6 +35,7 @@ from agenteval.core.sample_report import (
 from agenteval.core.scenario import Category, SampleKey
 from agenteval.core.score import Issue, ScoreFailure, Severity
 from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, Usage
+from agenteval.files.runs import StoredRun
 from agenteval.scoring.goals import raise_missed_goals
 from agenteval.verdict.event_accumulator import RunAccumulator, SampleAccumulator
 from agenteval.verdict.ledger import LedgerLine
@@ -107,8 +109,16 @@ def build_report(events: Iterable[Event]) -> Report:
     return fold.report()
 
 
+def fold_run(run: StoredRun) -> Fold:
+    """Take in all events of a stored run. Raise ``AuthorError`` if its journal cannot be read."""
+    fold = Fold(run)
+    for event, place in run.events():
+        fold.add(event, place)
+    return fold
+
+
 class StoredEvents(Protocol):
-    """A journal from which events can be read again."""
+    """A journal whose events can be read again."""
 
     def read(self, places: Iterable[int]) -> Iterator[Event]:
         """Yield the events at these places."""
@@ -175,6 +185,11 @@ class Fold:
             evidence=self._run.evidence,
             finished=self._run.finished,
         )
+
+    @property
+    def lacks_issues(self) -> bool:
+        """True if the findings of the run have not been grouped, or may have changed since."""
+        return self._run.found is None
 
     def _note_place(self, key: SampleKey, place: int | None) -> None:
         places = self._places.setdefault(key, array("Q"))
@@ -257,8 +272,11 @@ class _StoredSample:
         self._key = key
         self._places = places
 
-    def __call__(self) -> SampleReport:
-        return self._reader.build(self._key, self._reader.accumulate(self._key, self._places))
+    def __call__(self) -> SampleReport | None:
+        try:
+            return self._reader.build(self._key, self._reader.accumulate(self._key, self._places))
+        except AuthorError:
+            return None  # a report that lacks texts is better than none
 
 
 def _build_scenario_reports(

@@ -28,7 +28,9 @@ class SampleSlimmer:
         self._passed: dict[str, Check] = {}
         self._checks: dict[tuple[str, ...], tuple[Check, ...]] = {}
 
-    def slim(self, sample: SampleReport, read_again: Callable[[], SampleReport] | None) -> SampleReport:
+    def slim(
+        self, sample: SampleReport, read_again: Callable[[], SampleReport | None] | None
+    ) -> SampleReport:
         """Return the report without its texts, which ``read_again`` reads. Those of lost conversations, which
         nobody shows, cannot be read again."""
         keeps_calls = bool(sample.findings)  # a finding is identified by the call that it cites
