@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, fsum
+from typing import TypeAlias
 
 from agenteval.core.plan import ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
@@ -22,6 +23,10 @@ class TurnReport:
     checks: tuple[Check, ...] = ()
     scores: tuple[Score, ...] = ()
     score_failures: tuple[ScoreFailure, ...] = ()
+
+
+ReadAgain: TypeAlias = "Callable[[], SampleReport | None]"
+"""Returns a sample with all its texts, or ``None`` if they are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,8 @@ class SampleReport:
     """The fingerprints before masking (see ``SampleFinished``)."""
     lost_attempts: tuple[SampleReport, ...] = ()
     """The lost conversations that this sample repeats. They do not count as results, but their cost does."""
-    read_again: Callable[[], SampleReport | None] | None = field(default=None, compare=False, repr=False)
-    """Reads the sample with all its texts, unless its journal is gone. ``None`` if this report contains
-    them."""
+    read_again: ReadAgain | None = field(default=None, compare=False, repr=False)
+    """Reads the sample with all its texts. ``None`` if this report contains them."""
 
     @property
     def in_full(self) -> SampleReport:

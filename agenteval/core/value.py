@@ -52,24 +52,27 @@ def compact(value: ValueT) -> ValueT:
     if id(value.__pydantic_fields_set__) in _SHARED_SETS:
         return value
     made = object.__new__(type(value))
-    fields, is_plain = type(value).__pydantic_fields__, not value.__pydantic_extra__
-    for name, item in value.__dict__.items():
-        if name not in fields:
-            continue  # a cached property, which is computed again when needed
-        kept = item if type(item) in _ATOMS else _compact_part(item)
-        if is_plain:
-            default = fields[name].default
-            is_plain = kept is default or (not kept and kept == default)
-        _set(made, name, kept)
+    known = type(value).__pydantic_fields__
+    # Without the cached properties, which are computed again when they are needed.
+    fields = {name: _compact_part(item) for name, item in value.__dict__.items() if name in known}
+    if len(fields) > _MOST_SHARED:
+        _set(made, "__dict__", fields.copy())
+    else:
+        for name, item in fields.items():
+            _set(made, name, item)
     _set(made, "__pydantic_fields_set__", _shared_set(value.__pydantic_fields_set__))
     _set(made, "__pydantic_extra__", value.__pydantic_extra__)
     _set(made, "__pydantic_private__", value.__pydantic_private__)
-    if is_plain:
+    if not value.__pydantic_extra__ and all(
+        _is_default(fields[name], known[name].default) for name in fields
+    ):
         key = type(value), id(made.__pydantic_fields_set__)
         return _PLAIN_VALUES.setdefault(key, made)  # type: ignore[return-value]
     return made
 
 
+_MOST_SHARED = 29
+"""Python shares the names of up to so many attributes among the instances of a class."""
 _ATOMS = frozenset((str, int, float, bool, type(None)))
 _NO_ITEMS: dict[Any, Any] = {}
 _SETS: dict[frozenset[str], set[str]] = {}
@@ -85,8 +88,14 @@ def _shared_set(names: set[str]) -> set[str]:
     return shared
 
 
+def _is_default(item: Any, default: Any) -> bool:
+    return item is default or (not item and item == default)
+
+
 def _compact_part(part: Any) -> Any:
     kind = type(part)
+    if kind in _ATOMS:
+        return part
     if isinstance(part, Value):
         return compact(part)
     if kind is tuple:

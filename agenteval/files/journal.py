@@ -27,7 +27,9 @@ from agenteval.core.event import (
     SampleFinished,
 )
 from agenteval.files.regular_files import private_opener
+from agenteval.files.run_start import parse_run_started
 
+_RUN_STARTED = b'{"type":"run_started",'
 LOCK_FILE = "lock"
 """A lock file next to the journal. It contains the process id (PID) for people to read."""
 _BETWEEN_SYNCS_S = 0.01
@@ -56,6 +58,14 @@ def _replace_surrogates(value: Any) -> Any:
 
 def event_from_json(text: str | bytes) -> Event:
     return _events().validate_json(text)
+
+
+def _parse_line(line: bytes) -> Event:
+    """Return the event of a line. Raise ``ValidationError`` if it is none."""
+    if line.startswith(_RUN_STARTED):
+        with suppress(ValueError, IndexError):  # the error is that of the whole line
+            return parse_run_started(line)
+    return event_from_json(line)
 
 
 @cache
@@ -266,7 +276,7 @@ def read_placed_events(path: Path) -> Iterator[tuple[Event, int]]:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 try:
-                    yield event_from_json(line), place
+                    yield _parse_line(line), place
                 except ValidationError as error:
                     if not line.endswith(b"\n"):
                         return
@@ -293,6 +303,6 @@ def read_first_event(path: Path) -> Event | None:
     with path.open("rb") as file:
         line = file.readline()
     try:
-        return event_from_json(line)
+        return _parse_line(line)
     except ValidationError:
         return None

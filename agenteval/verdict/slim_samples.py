@@ -5,16 +5,17 @@ has the same verdict, the same numbers and the same reasons why it did not pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from agenteval.core.sample_report import SampleReport, TurnReport
+from agenteval.core.sample_report import ReadAgain, SampleReport, TurnReport
 from agenteval.core.score import Check
 from agenteval.core.trajectory import Step, Stop, ToolCall, ToolResult, Turn
 from agenteval.core.value import compact, copy_with
 
 LEFT_OUT = "(not kept for the report; see the journal)"
 """Stands for a text that is not blank."""
+_NO_NAMES: Mapping[str, tuple[str, ...]] = {}
 _REFUSED = ToolResult(refused=True)
 
 
@@ -28,9 +29,7 @@ class SampleSlimmer:
         self._passed: dict[str, Check] = {}
         self._checks: dict[tuple[str, ...], tuple[Check, ...]] = {}
 
-    def slim(
-        self, sample: SampleReport, read_again: Callable[[], SampleReport | None] | None
-    ) -> SampleReport:
+    def slim(self, sample: SampleReport, read_again: ReadAgain | None) -> SampleReport:
         """Return the report without its texts, which ``read_again`` reads. Those of lost conversations, which
         nobody shows, cannot be read again."""
         keeps_calls = bool(sample.findings)  # a finding is identified by the call that it cites
@@ -64,6 +63,7 @@ class SampleSlimmer:
             trajectory=compact(copy_with(trajectory, update)),
             review=compact(sample.review) if sample.review else None,
             set_aside=tuple(map(compact, sample.set_aside)),
+            names=sample.names or _NO_NAMES,
             lost_attempts=tuple(self.slim(each, None) for each in sample.lost_attempts),
             read_again=read_again,
         )

@@ -76,9 +76,7 @@ def find_observed_leaks(scenario: Scenario, calls: Iterable[ToolCall]) -> Iterat
     returned in conversations of the scenario. ``calls`` are the calls of these conversations."""
 
     @cache
-    def calls_by_tool() -> dict[
-        str, list[ToolCall]
-    ]:  # few scenarios need them, and they are read from a file
+    def calls_by_tool() -> dict[str, list[ToolCall]]:  # few scenarios need them
         by_tool: dict[str, list[ToolCall]] = {}
         for call in calls:
             by_tool.setdefault(call.name, []).append(call)
