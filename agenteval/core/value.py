@@ -52,9 +52,13 @@ def compact(value: ValueT) -> ValueT:
     if id(value.__pydantic_fields_set__) in _SHARED_SETS:
         return value
     made = object.__new__(type(value))
-    known = type(value).__pydantic_fields__
-    # Without the cached properties, which are computed again when they are needed.
-    fields = {name: _compact_part(item) for name, item in value.__dict__.items() if name in known}
+    kind, is_plain = type(value), not value.__pydantic_extra__
+    defaults = _DEFAULTS.get(kind) or _defaults_of(kind)
+    fields = {}
+    for name, item in value.__dict__.items():
+        if name in defaults:  # a cached property is computed again when it is needed
+            fields[name] = kept = item if type(item) in _ATOMS else _compact_part(item)
+            is_plain = is_plain and (kept is defaults[name] or (not kept and kept == defaults[name]))
     if len(fields) > _MOST_SHARED:
         _set(made, "__dict__", fields.copy())
     else:
@@ -63,11 +67,8 @@ def compact(value: ValueT) -> ValueT:
     _set(made, "__pydantic_fields_set__", _shared_set(value.__pydantic_fields_set__))
     _set(made, "__pydantic_extra__", value.__pydantic_extra__)
     _set(made, "__pydantic_private__", value.__pydantic_private__)
-    if not value.__pydantic_extra__ and all(
-        _is_default(fields[name], known[name].default) for name in fields
-    ):
-        key = type(value), id(made.__pydantic_fields_set__)
-        return _PLAIN_VALUES.setdefault(key, made)  # type: ignore[return-value]
+    if is_plain:
+        return _PLAIN_VALUES.setdefault((kind, id(made.__pydantic_fields_set__)), made)  # type: ignore[return-value]
     return made
 
 
@@ -75,6 +76,7 @@ _MOST_SHARED = 29
 """Python shares the names of up to so many attributes among the instances of a class."""
 _ATOMS = frozenset((str, int, float, bool, type(None)))
 _NO_ITEMS: dict[Any, Any] = {}
+_DEFAULTS: dict[type[Value], dict[str, Any]] = {}
 _SETS: dict[frozenset[str], set[str]] = {}
 _SHARED_SETS: set[int] = set()
 _PLAIN_VALUES: dict[tuple[type[Value], int], Value] = {}
@@ -88,8 +90,9 @@ def _shared_set(names: set[str]) -> set[str]:
     return shared
 
 
-def _is_default(item: Any, default: Any) -> bool:
-    return item is default or (not item and item == default)
+def _defaults_of(kind: type[Value]) -> dict[str, Any]:
+    found = {name: field.default for name, field in kind.model_fields.items()}
+    return _DEFAULTS.setdefault(kind, found)
 
 
 def _compact_part(part: Any) -> Any:

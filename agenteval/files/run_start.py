@@ -20,7 +20,7 @@ def parse_run_started(line: bytes) -> RunStarted:
     event."""
     text = str(line, "utf-8")
     start = _find_scenarios(text)
-    scenarios, place = [], start + 1
+    scenarios, place = [], _skip(text, start + 1, "")
     adapter = TypeAdapter(Scenario)
     while text[place] != "]":
         _, end = _scan(text, place)

@@ -11,6 +11,7 @@ import anyio
 from agenteval.core.decision import Decision
 from agenteval.files import config_file, runs
 from agenteval.planning.run_files import list_input_files
+from agenteval.running.garbage_collection import reduce_garbage_collection
 from agenteval.verdict import gates
 from agenteval.verdict.report import Fold, Report, fold_run
 
@@ -23,6 +24,13 @@ class DecidedRun(NamedTuple):
     folder: Path
 
 
+class StoredReport(NamedTuple):
+    """The report of a run that has not been decided, and the folder of the run."""
+
+    report: Report
+    folder: Path
+
+
 def load_decided_run(name: str) -> DecidedRun:
     """Load the run called ``name`` from its journal, and decide the verdict of the run. Raise ``AuthorError``
     if there is no such run."""
@@ -32,11 +40,19 @@ def load_decided_run(name: str) -> DecidedRun:
 def decide_stored_run(path: Path) -> DecidedRun:
     """Load a run from its folder or its journal, and decide its verdict. Raise ``AuthorError`` if the journal
     cannot be read."""
-    report = fold_with_issues(runs.StoredRun(path)).report()
-    return DecidedRun(report, gates.decide(report), path if path.is_dir() else path.parent)
+    found = load_stored_report(path)
+    return DecidedRun(found.report, gates.decide(found.report), found.folder)
 
 
-def list_run_inputs(kept: DecidedRun) -> Iterator[Path]:
+def load_stored_report(path: Path) -> StoredReport:
+    """Load the report of a run from its folder or its journal. Raise ``AuthorError`` if the journal cannot be
+    read."""
+    with reduce_garbage_collection():
+        report = fold_with_issues(runs.StoredRun(path)).report()
+    return StoredReport(report, path if path.is_dir() else path.parent)
+
+
+def list_run_inputs(kept: DecidedRun | StoredReport) -> Iterator[Path]:
     """Yield the journal and the input files of a run."""
     yield kept.folder / runs.JOURNAL_FILE
     run = kept.report.run
@@ -55,7 +71,7 @@ def fold_with_issues(run: runs.StoredRun) -> Fold:
     """Take in the events of a run, and group its findings if it was killed before they were grouped. They are
     grouped by code alone, as in a run without a model."""
     fold = fold_run(run)
-    if fold.lacks_issues:
+    if fold.is_ungrouped:
         report = fold.report()
         if any(sample.findings for sample in report.samples):
             from agenteval.scoring.issues import find_issues

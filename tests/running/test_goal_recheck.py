@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -14,6 +15,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import RULED_OUT, ScoreFailure
 from agenteval.running.goal_recheck import GoalRecheck, goal_judges
 from agenteval.scoring.goals import GOAL
+from agenteval.verdict.report import build_report
 from tests.support.verdict_runs import PASS, Played, events_of, score, unclear, whole
 
 KEY = SampleKey(scenario="a", agent="bot")
@@ -38,12 +40,12 @@ class Reviewer:
 
 
 def rechecked(reviewer: Any, played: Played, control: RunControl | None = None) -> tuple[bool, list[Event]]:
-    events = events_of({"a": [played]})
+    events = list(events_of({"a": [played]}))
     recheck = GoalRecheck(reviewer)
     for event in events:
         recheck(event)
     seen: list[Event] = []
-    result = anyio.run(recheck.recheck, events, seen.append, control or RunControl())
+    result = anyio.run(recheck.recheck, partial(build_report, events), seen.append, control or RunControl())
     return result, seen
 
 

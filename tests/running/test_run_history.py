@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -217,12 +218,12 @@ def test_what_is_left_out_is_not_read_beyond_its_first_event(
     keep(tmp_path, 2, request={})
     loaded: list[str] = []
 
-    def load(path: Path) -> tuple[Event, ...]:
-        loaded.append(path.name)
-        return load_run(path)
+    def events(run: runs.StoredRun) -> Iterator[tuple[Event, int]]:
+        loaded.append(run.file.parent.name)
+        return read(run)
 
-    load_run = runs.load_run
-    monkeypatch.setattr(runs, "load_run", load)
+    read = runs.StoredRun.events
+    monkeypatch.setattr(runs.StoredRun, "events", events)
     load_history(tmp_path)
     assert loaded == ["r01"]
 

@@ -10,9 +10,9 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, IssuesFound, RunResumed
 from agenteval.core.score import Verdict
 from agenteval.running.stored_runs import (
-    add_missing_issues,
     list_run_inputs,
     load_decided_run,
+    load_stored_report,
     runs_root,
 )
 from tests.support.kept_runs import keep_run
@@ -80,14 +80,10 @@ RESUMED = RunResumed(at="2026-11-22T00:00:00Z")
         (events_of({"a": [PASS]}, outcome=None), False),
     ],
 )
-def test_findings_are_grouped_where_they_were_not(events: list[Event], is_added: bool) -> None:
-    found = add_missing_issues(events)
-    assert list(found[: len(events)]) == list(events)
-    added = found[len(events) :]
-    assert len(added) == is_added
+def test_findings_are_grouped_where_they_were_not(root: Path, events: list[Event], is_added: bool) -> None:
+    report = load_stored_report(keep_run(root, "r1", events)).report
+    assert len(report.issues) == is_added
     if is_added:
-        (last,) = added
-        assert isinstance(last, IssuesFound)
-        (issue,) = last.issues
+        (issue,) = report.issues
         assert issue.metrics == (BEHAVIOR,)
         assert (issue.findings, issue.by) == (2, "")

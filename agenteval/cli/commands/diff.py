@@ -4,7 +4,8 @@ regression."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
 
 from agenteval.cli.commands.output import (
     parse_reporters_with,
@@ -14,13 +15,14 @@ from agenteval.cli.commands.output import (
 )
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError
+from agenteval.core.run_summary import RunSummary
 from agenteval.files import runs
-from agenteval.running.stored_runs import DecidedRun, list_run_inputs, load_decided_run, runs_root
+from agenteval.running.stored_runs import list_run_inputs, load_stored_report, runs_root
 from agenteval.verdict import gates
 from agenteval.verdict.accepted_failures import apply_accept_list
 from agenteval.verdict.comparison import MARGIN, FailureState, RunComparison, compare_runs
 from agenteval.verdict.digest import failures_in, summary_of
-from agenteval.verdict.report import Report, fold_run
+from agenteval.verdict.report import fold_run
 
 MOST_EARLIER = 20
 """The number of runs before the baseline to search for earlier occurrences of each failure."""
@@ -37,34 +39,59 @@ def diff(
     """Compare two runs and write the comparison. Return 0 if nothing regressed, 1 if there is a regression,
     and 3 if the result is undecided. Raise ``AuthorError`` if the two runs cannot be compared."""
     targets = resolve_targets(Config(reporters=()), parse_reporters_with("comparison", reports))
-    runs_compared = load_decided_run(before), load_decided_run(after)
-    refuse_overwriting_inputs(targets, chain.from_iterable(map(list_run_inputs, runs_compared)))
-    compared = compare(*runs_compared, margin=margin)
+    first, second = _summarize(before, after)
+    refuse_overwriting_inputs(targets, (*first.inputs, *second.inputs))
+    compared = _compare(first, second, margin=margin)
     is_written = write_rendered(targets, "comparison", compared, detail="verbose" if verbose else "usual")
     return compared.exit_code if is_written or compared.exit_code else 3
 
 
-def compare(before: DecidedRun, after: DecidedRun, *, margin: float) -> RunComparison:
+class _SummarizedRun(NamedTuple):
+    """What is compared of a run, whose report is not kept: only one report at a time is in memory."""
+
+    summary: RunSummary
+    inputs: tuple[Path, ...]
+
+
+def _summarize(before: str, after: str) -> tuple[_SummarizedRun, _SummarizedRun]:
+    """Summarize two runs under the accept list of the second one. Raise ``AuthorError`` if there is no such
+    run."""
+    folders = [runs.find_run(name, runs_root()) for name in (before, after)]
+    accepting = runs.load_run_start(folders[1])
+    first = load_stored_report(folders[0])
+    inputs = tuple(list_run_inputs(first))
+    baseline = apply_accept_list(first.report, accepting)
+    summary = summary_of(baseline, gates.decide(baseline))
+    del first, baseline
+    second = load_stored_report(folders[1])
+    return (
+        _SummarizedRun(summary, inputs),
+        _SummarizedRun(
+            summary_of(second.report, gates.decide(second.report)), tuple(list_run_inputs(second))
+        ),
+    )
+
+
+def _compare(first: _SummarizedRun, second: _SummarizedRun, *, margin: float) -> RunComparison:
     """Compare two runs. Runs before the baseline are searched for earlier occurrences of new failures."""
-    baseline = apply_accept_list(before.report, after.report.run)
-    first = summary_of(baseline, gates.decide(baseline))
-    second = summary_of(after.report, after.decision)
-    compared = compare_runs(first, second, margin=margin)
+    compared = compare_runs(first.summary, second.summary, margin=margin)
     new = {
         failure.fingerprint
         for agent in compared.agents
         for failure in agent.failures
         if failure.state is FailureState.NEW
     }
-    earlier = _find_earlier_failures(new, before.report) if new else {}
-    return compare_runs(first, second, margin=margin, earlier=earlier) if earlier else compared
+    earlier = _find_earlier_failures(new, first.summary) if new else {}
+    if not earlier:
+        return compared
+    return compare_runs(first.summary, second.summary, margin=margin, earlier=earlier)
 
 
-def _find_earlier_failures(names: set[str], baseline: Report) -> dict[str, str]:
+def _find_earlier_failures(names: set[str], baseline: RunSummary) -> dict[str, str]:
     """Return the latest run before the baseline in which each failure occurred, keyed by the failure's
     fingerprint. Unreadable runs (from an older version or partly deleted) are skipped."""
     found: dict[str, str] = {}
-    began = baseline.run.started_at
+    began = baseline.started_at
     older = [folder for folder in runs.find_run_folders(runs_root()) if runs.read_start_time(folder) < began]
     for folder in reversed(older[-MOST_EARLIER:]):
         try:
