@@ -152,7 +152,7 @@ def test_a_conversation_costs_no_more_for_long_texts(tmp_path: Path) -> None:
     few, many = list(synthetic_events(20)), list(synthetic_events(60))
     short = cost(few, many, 40, tmp_path)
     longer = cost(list(map(lengthened, few)), list(map(lengthened, many)), 40, tmp_path)
-    assert longer < 1.1 * short
+    assert longer < 1.5 * short  # twice as much, were the texts kept
 
 
 def test_a_conversation_that_passed_code_checks_costs_little(tmp_path: Path) -> None:
