@@ -71,7 +71,7 @@ def fold_with_issues(run: runs.StoredRun) -> Fold:
     """Take in the events of a run, and group its findings if it was killed before they were grouped. They are
     grouped by code alone, as in a run without a model."""
     fold = fold_run(run)
-    if fold.is_ungrouped:
+    if fold.needs_grouping:
         report = fold.report()
         if any(sample.findings for sample in report.samples):
             from agenteval.scoring.issues import find_issues

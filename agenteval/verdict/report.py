@@ -187,7 +187,7 @@ class Fold:
         )
 
     @property
-    def is_ungrouped(self) -> bool:
+    def needs_grouping(self) -> bool:
         """True if the findings of the run have not been grouped, or may have changed since."""
         return self._run.found is None
 

@@ -39,25 +39,25 @@ def diff(
     """Compare two runs and write the comparison. Return 0 if nothing regressed, 1 if there is a regression,
     and 3 if the result is undecided. Raise ``AuthorError`` if the two runs cannot be compared."""
     targets = resolve_targets(Config(reporters=()), parse_reporters_with("comparison", reports))
-    first, second = _summarize(before, after)
+    first, second = summarize(before, after)
     refuse_overwriting_inputs(targets, (*first.inputs, *second.inputs))
-    compared = _compare(first, second, margin=margin)
+    compared = compare(first, second, margin=margin)
     is_written = write_rendered(targets, "comparison", compared, detail="verbose" if verbose else "usual")
     return compared.exit_code if is_written or compared.exit_code else 3
 
 
-class _SummarizedRun(NamedTuple):
+class SummarizedRun(NamedTuple):
     """What is compared of a run, whose report is not kept: only one report at a time is in memory."""
 
     summary: RunSummary
     inputs: tuple[Path, ...]
 
 
-def _summarize(before: str, after: str) -> tuple[_SummarizedRun, _SummarizedRun]:
+def summarize(before: str, after: str) -> tuple[SummarizedRun, SummarizedRun]:
     """Summarize two runs under the accept list of the second one. Raise ``AuthorError`` if there is no such
     run."""
     folders = [runs.find_run(name, runs_root()) for name in (before, after)]
-    accepting = runs.load_run_start(folders[1])
+    accepting = runs.load_run_start(folders[1]).model_copy(update={"scenarios": ()})
     first = load_stored_report(folders[0])
     inputs = tuple(list_run_inputs(first))
     baseline = apply_accept_list(first.report, accepting)
@@ -65,14 +65,12 @@ def _summarize(before: str, after: str) -> tuple[_SummarizedRun, _SummarizedRun]
     del first, baseline
     second = load_stored_report(folders[1])
     return (
-        _SummarizedRun(summary, inputs),
-        _SummarizedRun(
-            summary_of(second.report, gates.decide(second.report)), tuple(list_run_inputs(second))
-        ),
+        SummarizedRun(summary, inputs),
+        SummarizedRun(summary_of(second.report, gates.decide(second.report)), tuple(list_run_inputs(second))),
     )
 
 
-def _compare(first: _SummarizedRun, second: _SummarizedRun, *, margin: float) -> RunComparison:
+def compare(first: SummarizedRun, second: SummarizedRun, *, margin: float) -> RunComparison:
     """Compare two runs. Runs before the baseline are searched for earlier occurrences of new failures."""
     compared = compare_runs(first.summary, second.summary, margin=margin)
     new = {
@@ -95,13 +93,22 @@ def _find_earlier_failures(names: set[str], baseline: RunSummary) -> dict[str, s
     older = [folder for folder in runs.find_run_folders(runs_root()) if runs.read_start_time(folder) < began]
     for folder in reversed(older[-MOST_EARLIER:]):
         try:
-            report = fold_run(runs.StoredRun(folder)).report()
+            run_id, failures = _read_failures(folder)
         except AuthorError:
             continue
-        for scenario in report.scenarios:
-            for failure in failures_in(scenario.samples, scenario.scenario):
-                if failure.fingerprint in names:
-                    found.setdefault(failure.fingerprint, report.run.run_id)
+        for name in names & failures:
+            found.setdefault(name, run_id)
         if len(found) == len(names):
             break
     return found
+
+
+def _read_failures(folder: Path) -> tuple[str, set[str]]:
+    """Return the id of a run, and the fingerprints of its failures."""
+    report = fold_run(runs.StoredRun(folder)).report()
+    found = {
+        failure.fingerprint
+        for scenario in report.scenarios
+        for failure in failures_in(scenario.samples, scenario.scenario)
+    }
+    return report.run.run_id, found

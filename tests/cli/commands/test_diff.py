@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from agenteval.cli.commands.diff import MOST_EARLIER, diff
 from agenteval.cli.commands.output import write_report_text
 from agenteval.cli.safe_output import Form
 from agenteval.core.config import AcceptedFailure
+from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError
 from agenteval.running.stored_runs import load_decided_run
+from agenteval.verdict import gates
 from agenteval.verdict.comparison import FailureState
 from agenteval.verdict.digest import failures_in
+from agenteval.verdict.report import Report
 from tests.support.kept_runs import keep_run
 from tests.support.verdict_runs import FAIL, PASS, Played, events_of, report_of
 
@@ -114,7 +118,7 @@ def test_no_such_run(root: Path, before: str, after: str) -> None:
 
 def states(before: str, after: str) -> dict[FailureState, str]:
     """Of each failure, its state and the earlier run that had it."""
-    found = module.compare(load_decided_run(before), load_decided_run(after), margin=0.05)
+    found = module.compare(*module.summarize(before, after), margin=0.05)
     return {failure.state: failure.seen_in for agent in found.agents for failure in agent.failures}
 
 
@@ -164,5 +168,23 @@ def test_what_is_accepted_now_was_accepted_before(root: Path) -> None:
     keep(root, 1, 0)
     keep(root, 2, 0, accepted_failures=[entry.model_dump()])
     assert load_decided_run("r02").decision.exit_code == 0
-    found = module.compare(load_decided_run("r01"), load_decided_run("r02"), margin=0.05)
+    found = module.compare(*module.summarize("r01", "r02"), margin=0.05)
     assert found.agents[0].change == 0
+
+
+def test_each_run_is_decided_once_and_one_report_is_held_at_a_time(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(root, 1, 20)
+    keep(root, 2, 20)
+    alive: list[weakref.ref[Report]] = []
+    decide = gates.decide
+
+    def counted(report: Report) -> Decision:
+        assert not [other for other in alive if other() is not None]
+        alive.append(weakref.ref(report))
+        return decide(report)
+
+    monkeypatch.setattr(gates, "decide", counted)
+    assert diff("r01", "r02", margin=0.5) == 3
+    assert len(alive) == 2

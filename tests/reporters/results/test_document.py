@@ -23,6 +23,8 @@ from agenteval.reporters.results.document import (
     render,
     results,
     schema,
+    stream,
+    to_json,
     value_to_json,
 )
 from agenteval.verdict.gates import decide
@@ -502,3 +504,28 @@ def test_the_schema_has_a_title_and_says_what_fields_mean() -> None:
     assert found["$defs"]["SampleShape"]["properties"]["reason"]["description"]
     assert set(found["properties"]) == {"schema_version", "run", "summary", "scenarios"}
     assert results(report_of({"a": [PASS]}), decide(report_of({"a": [PASS]}))).schema_version == 4
+
+
+# ── piece by piece ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("scenarios", [0, 1, 3])
+def test_the_file_is_written_scenario_by_scenario(scenarios: int) -> None:
+    report = report_of({f"s{number}": [FAIL, PASS] for number in range(scenarios)})
+    decision, values = decide(report), []
+
+    def clean(text: str) -> str:
+        values.append(json.loads(text))  # each piece is a value of its own
+        return text
+
+    pieces = list(stream(report, decision, ReportOptions(), clean))
+    whole = readable(to_json(results(report, decision), 2))
+    assert "".join(pieces) == whole == render(report, decision, ReportOptions())
+    assert [value["id"] for value in values[1:]] == [each["id"] for each in json.loads(whole)["scenarios"]]
+    assert len(pieces) == scenarios + 2
+
+
+def test_what_is_cleaned_in_a_piece_is_cleaned_in_the_file() -> None:
+    report = report_of({"s": [FAIL]})
+    found = "".join(stream(report, decide(report), ReportOptions(), lambda text: text.replace('"s"', '"*"')))
+    assert json.loads(found)["scenarios"][0]["id"] == "*"
