@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from agenteval.core.config import BudgetConfig, Config
 from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
-from agenteval.core.value import Value
+from agenteval.core.value import Value, compact
 
 SCHEMA_VERSION = 8
 """The version of the journal format. It is increased whenever the meaning or position of a field changes. A
@@ -55,7 +55,7 @@ class RunStarted(Value):
     """The configuration as written, without secrets."""
     plan: Plan
     """The rules and settings that apply in this run."""
-    scenarios: tuple[Scenario, ...]
+    scenarios: tuple[Annotated[Scenario, AfterValidator(compact)], ...]
     versions: dict[str, str] = {}
     prompts: dict[str, str] = {}
     """A hash of each prompt, keyed by name."""

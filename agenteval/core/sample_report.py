@@ -4,9 +4,10 @@ values."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil, fsum
+from typing import TypeAlias
 
 from agenteval.core.plan import ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
@@ -14,7 +15,7 @@ from agenteval.core.score import OUTCOME, Check, Finding, Score, ScoreFailure, U
 from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TurnReport:
     """A turn and its results. Findings belong to the sample and specify their turn."""
 
@@ -24,7 +25,11 @@ class TurnReport:
     score_failures: tuple[ScoreFailure, ...] = ()
 
 
-@dataclass(frozen=True)
+ReadAgain: TypeAlias = "Callable[[], SampleReport | None]"
+"""Returns a sample with all its texts, or ``None`` if they are gone."""
+
+
+@dataclass(frozen=True, slots=True)
 class SampleReport:
     """A sample: its turns (the last of which may be unfinished) and the results for the entire
     conversation."""
@@ -55,6 +60,22 @@ class SampleReport:
     """The fingerprints before masking (see ``SampleFinished``)."""
     lost_attempts: tuple[SampleReport, ...] = ()
     """The lost conversations that this sample repeats. They do not count as results, but their cost does."""
+    read_again: ReadAgain | None = field(default=None, compare=False, repr=False)
+    """Reads the sample with all its texts. ``None`` if this report contains them."""
+
+    @property
+    def in_full(self) -> SampleReport:
+        """The report with the texts of the conversation: messages, arguments and results of calls, and the
+        details of checks that passed. Verdicts and figures do not need them, so a report of many samples
+        reads them from the journal each time that they are printed."""
+        if self.read_again is None:
+            return self
+        whole = self.read_again()
+        if whole is None:
+            return self
+        return replace(
+            self, turns=whole.turns, trajectory=whole.trajectory, checks=whole.checks, read_again=None
+        )
 
     @property
     def record(self) -> str:
@@ -127,7 +148,7 @@ def combine_outcomes(each: Iterable[bool | None]) -> bool | None:
     return False if False in known else None if None in known else True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """A mean, and the number ``n`` of values that it is based on."""
 
@@ -142,7 +163,7 @@ class Aggregate:
     """The number of judgments that count neither for nor against the agent, keyed by label."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Spread:
     """The mean, median and 95th percentile (nearest rank) of ``n`` values."""
 
@@ -231,7 +252,7 @@ def spread_of(values: Sequence[float]) -> Spread:
     return Spread(sum(ordered) / len(ordered), rank(0.5), rank(0.95), len(ordered))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ScenarioReport:
     """One scenario × agent, and the rules that apply to it."""
 

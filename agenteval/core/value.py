@@ -43,6 +43,68 @@ def copy_with(blank: ValueT, fields: dict[str, Any]) -> ValueT:
     return made
 
 
+def compact(value: ValueT) -> ValueT:
+    """Return an equal value that takes up a third of the memory, for values of which there are thousands. A
+    value in the compact form is returned unchanged.
+
+    The instances of a class then share the table of their fields' names, and the set of the fields that were
+    written, which alone is larger than most values. Parts with only default fields are one object."""
+    if id(value.__pydantic_fields_set__) in _SHARED_SETS:
+        return value
+    made = object.__new__(type(value))
+    known = type(value).__pydantic_fields__
+    # Without the cached properties, which are computed again when they are needed.
+    fields = {name: _compact_part(item) for name, item in value.__dict__.items() if name in known}
+    if len(fields) > _MOST_SHARED:
+        _set(made, "__dict__", fields.copy())
+    else:
+        for name, item in fields.items():
+            _set(made, name, item)
+    _set(made, "__pydantic_fields_set__", _shared_set(value.__pydantic_fields_set__))
+    _set(made, "__pydantic_extra__", value.__pydantic_extra__)
+    _set(made, "__pydantic_private__", value.__pydantic_private__)
+    if not value.__pydantic_extra__ and all(
+        _is_default(fields[name], known[name].default) for name in fields
+    ):
+        key = type(value), id(made.__pydantic_fields_set__)
+        return _PLAIN_VALUES.setdefault(key, made)  # type: ignore[return-value]
+    return made
+
+
+_MOST_SHARED = 29
+"""Python shares the names of up to so many attributes among the instances of a class."""
+_ATOMS = frozenset((str, int, float, bool, type(None)))
+_NO_ITEMS: dict[Any, Any] = {}
+_SETS: dict[frozenset[str], set[str]] = {}
+_SHARED_SETS: set[int] = set()
+_PLAIN_VALUES: dict[tuple[type[Value], int], Value] = {}
+"""These grow with the number of classes and of ways to write their fields, not with that of values."""
+
+
+def _shared_set(names: set[str]) -> set[str]:
+    key = frozenset(names)
+    shared = _SETS.get(key) or _SETS.setdefault(key, set(key))
+    _SHARED_SETS.add(id(shared))
+    return shared
+
+
+def _is_default(item: Any, default: Any) -> bool:
+    return item is default or (not item and item == default)
+
+
+def _compact_part(part: Any) -> Any:
+    kind = type(part)
+    if kind in _ATOMS:
+        return part
+    if isinstance(part, Value):
+        return compact(part)
+    if kind is tuple:
+        return tuple(map(_compact_part, part)) if part else ()
+    if kind is dict:
+        return {key: _compact_part(each) for key, each in part.items()} if part else _NO_ITEMS
+    return part
+
+
 def reject_duplicate_numbers(value: Any) -> Any:
     """Check that no two keys of a mapping are the same number (``5`` and ``5.0``), because only one of them
     would be kept. Raise ``ValueError``. Keys that are not numbers are reported elsewhere."""

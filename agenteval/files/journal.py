@@ -8,8 +8,7 @@ import json
 import os
 import sys
 import threading
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from io import FileIO
@@ -25,13 +24,12 @@ from agenteval.core.event import (
     Event,
     ModelAsked,
     Reconsidered,
-    RunStarted,
     SampleFinished,
-    Scored,
 )
-from agenteval.core.score import Finding
 from agenteval.files.regular_files import private_opener
+from agenteval.files.run_start import parse_run_started
 
+_RUN_STARTED = b'{"type":"run_started",'
 LOCK_FILE = "lock"
 """A lock file next to the journal. It contains the process id (PID) for people to read."""
 _BETWEEN_SYNCS_S = 0.01
@@ -62,49 +60,19 @@ def event_from_json(text: str | bytes) -> Event:
     return _events().validate_json(text)
 
 
+def _parse_line(line: bytes) -> Event:
+    """Return the event of a line. Raise ``ValidationError`` if it is none."""
+    if line.startswith(_RUN_STARTED):
+        with suppress(ValueError, IndexError):  # the error is that of the whole line
+            return parse_run_started(line)
+    return event_from_json(line)
+
+
 @cache
 def _events() -> TypeAdapter[Event]:
     """Create the parser for events. The parser is created only when a journal is first read, because most
     commands do not read a journal."""
     return TypeAdapter(Event)
-
-
-class EventLog:
-    """The events of a run in memory, stored as lines, which take up an eighth of the space that objects
-    would. This sink can be iterated repeatedly and does not depend on the journal file. ``RunStarted`` is
-    stored as an object, because the plan is kept in memory anyway."""
-
-    def __init__(self, past: Iterable[Event] = ()) -> None:
-        self._entries: deque[bytes | RunStarted] = deque()
-        self._has_findings = False
-        for event in past:
-            self(event)
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, ModelAsked):
-            return  # reports do not use it
-        if isinstance(event, Scored | Reconsidered):
-            self._has_findings |= any(isinstance(item, Finding) for item in event.items)
-        self._entries.append(event if isinstance(event, RunStarted) else event_to_json(event).encode())
-
-    def __iter__(self) -> Iterator[Event]:
-        return map(_restore_entry, self._entries)
-
-    def events_for_grouping(self) -> Iterator[Event]:
-        """Return all events if any event contains a finding. Otherwise, return only the first event, because
-        there is nothing to group."""
-        if self._has_findings:
-            return iter(self)
-        return (event for event in self._entries if isinstance(event, RunStarted))
-
-    def drain(self) -> Iterator[Event]:
-        """Yield all events for the last time. Each line is released after it has been read."""
-        while self._entries:
-            yield _restore_entry(self._entries.popleft())
-
-
-def _restore_entry(entry: bytes | RunStarted) -> Event:
-    return entry if isinstance(entry, RunStarted) else event_from_json(entry)
 
 
 class Journal:
@@ -121,6 +89,8 @@ class Journal:
     def _begin(self, path: Path, file: FileIO) -> None:
         self.path = path
         self._file = file
+        self._end = file.seek(0, os.SEEK_END)
+        self._last: tuple[Event, int] | None = None
         self._syncs = _Syncs(file.fileno())
 
     @classmethod
@@ -130,6 +100,7 @@ class Journal:
         journal = cls.__new__(cls)
         journal._begin(path, file)
         _repair_end(path, file)
+        journal._end = file.seek(0, os.SEEK_END)
         return journal
 
     def __call__(self, event: Event) -> None:
@@ -138,10 +109,20 @@ class Journal:
             return
         self._syncs.check()
         data = memoryview((event_to_json(stored) + "\n").encode())
+        place, self._end = self._end, self._end + len(data)
         while data:
             data = data[self._file.write(data) :]
+        self._last = event, place
         if isinstance(event, SampleFinished | Reconsidered):
             self._syncs.request()
+
+    def place_of(self, event: Event) -> int | None:
+        """Return the place of the event that was just written, or ``None`` if it could not be written."""
+        return self._last[1] if self._last and self._last[0] is event else None
+
+    def read(self, places: Iterable[int]) -> Iterator[Event]:
+        """Yield the events at these places."""
+        return read_events_at(self.path, places)
 
     def __enter__(self) -> Journal:
         return self
@@ -284,18 +265,36 @@ def read_journal(path: Path) -> Iterator[Event]:
     """Yield the events in a journal. An incomplete last line, left by a process that was killed while
     writing, is skipped. Raise ``AuthorError`` with the line number for any other line that cannot be parsed.
     """
-    lines: Sequence[bytes] = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield event_from_json(line)
-        except ValidationError as error:
-            if number == len(lines):
-                return
-            first = error.errors()[0]
-            what = f"invalid journal event: {first['msg']}"
-            raise AuthorError(Problem(what, "", Place(str(path), number))) from None
+    return (event for event, _ in read_placed_events(path))
+
+
+def read_placed_events(path: Path) -> Iterator[tuple[Event, int]]:
+    """Yield the events in a journal one by one, as ``read_journal`` does, each with its place: the number of
+    bytes before its line."""
+    place = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    yield _parse_line(line), place
+                except ValidationError as error:
+                    if not line.endswith(b"\n"):
+                        return
+                    first = error.errors()[0]
+                    what = f"invalid journal event: {first['msg']}"
+                    raise AuthorError(Problem(what, "", Place(str(path), number))) from None
+            place += len(line)
+
+
+def read_events_at(path: Path, places: Iterable[int]) -> Iterator[Event]:
+    """Yield the events at these places. Raise ``AuthorError`` if the journal is gone or was changed."""
+    try:
+        with path.open("rb") as file:
+            for place in places:
+                file.seek(place)
+                yield event_from_json(file.readline())
+    except (OSError, ValidationError):
+        raise AuthorError(Problem("the journal was removed or changed", "", Place(str(path)))) from None
 
 
 def read_first_event(path: Path) -> Event | None:
@@ -304,6 +303,6 @@ def read_first_event(path: Path) -> Event | None:
     with path.open("rb") as file:
         line = file.readline()
     try:
-        return event_from_json(line)
+        return _parse_line(line)
     except ValidationError:
         return None

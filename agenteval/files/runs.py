@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.event import Event, RunStarted, SampleStarted
+from agenteval.core.event import SCHEMA_VERSION, Event, RunStarted, SampleStarted
 from agenteval.core.json_text import parse_or
+from agenteval.core.scenario import SampleKey
+from agenteval.core.value import compact
 from agenteval.files import journal
 from agenteval.files.redaction import register_author_text, register_marked_secrets
 from agenteval.files.regular_files import open_file, wrap_read_errors
@@ -17,6 +19,8 @@ from agenteval.files.regular_files import open_file, wrap_read_errors
 JOURNAL_FILE = "events.jsonl"
 _STARTED_AT = re.compile(rb'"started_at":"([^"]+)"')
 _COMMIT = re.compile(rb'"commit":"([0-9a-f]{40,64})","dirty":false')
+_START = b'{"type":"run_started","schema_version":%d,' % SCHEMA_VERSION
+"""The beginning of a journal of this version, whose first line may be long."""
 _MOST_LISTED = 5
 
 
@@ -125,18 +129,37 @@ def _unknown_name(name: str, known: list[str], root: Path) -> Problem:
 
 
 def load_run(path: Path) -> tuple[Event, ...]:
-    """Load the events of a run from its folder or its journal. An incomplete last line is ignored.
+    """Load all events of a run from its folder or its journal, as ``StoredRun`` does."""
+    return tuple(event for event, _ in StoredRun(path).events())
 
-    Raise ``AuthorError`` for a file that is not a journal, for a journal from a different version, and for a
-    journal that was cut off before its first event."""
-    file = path / JOURNAL_FILE if path.is_dir() else path
-    with wrap_read_errors("the journal", Place(str(file))):
-        _check_version(file)
-        events = tuple(journal.read_journal(file))
-    _check_samples(events, file)
-    register_author_text(lambda: journal.event_to_json(events[0]))
-    register_marked_secrets(_placeholders_in(events), also=True)
-    return events
+
+class StoredRun:
+    """The events of a run in its folder or its journal, which are read one by one, and may be read again."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path / JOURNAL_FILE if path.is_dir() else path
+
+    def events(self) -> Iterator[tuple[Event, int]]:
+        """Yield each event with its place. An incomplete last line is ignored.
+
+        Raise ``AuthorError`` for a file that is not a journal, for a journal from a different version, and
+        for a journal that was cut off before its first event."""
+        file, first = self.file, None
+        with wrap_read_errors("the journal", Place(str(file))):
+            _check_version(file)
+            check = _SampleCheck(file)
+            for event, place in journal.read_placed_events(file):
+                check(event)
+                first = first or event
+                yield event, place
+        if first is None:
+            raise AuthorError(_no_start(file))
+        register_author_text(lambda: journal.event_to_json(first))
+        register_marked_secrets(_placeholders_in([first]), also=True)
+
+    def read(self, places: Iterable[int]) -> Iterator[Event]:
+        """Yield the events at these places again."""
+        return journal.read_events_at(self.file, places)
 
 
 def load_run_start(path: Path) -> RunStarted:
@@ -161,6 +184,9 @@ def _check_version(file: Path) -> None:
     """Check the version before reading anything else, because a journal from a different version would only
     appear to be corrupt."""
     with open_file(file) as opened:
+        if opened.read(len(_START)) == _START:
+            return
+        opened.seek(0)
         first = opened.readline()
     header = parse_or(first)
     if isinstance(header, dict):
@@ -175,33 +201,35 @@ def _check_version(file: Path) -> None:
         )
 
 
-def _check_samples(events: Sequence[Event], file: Path) -> None:
-    """Check that every sample event belongs to a sample that was started, so that readers can rely on this
+class _SampleCheck:
+    """Checks that every sample event belongs to a sample that was started, so that readers can rely on this
     even if the file was edited."""
-    if not events or not isinstance(events[0], RunStarted):
-        raise AuthorError(_no_start(file))
-    scenarios = {scenario.id for scenario in events[0].scenarios}
-    if unknown := set(events[0].plan.scenarios) - scenarios:
-        raise AuthorError(
-            Problem(
-                f"the journal contains a sample of an unknown scenario, {min(unknown)}",
-                "",
-                Place(str(file), 1),
-            )
-        )
-    started = set()
-    for number, event in enumerate(events, start=1):
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._number = 0
+        self._scenarios: frozenset[str] = frozenset()
+        self._started: set[SampleKey] = set()
+
+    def __call__(self, event: Event) -> None:
+        """Check the next event. Raise ``AuthorError``."""
+        self._number += 1
+        if self._number == 1:
+            self._begin(event)
         key = getattr(event, "key", None)
-        if isinstance(event, SampleStarted) and (event.scenario or event.key.scenario in scenarios):
-            started.add(event.key)
-        elif key is not None and key not in started and event.type != "notice":
-            raise AuthorError(
-                Problem(
-                    f"{event.type} refers to a sample that was not started: {key}",
-                    "",
-                    Place(str(file), number),
-                )
-            )
+        if isinstance(event, SampleStarted) and (event.scenario or event.key.scenario in self._scenarios):
+            self._started.add(compact(event.key))
+        elif key is not None and key not in self._started and event.type != "notice":
+            what = f"{event.type} refers to a sample that was not started: {key}"
+            raise AuthorError(Problem(what, "", Place(str(self._file), self._number)))
+
+    def _begin(self, event: Event) -> None:
+        if not isinstance(event, RunStarted):
+            raise AuthorError(_no_start(self._file))
+        self._scenarios = frozenset(scenario.id for scenario in event.scenarios)
+        if unknown := set(event.plan.scenarios) - self._scenarios:
+            what = f"the journal contains a sample of an unknown scenario, {min(unknown)}"
+            raise AuthorError(Problem(what, "", Place(str(self._file), 1)))
 
 
 def _no_start(file: Path) -> Problem:

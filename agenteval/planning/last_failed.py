@@ -13,7 +13,8 @@ from agenteval.core.plan import Pairing
 from agenteval.core.plurals import plural
 from agenteval.core.score import Verdict
 from agenteval.files import runs
-from agenteval.verdict import gates, report
+from agenteval.verdict import gates
+from agenteval.verdict.report import fold_run
 
 _NAMED = 5
 _REMEDY = "run without --last-failed or --failed-in"
@@ -58,7 +59,7 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     ``name``. A scenario that never ran counts as not passed. Raise ``AuthorError`` if there is no such run,
     and ``NothingSelectedError`` if all scenarios passed."""
     folder = runs.find_run(name, root) if name else _find_latest_run(root)
-    run = report.build_report(runs.load_run(folder))
+    run = fold_run(runs.StoredRun(folder)).report()
     decision = gates.decide(run)
     found = {pair for pair, each in decision.scenarios.items() if each.verdict is not Verdict.PASSED}
     if found:

@@ -173,8 +173,8 @@ def _body(failure: ReportedFailure, root: str) -> str:
     row = failure.scenario_report.scenario.row
     lines = [f"row: {shown_place(row, root)}"] if row else []
     lines += [*reason_lines(failure, root), "", f"re-run: {failure.repro}"]
-    if failure.transcript:
-        lines += ["", shorten("\n".join(map(str, failure.transcript)), _BODY_LIMIT)]
+    if transcript := failure.transcript:
+        lines += ["", shorten("\n".join(map(str, transcript)), _BODY_LIMIT)]
     return to_xml_text("\n".join(lines))
 
 

@@ -12,7 +12,7 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.event import Baseline, RunStarted
 from agenteval.core.run_summary import RunSummary
 from agenteval.core.sample_report import SampleReport
-from agenteval.files.runs import find_run, load_run
+from agenteval.files.runs import StoredRun, find_run
 from agenteval.running.baseline_store import find_merge_base_run, is_merge_base
 from agenteval.scoring.goals import GOAL, has_reached
 from agenteval.verdict import gates, report
@@ -33,7 +33,7 @@ def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: boo
         found = find_merge_base_run(name, root, started.plan.suite.profile)
     else:
         found = find_run(name, root)
-    before = report.build_report(load_run(found))
+    before = report.fold_run(StoredRun(found)).report()
     decision = gates.decide(apply_accept_list(before, started))
     old = summary_of(before, decision)
     new = summary_of(report.build_report([started]), None)
@@ -73,7 +73,8 @@ def find_baseline_successes(baseline: Baseline | None, root: str) -> Callable[[s
     @cache
     def samples() -> dict[str, SampleReport]:
         try:
-            before = report.build_report(load_run(find_run(baseline.run_id if baseline else "", Path(root))))
+            stored = StoredRun(find_run(baseline.run_id if baseline else "", Path(root)))
+            before = report.fold_run(stored).report()
         except AuthorError:
             return {}
         return {sample.key.scenario: sample for sample in reversed(before.samples) if has_reached(sample)}

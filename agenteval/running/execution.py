@@ -29,9 +29,10 @@ from agenteval.core.plan import Plan
 from agenteval.core.protocols import AgentFactory, Emit
 from agenteval.core.score import ScoreFailure
 from agenteval.files import runs
-from agenteval.files.journal import EventLog, Journal
+from agenteval.files.journal import Journal
 from agenteval.files.judge_request_log import JUDGE_REQUESTS_FILE, JudgeRequestLog
 from agenteval.files.redaction import redact_events
+from agenteval.files.runs import StoredRun
 from agenteval.planning import judge_setup, plan_resolution, wiring
 from agenteval.planning.run_files import file_hashes, find_secrets_in_files
 from agenteval.planning.run_preparation import PreparedRun
@@ -46,8 +47,8 @@ from agenteval.running.interrupt import enforce_deadline, handle_interrupts
 from agenteval.running.observer import Observer
 from agenteval.scoring.issues import find_issues
 from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer
-from agenteval.verdict import gates, report
-from agenteval.verdict.report import Report
+from agenteval.verdict import gates
+from agenteval.verdict.report import Fold, Report
 from agenteval.verdict.resumption import events_to_keep
 from agenteval.verdict.stable_fingerprints import StableFingerprints
 
@@ -113,7 +114,9 @@ def execute(
     another thread stop the run."""
     runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
     control = control or RunControl()
-    events = EventLog(past)
+    fold = JournalFold(journal)
+    if past:
+        fold.add_stored(StoredRun(journal.path))
     goal_recheck = _make_goal_recheck(prepared, begin if isinstance(begin, RunStarted) else past[0])
     sinks: list[Emit] = [runtime.queue, goal_recheck]
     if runtime.fail_fast:  # a resumed run may already have its first failure
@@ -129,7 +132,7 @@ def execute(
     count = len(prepared.wired.samples)
     with (
         observer.watch(count, past=past_events, pending=pending) as progress,
-        open_emitter(resources, journal.path.parent, [events, journal, progress, *sinks], names) as emit,
+        open_emitter(resources, journal.path.parent, [journal, fold, progress, *sinks], names) as emit,
         reduce_garbage_collection(),
     ):
         started = time.monotonic()
@@ -139,8 +142,7 @@ def execute(
         steps = RunSteps(
             partial(pipeline.run_samples, runtime),
             goal_recheck,
-            events.__iter__,
-            events.events_for_grouping,
+            fold.report,
             agents=runtime.agents,
             deadline_s=prepared.plan.suite.deadlines.run_s,
         )
@@ -148,14 +150,31 @@ def execute(
             RunSetup(suite.settings, prepared.plan, resources), steps, emit, control, observer.show_line
         )
         emit(stamp_run_finished(control, started))
-    finished = report.build_report(events.drain())
-    return finished, gates.decide(finished)
+    report = fold.report()
+    return report, gates.decide(report)
 
 
 def _make_goal_recheck(prepared: PreparedRun, run: Event) -> GoalRecheck:
     judges, root = goal_judges(prepared.wired.runtime.judges), prepared.suite.settings.config.root
     before = find_baseline_successes(run.baseline if isinstance(run, RunStarted) else None, root)
     return GoalRecheck(ExcusedGoalReviewer(judges.get, prepared.plan.suite.corroborate, before))
+
+
+class JournalFold(Fold):
+    """A sink that folds the events of a run, and follows the journal in the order of sinks: what the journal
+    contains is read from there again. If it can no longer be written, texts are kept from then on."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal)
+        self._written = journal
+
+    def __call__(self, event: Event) -> None:
+        self.add(event, self._written.place_of(event))
+
+    def add_stored(self, run: StoredRun) -> None:
+        """Take in the events that the journal contains already."""
+        for event, place in run.events():
+            self.add(event, place)
 
 
 class FanOut:
@@ -228,10 +247,8 @@ class RunSteps:
     """Plays all remaining conversations. It is called again if a gate is undecided after the goals have been
     rechecked."""
     goal_recheck: GoalRecheck
-    events: Callable[[], Iterable[Event]]
-    """Returns all events so far, in the form that a report requires."""
-    findings: Callable[[], Iterable[Event]]
-    """Returns the events of samples with findings. Additional events may be included."""
+    report: Callable[[], Report]
+    """Returns the report of the run so far."""
     agents: Mapping[str, AgentFactory] = field(default_factory=dict)
     deadline_s: float | None = None
     """The time in seconds after which the run is stopped."""
@@ -268,7 +285,7 @@ async def _play_and_close(
     try:
         with handle_interrupts(control), enforce_deadline(control, steps.deadline_s, show_line):
             await steps.play(emit, control)
-            while await steps.goal_recheck.recheck(steps.events(), emit, control):
+            while await steps.goal_recheck.recheck(steps.report, emit, control):
                 await steps.play(emit, control)
             await _find_issues(setup, steps, emit, control)
     finally:
@@ -281,7 +298,7 @@ async def _play_and_close(
 async def _find_issues(setup: RunSetup, steps: RunSteps, emit: Emit, control: RunControl) -> None:
     """Group the findings of the run into issues (deduplication). The findings of an interrupted run are
     grouped by code alone."""
-    scenarios = report.build_report(steps.findings()).scenarios
+    scenarios = steps.report().scenarios
     failures = () if control.is_stopping else tuple(steps.failures())
     found: IssuesFound | None = None
     with anyio.CancelScope() as scope:

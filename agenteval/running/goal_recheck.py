@@ -3,7 +3,7 @@ conversations together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 
@@ -12,7 +12,7 @@ from agenteval.core.event import Event, Reconsidered
 from agenteval.core.protocols import Emit, Scorer
 from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer, is_goal_excused
 from agenteval.scoring.judges.goal import GoalJudge
-from agenteval.verdict import report
+from agenteval.verdict.report import Report
 
 
 class GoalRecheck:
@@ -26,9 +26,10 @@ class GoalRecheck:
     def __call__(self, event: Event) -> None:
         self._is_needed = self._is_needed or is_goal_excused(event)
 
-    async def recheck(self, events: Iterable[Event], emit: Emit, control: RunControl) -> bool:
-        """Ask the judge again, and return True if any question was asked. If the run is stopping, no other
-        questions are asked; the remaining questions are asked when the run is resumed."""
+    async def recheck(self, report: Callable[[], Report], emit: Emit, control: RunControl) -> bool:
+        """Ask the judge again, and return True if any question was asked. ``report`` returns the report of
+        the run so far. If the run is stopping, no other questions are asked; the remaining questions are
+        asked when the run is resumed."""
         if control.is_stopping or not self._is_needed:
             return False
 
@@ -39,7 +40,7 @@ class GoalRecheck:
         asked = 0
         with anyio.CancelScope() as scope:
             control.attach(scope)
-            asked = await self._goals(report.build_report(events).scenarios, emit_what_is_settled)
+            asked = await self._goals(report().scenarios, emit_what_is_settled)
         return asked > 0
 
 

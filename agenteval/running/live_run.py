@@ -128,7 +128,7 @@ def play_remaining(resumable: Resumable, observer: Observer, control: RunControl
     """Play the rest of a run and return the whole run. If the run is complete, only decide it."""
     folder, events, prepared = resumable.folder, resumable.events, resumable.prepared
     if prepared is None:
-        report = reporting.build_report(events)
+        report = reporting.fold_run(runs.StoredRun(folder)).report()
         return DecidedRun(report, gates.decide(report), folder)
     _carry_over_usage(prepared, events)
     with Journal.reopen(folder / JOURNAL_FILE) as journal:

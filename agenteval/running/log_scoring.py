@@ -121,8 +121,7 @@ def _score(
     steps = RunSteps(
         partial(rescore, conversations, rescoring),
         goal_recheck,
-        retained.events,
-        partial(retained.events, found=True),
+        lambda: build_report(retained.events()),
         failures=partial(_find_unmet_expectations, expected, reader),
     )
     with (

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio
 
 from agenteval.core.decision import Decision
-from agenteval.core.event import Event, IssuesFound, Reconsidered, RunResumed, Scored
-from agenteval.core.score import Finding
 from agenteval.files import config_file, runs
 from agenteval.planning.run_files import list_input_files
 from agenteval.scoring.issues import find_issues
 from agenteval.verdict import gates
-from agenteval.verdict import report as reporting
-from agenteval.verdict.report import Report
+from agenteval.verdict.report import Fold, Report, fold_run
 
 
 class DecidedRun(NamedTuple):
@@ -36,8 +33,8 @@ def load_decided_run(name: str) -> DecidedRun:
 def decide_stored_run(path: Path) -> DecidedRun:
     """Load a run from its folder or its journal, and decide its verdict. Raise ``AuthorError`` if the journal
     cannot be read."""
-    folded = reporting.build_report(add_missing_issues(runs.load_run(path)))
-    return DecidedRun(folded, gates.decide(folded), path if path.is_dir() else path.parent)
+    report = fold_with_issues(runs.StoredRun(path)).report()
+    return DecidedRun(report, gates.decide(report), path if path.is_dir() else path.parent)
 
 
 def list_run_inputs(kept: DecidedRun) -> Iterator[Path]:
@@ -55,16 +52,14 @@ def runs_root() -> Path:
     return found.parent if found else Path.cwd()
 
 
-def add_missing_issues(events: Sequence[Event]) -> Sequence[Event]:
-    """Group the findings of a run that was killed before its findings were grouped. The findings are grouped
-    by code alone, as in a run without a model."""
-    marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
-    if (marks and isinstance(marks[-1], IssuesFound)) or not any(map(_has_finding, events)):
-        return events
-    found = anyio.run(find_issues, reporting.build_report(events).scenarios)
-    return (*events, found) if found else events
-
-
-def _has_finding(event: Event) -> bool:
-    items = event.items if isinstance(event, Scored | Reconsidered) else ()
-    return any(isinstance(item, Finding) for item in items)
+def fold_with_issues(run: runs.StoredRun) -> Fold:
+    """Take in the events of a run, and group its findings if it was killed before they were grouped. They are
+    grouped by code alone, as in a run without a model."""
+    fold = fold_run(run)
+    if fold.lacks_issues:
+        report = fold.report()
+        if any(sample.findings for sample in report.samples):
+            found = anyio.run(find_issues, report.scenarios)
+            assert found is not None  # there is a finding
+            fold.add(found)
+    return fold

@@ -70,6 +70,8 @@ def _is_goal_known(sample: SampleReport) -> bool:
 
 
 def _raise_findings(sample: SampleReport, severity: Severity, why: str) -> SampleReport:
+    if not sample.findings:
+        return sample
     findings = tuple(
         finding.model_copy(update={"severity": severity, "explanation": f"{finding.explanation}{why}"})
         if finding.metric == GOAL and finding.severity.rank < severity.rank

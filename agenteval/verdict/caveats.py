@@ -159,7 +159,7 @@ def _rate_with_tools(
     finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan
 ) -> Finding:
     """Rate the finding as if the scenario declared these tools, to the extent that code alone can do so."""
-    confirmed = rate_finding(finding, sample.trajectory, tools, plan.suite.severities)
+    confirmed = rate_finding(finding, sample.in_full.trajectory, tools, plan.suite.severities)
     detector = None if finding.also else DETECTORS.get(finding.detector)
     if detector is None:
         return confirmed

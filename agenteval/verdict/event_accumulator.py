@@ -25,6 +25,7 @@ from agenteval.core.plan import Pairing, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreItem, UserReview
 from agenteval.core.trajectory import CallEvidence, Stop, Turn
+from agenteval.core.value import compact
 
 
 class SampleAccumulator:
@@ -83,6 +84,7 @@ class RunAccumulator:
         self.samples: dict[SampleKey, SampleAccumulator] = {}
         self.recorded: dict[str, Scenario] = {}
         self.rules: dict[Pairing, ScenarioRules] = {}
+        self._planned: dict[str, Scenario] = {}
         self._evidence: dict[str, set[CallEvidence]] = {}
 
     def apply(self, event: Event) -> None:
@@ -90,6 +92,7 @@ class RunAccumulator:
         match event:
             case RunStarted():
                 self.run = event
+                self._planned = {scenario.id: scenario for scenario in event.scenarios}
             case RunResumed():
                 self._resume(event)
             case RunFinished():
@@ -120,6 +123,11 @@ class RunAccumulator:
         """The evidence, keyed by agent, that the agent's calls are seen. It comes from the agent's turns."""
         return {agent: frozenset(found) for agent, found in self._evidence.items()}
 
+    def scenario(self, name: str) -> Scenario:
+        """Return the scenario ``name`` of the plan or of a recorded conversation. Raise ``KeyError`` if there
+        is none."""
+        return self._planned.get(name) or self.recorded[name]
+
     def _resume(self, event: RunResumed) -> None:
         if self.run is None:
             return
@@ -133,7 +141,7 @@ class RunAccumulator:
         conversation."""
         key = event.key
         if event.scenario:
-            self.recorded.setdefault(key.scenario, event.scenario)
+            self.recorded.setdefault(key.scenario, compact(event.scenario))
         if event.rules:
             self.rules.setdefault((key.scenario, key.agent), event.rules)
         before = self.samples.get(key)

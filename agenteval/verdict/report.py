@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Protocol
 
-from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunStarted
-from agenteval.core.plan import Pairing, Plan, ScenarioRules
+from agenteval.core.errors import AuthorError
+from agenteval.core.event import (
+    Event,
+    IssuesFound,
+    ModelAsked,
+    Notice,
+    Reconsidered,
+    RunFinished,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
+from agenteval.core.plan import Plan
 from agenteval.core.sample_report import (
     Aggregate,
     SampleReport,
     ScenarioReport,
     Spread,
-    TurnReport,
     aggregates_of,
-    combine_outcomes,
     mean_of,
     spread_of,
 )
-from agenteval.core.scenario import CaseSpec, Category, SampleKey, Scenario
-from agenteval.core.score import (
-    Check,
-    Finding,
-    Issue,
-    Score,
-    ScoreFailure,
-    ScoreItem,
-    Severity,
-    UserReview,
-)
-from agenteval.core.tool_visibility import explain_open, settle_absence_checks, visibility_of
-from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn, Usage
-from agenteval.core.value import copy_with
-from agenteval.scoring.finding_merge import merge_findings
-from agenteval.scoring.finding_severity import rate_finding
+from agenteval.core.scenario import Category, SampleKey
+from agenteval.core.score import Issue, ScoreFailure, Severity
+from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, Usage
+from agenteval.files.runs import StoredRun
 from agenteval.scoring.goals import raise_missed_goals
-from agenteval.scoring.questions import build_open_checks, drop_answered_questions
 from agenteval.verdict.event_accumulator import RunAccumulator, SampleAccumulator
 from agenteval.verdict.ledger import LedgerLine
+from agenteval.verdict.sample_fold import build_sample_report, visibility_in
+from agenteval.verdict.slim_samples import SampleSlimmer
 from agenteval.verdict.spending import by_role, ledger_of
 
 
@@ -83,7 +84,7 @@ class Report:
 
     def visibility_of(self, agent: str) -> ToolVisibility:
         """Return the visibility of the agent's tool calls in this run."""
-        return _visibility(self.run.plan, agent, self.evidence)
+        return visibility_in(self.run.plan, agent, self.evidence)
 
     @cached_property
     def scripted(self) -> bool:
@@ -99,148 +100,188 @@ class Report:
         return tuple(sample for scenario in self.scenarios for sample in scenario.samples)
 
 
-def _visibility(plan: Plan, agent: str, evidence: Mapping[str, Collection[CallEvidence]]) -> ToolVisibility:
-    passthrough = plan.suite.unmocked_tools == "passthrough"
-    return visibility_of(plan.known_visibility(agent), evidence.get(agent, ()), passthrough=passthrough)
-
-
 def build_report(events: Iterable[Event]) -> Report:
     """Build the report of a run from its events. Raise ``ValueError`` if the events do not contain
     ``RunStarted``."""
-    accumulator = RunAccumulator()
+    fold = Fold()
     for event in events:
-        accumulator.apply(event)
-    if accumulator.run is None:
-        raise ValueError("no run_started event: this is not the journal of a run")
-    run, plan, evidence = accumulator.run, accumulator.run.plan, accumulator.evidence
-    by_id = {**accumulator.recorded, **{scenario.id: scenario for scenario in run.scenarios}}
-    # Each is released once it is read, so that many samples are in memory in only one form.
-    reports = {
-        key: _build_sample_report(key, by_id[key.scenario], accumulator.samples.pop(key), plan, evidence)
-        for key in list(accumulator.samples)
-    }
-    scenarios = tuple(_build_scenario_reports(plan, by_id, accumulator.rules, reports))
-    if accumulator.found and plan.suite.severity_from == "model":
-        scenarios = _with_proposed_severities(scenarios, accumulator.found.issues, plan.suite.severities)
-    found = accumulator.found or IssuesFound(issues=())
-    ledger = ledger_of(reports.values(), found.usage, plan)
-    return Report(
-        run=run,
-        scenarios=scenarios,
-        dimensions=_dimensions(scenarios),
-        usage=by_role(ledger),
-        ledger=ledger,
-        issues=found.issues,
-        issue_failures=found.failures,
-        findings_not_asked=found.not_asked,
-        notices=tuple(accumulator.notices),
-        evidence=evidence,
-        finished=accumulator.finished,
-    )
+        fold.add(event)
+    return fold.report()
 
 
-def _items_of_kind(items: Iterable[ScoreItem], kind: Any) -> tuple:  # type: ignore[type-arg]
-    return tuple([item for item in items if isinstance(item, kind)])
+def fold_run(run: StoredRun) -> Fold:
+    """Take in all events of a stored run. Raise ``AuthorError`` if its journal cannot be read."""
+    fold = Fold(run)
+    for event, place in run.events():
+        fold.add(event, place)
+    return fold
 
 
-def _build_sample_report(
-    key: SampleKey,
-    scenario: Scenario,
-    accumulator: SampleAccumulator,
-    plan: Plan,
-    evidence: Mapping[str, frozenset[CallEvidence]],
-) -> SampleReport:
-    visibility = _visibility(plan, key.agent, evidence)
-    recorded = accumulator.stop is not None and accumulator.stop.reason is StopReason.RECORDED
-    why = explain_open(visibility, plan.known_visibility(key.agent), recorded=recorded)
-    finished = tuple(accumulator.turns[index] for index in sorted(accumulator.turns))
-    trajectory = Trajectory(
-        turns=finished, stop=accumulator.stop, unfinished=accumulator.unfinished, visibility=visibility
-    )
-    turns = trajectory.all_turns
-    of_turns = [
-        settle_absence_checks(accumulator.items.get(index, ()), visibility, (turn,), why)
-        for index, turn in enumerate(turns)
-    ]
-    conversation_items = settle_absence_checks(accumulator.items.get(None, ()), visibility, turns, why)
-    found = [item for items in accumulator.items.values() for item in items if isinstance(item, Finding)]
-    settled_findings = sorted(
-        settle_absence_checks(found, visibility, turns, why),
-        key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
-    )
-    merged_findings = merge_findings(
-        settled_findings, lambda each: rate_finding(each, trajectory, scenario.tools, plan.suite.severities)
-    )
-    turn_reports = tuple(map(_turn_report, _with_charged_fault(turns, accumulator.stop), of_turns))
-    findings = drop_answered_questions(merged_findings, dict(enumerate(turn.scores for turn in turn_reports)))
-    sample = SampleReport(
-        key=key,
-        turns=turn_reports,
-        stop=accumulator.stop,
-        checks=(
-            *_items_of_kind(conversation_items, Check),
-            *build_open_checks(findings, trajectory, scenario, plan.suite),
-        ),
-        scores=_items_of_kind(conversation_items, Score),
-        score_failures=_items_of_kind(conversation_items, ScoreFailure),
-        findings=findings,
-        trajectory=trajectory,
-        review=next((item for item in conversation_items if isinstance(item, UserReview)), None),
-        set_aside=_items_of_kind(accumulator.aside, Score | ScoreFailure | Check),
-        names=accumulator.names,
-        lost_attempts=tuple(
-            _build_sample_report(key, scenario, each, plan, evidence) for each in accumulator.lost
-        ),
-    )
-    return _with_case_values(sample, scenario)
+class StoredEvents(Protocol):
+    """A journal whose events can be read again."""
+
+    def read(self, places: Iterable[int]) -> Iterator[Event]:
+        """Yield the events at these places."""
 
 
-def _turn_report(turn: Turn, items: Sequence[ScoreItem]) -> TurnReport:
-    if not items:
-        return TurnReport(turn)
-    return TurnReport(turn, *(_items_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)))
+class Fold:
+    """Takes in the events of a run one by one, and makes its report of them. The events are not kept: a
+    sample becomes its report when it is finished.
+
+    With ``journal``, the texts of conversations are not kept, either. They are read again from the journal
+    when somebody asks for them (``SampleReport.in_full``)."""
+
+    def __init__(self, journal: StoredEvents | None = None) -> None:
+        self._run = RunAccumulator()
+        self._journal = journal
+        self._slimmer = SampleSlimmer()
+        self._reader = _SampleReader(journal, self._run)
+        self._places: dict[SampleKey, array[int] | None] = {}
+        """Where the events of each sample are, in the order in which the samples started; ``None`` for a
+        sample that cannot be read again."""
+        self._finished: dict[SampleKey, SampleReport] = {}
+        self._unplaced: dict[SampleKey, SampleAccumulator] = {}
+        """The finished samples that cannot be read again."""
+        self._scenarios: tuple[ScenarioReport, ...] | None = None
+
+    def add(self, event: Event, place: int | None = None) -> None:
+        """Take in an event. ``place`` is where it is in the journal. Without it, the texts of the sample are
+        kept."""
+        if not isinstance(event, _OF_SAMPLES):
+            self._run.apply(event)
+            if not isinstance(event, _OF_THE_END):
+                self._scenarios = None
+            return
+        key, self._scenarios = event.key, None
+        self._reopen(key)
+        self._run.apply(event)
+        self._note_place(key, place)
+        if isinstance(event, SampleFinished | Reconsidered) and self._run.run is not None:
+            self._finish(key)
+
+    def report(self) -> Report:
+        """Return the report of the events so far. Raise ``ValueError`` if they do not contain
+        ``RunStarted``."""
+        if self._run.run is None:
+            raise ValueError("no run_started event: this is not the journal of a run")
+        run, plan, found = self._run.run, self._run.run.plan, self._run.found or IssuesFound(issues=())
+        reports = {key: self._report_of(key) for key in self._places}
+        if self._scenarios is None:
+            self._scenarios = tuple(_build_scenario_reports(plan, self._run, reports))
+        scenarios = self._scenarios
+        if self._run.found and plan.suite.severity_from == "model":
+            scenarios = _with_proposed_severities(scenarios, found.issues, plan.suite.severities)
+        ledger = ledger_of(reports.values(), found.usage, plan)
+        return Report(
+            run=run,
+            scenarios=scenarios,
+            dimensions=_dimensions(scenarios),
+            usage=by_role(ledger),
+            ledger=ledger,
+            issues=found.issues,
+            issue_failures=found.failures,
+            findings_not_asked=found.not_asked,
+            notices=tuple(self._run.notices),
+            evidence=self._run.evidence,
+            finished=self._run.finished,
+        )
+
+    @property
+    def lacks_issues(self) -> bool:
+        """True if the findings of the run have not been grouped, or may have changed since."""
+        return self._run.found is None
+
+    def _note_place(self, key: SampleKey, place: int | None) -> None:
+        places = self._places.setdefault(key, array("Q"))
+        if self._journal is None or place is None:
+            self._places[key] = None
+        elif places is not None:
+            places.append(place)
+
+    def _finish(self, key: SampleKey) -> None:
+        """Make the report of a sample, and keep nothing else of it if it can be read again."""
+        if key not in self._run.samples:
+            return
+        sample = self._run.samples.pop(key)
+        self._finished[key] = self._report(key, sample)
+        if self._places[key] is None:
+            self._unplaced[key] = sample
+
+    def _report(self, key: SampleKey, sample: SampleAccumulator) -> SampleReport:
+        built, places = self._reader.build(key, sample), self._places[key]
+        return (
+            built if places is None else self._slimmer.slim(built, _StoredSample(self._reader, key, places))
+        )
+
+    def _reopen(self, key: SampleKey) -> None:
+        """Prepare a finished sample for a further event."""
+        if self._finished.pop(key, None) is not None:
+            self._run.samples[key] = self._accumulated(key)
+
+    def _accumulated(self, key: SampleKey) -> SampleAccumulator:
+        places = self._places[key]
+        return self._unplaced.pop(key) if places is None else self._reader.accumulate(key, places)
+
+    def _report_of(self, key: SampleKey) -> SampleReport:
+        found = self._finished.get(key)
+        if found is None:
+            return self._reader.build(key, self._run.samples[key])
+        if found.trajectory.visibility is not self._reader.visibility_of(key.agent):
+            # The agent's calls were shown only after the sample had finished.
+            self._reopen(key)
+            self._finish(key)
+        return self._finished[key]
 
 
-def _with_charged_fault(turns: tuple[Turn, ...], stop: Stop | None) -> tuple[Turn, ...]:
-    """Return the turns, adding the error to the finished turn to which the fault is attributed, as if that
-    turn had been interrupted."""
-    if stop is None or stop.turn is None:
-        return turns
-    at = stop.turn
-    return (*turns[:at], copy_with(turns[at], {"error": stop.detail}), *turns[at + 1 :])
+_OF_SAMPLES = (SampleStarted, TurnFinished, Scored, SampleFinished, Reconsidered)
+_OF_THE_END = (Notice, ModelAsked, IssuesFound, RunFinished)
+"""The events that say nothing of a sample."""
 
 
-def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
-    fault = sample.stop.fault if sample.stop else "interrupted"
-    if scenario.case is None or fault not in (None, "agent"):
-        return sample
-    answered = fault is None and bool(sample.trajectory.turns and sample.trajectory.turns[-1].answer.strip())
-    outputs = [check.passed for check in sample.all_checks if check.name == "output.contains"]
-    return replace(
-        sample,
-        tool_accuracy=_tool_accuracy(scenario.case, sample.trajectory),
-        output_correct=combine_outcomes([answered, *outputs]),
-        robustness_pass=sample.all_checks_held,
-    )
+class _SampleReader:
+    """Makes the reports of single samples, of their events or of the journal."""
+
+    def __init__(self, journal: StoredEvents | None, run: RunAccumulator) -> None:
+        self._journal = journal
+        self._run = run
+
+    def visibility_of(self, agent: str) -> ToolVisibility:
+        assert self._run.run is not None
+        return visibility_in(self._run.run.plan, agent, self._run.evidence)
+
+    def build(self, key: SampleKey, sample: SampleAccumulator) -> SampleReport:
+        assert self._run.run is not None
+        scenario = self._run.scenario(key.scenario)
+        return build_sample_report(key, scenario, sample, self._run.run.plan, self._run.evidence)
+
+    def accumulate(self, key: SampleKey, places: Iterable[int]) -> SampleAccumulator:
+        assert self._journal is not None
+        again = RunAccumulator()
+        for event in self._journal.read(places):
+            again.apply(event)
+        return again.samples[key]
 
 
-def _tool_accuracy(case: CaseSpec, trajectory: Trajectory) -> float | None:
-    """Return the share of expected tools that were called. If no tool may be called, return 1 if there were
-    no calls and 0 otherwise."""
-    if not trajectory.all_calls_seen:
-        return None
-    if case.allows_no_call:
-        return 0.0 if trajectory.tool_calls else 1.0
-    called = {call.name for call in trajectory.tool_calls if call.was_made}
-    return sum(name in called for name in case.tools) / len(case.tools) if case.tools else None
+class _StoredSample:
+    """A sample that can be read again."""
+
+    __slots__ = ("_key", "_places", "_reader")
+
+    def __init__(self, reader: _SampleReader, key: SampleKey, places: array[int]) -> None:
+        self._reader = reader
+        self._key = key
+        self._places = places
+
+    def __call__(self) -> SampleReport | None:
+        try:
+            return self._reader.build(self._key, self._reader.accumulate(self._key, self._places))
+        except AuthorError:
+            return None  # a report that lacks texts is better than none
 
 
 def _build_scenario_reports(
-    plan: Plan,
-    by_id: Mapping[str, Scenario],
-    rules: Mapping[Pairing, ScenarioRules],
-    reports: Mapping[SampleKey, SampleReport],
-) -> list[ScenarioReport]:
+    plan: Plan, run: RunAccumulator, reports: Mapping[SampleKey, SampleReport]
+) -> Iterator[ScenarioReport]:
     planned_keys = plan.samples
     planned = set(planned_keys)
     # A run that decides along the way how many epochs it needs has more than planned.
@@ -249,24 +290,20 @@ def _build_scenario_reports(
     groups |= {(key.scenario, key.agent): [] for key in (*planned_keys, *reports)}
     for key in (*planned_keys, *further):
         groups[key.scenario, key.agent].append(key)
-    scenario_reports = []
     for (scenario_id, agent), keys in groups.items():
-        scenario_rules = rules.get((scenario_id, agent)) or plan.rules_for_pairing(scenario_id, agent)
+        scenario_rules = run.rules.get((scenario_id, agent)) or plan.rules_for_pairing(scenario_id, agent)
         missing = tuple(key for key in keys if key not in reports)
         samples = tuple(reports[key] for key in keys if key in reports)
         if not missing:
             samples = raise_missed_goals(samples, plan.suite)
-        scenario_reports.append(
-            ScenarioReport(
-                scenario=by_id[scenario_id],
-                agent=agent,
-                rules=scenario_rules,
-                samples=samples,
-                missing=missing,
-                aggregates=aggregates_of(samples),
-            )
+        yield ScenarioReport(
+            scenario=run.scenario(scenario_id),
+            agent=agent,
+            rules=scenario_rules,
+            samples=samples,
+            missing=missing,
+            aggregates=aggregates_of(samples),
         )
-    return scenario_reports
 
 
 def _with_proposed_severities(

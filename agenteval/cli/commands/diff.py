@@ -17,11 +17,10 @@ from agenteval.core.errors import AuthorError
 from agenteval.files import runs
 from agenteval.running.stored_runs import DecidedRun, list_run_inputs, load_decided_run, runs_root
 from agenteval.verdict import gates
-from agenteval.verdict import report as reporting
 from agenteval.verdict.accepted_failures import apply_accept_list
 from agenteval.verdict.comparison import MARGIN, FailureState, RunComparison, compare_runs
 from agenteval.verdict.digest import failures_in, summary_of
-from agenteval.verdict.report import Report
+from agenteval.verdict.report import Report, fold_run
 
 MOST_EARLIER = 20
 """The number of runs before the baseline to search for earlier occurrences of each failure."""
@@ -69,7 +68,7 @@ def _find_earlier_failures(names: set[str], baseline: Report) -> dict[str, str]:
     older = [folder for folder in runs.find_run_folders(runs_root()) if runs.read_start_time(folder) < began]
     for folder in reversed(older[-MOST_EARLIER:]):
         try:
-            report = reporting.build_report(runs.load_run(folder))
+            report = fold_run(runs.StoredRun(folder)).report()
         except AuthorError:
             continue
         for scenario in report.scenarios:

@@ -154,6 +154,7 @@ class _RecordWriter:
         self._root, self._run = root, run
 
     def write(self, scenario: ScenarioReport, epoch: ListedEpoch, sample: SampleReport) -> _Record:
+        sample = sample.in_full
         shape = sample_shape(scenario, epoch.key, sample, self._decision, self._groups.get(epoch.key, {}))
         more = self._more(scenario, epoch, sample)
         text = f'{{"sample":{to_json(shape, exclude=_RESULTS)},{value_to_json(more)[1:]}'

@@ -107,9 +107,9 @@ def _failure(failure: ReportedFailure, options: ReportOptions) -> Iterator[str]:
         yield f"Note: {escape_markdown(note)}"
     yield fence("\n".join(reason_lines(failure, options.root)))
     yield fence(failure.repro, "sh")
-    if failure.transcript:
+    if transcript := failure.transcript:
         yield "<details><summary>Transcript</summary>"
-        yield fence("\n".join(map(str, failure.transcript)))
+        yield fence("\n".join(map(str, transcript)))
         yield "</details>"
 
 

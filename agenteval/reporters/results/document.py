@@ -312,7 +312,7 @@ def sample_shape(
     findings (see ``finding_groups``)."""
     decided = decision.samples.get(key, NEVER_RAN)
     why = sample_violations(sample, decided, scenario.scenario.source)
-    shown = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
+    shown = sample.in_full if sample else SampleReport(key, (), None, (), (), (), (), Trajectory())
     found = failures_of(shown, scenario.scenario)
     of_case = ("tool_accuracy", "output_correct", "robustness_pass")
     is_case = scenario.scenario.case is not None

@@ -93,7 +93,7 @@ def _notices(level: str, facts: Facts) -> Iterator[str]:
 def _leaked_lookups(facts: Facts) -> Iterator[str]:
     """Yield the values that a question gave away, as the results of tools without a fixed answer show."""
     for entry in facts.report.scenarios:
-        calls = (call for sample in entry.samples for call in sample.trajectory.tool_calls)
+        calls = (call for sample in entry.samples for call in sample.in_full.trajectory.tool_calls)
         for leak in find_observed_leaks(entry.scenario, calls):
             yield one_line_message(describe_leak(leak, entry.scenario), 1000)
 

@@ -213,6 +213,7 @@ class _TurnTable:
 
 
 def _conversation(page: ConversationPage, sample: SampleReport, options: ReportOptions) -> Table:
+    sample = sample.in_full
     table = _TurnTable(sample)
     width = max(30, options.width - _WHO - _MARGIN)
     annotations = _TurnAnnotations(page, sample, table, options)

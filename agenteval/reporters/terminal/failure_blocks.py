@@ -293,7 +293,7 @@ def _score_evidence(block: _FailureBlock) -> Iterator[str]:
 def _answer_of(sample: SampleReport | None, turn: int | None) -> str:
     if sample is None or turn is None or turn >= len(sample.turns):
         return ""
-    return excerpt(sample.turns[turn].turn.answer)
+    return excerpt(sample.in_full.turns[turn].turn.answer)
 
 
 def _place(violation: Violation, block: _FailureBlock, options: ReportOptions) -> str:

@@ -189,7 +189,7 @@ def _relevant_lines(failure: ReportedFailure) -> tuple[TranscriptLine, ...]:
     sample = failure.sample
     if sample is None:
         return ()
-    turns = _relevant_turns(failure)
+    turns, sample = _relevant_turns(failure), sample.in_full
     if turns is None:
         return transcript(sample)
     lines = [line for turn in turns[:MOST_TURNS] for line in turn_lines(sample, turn)]
@@ -228,6 +228,7 @@ def unreported_lines(
 def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
     """Yield the transcript lines for a turn, including lines that would be omitted from a long transcript. A
     note on how the conversation ended is included with the last turn."""
+    sample = sample.in_full
     is_last = turn == len(sample.turns) - 1
     stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
     shown, by_name = replace(sample, turns=(sample.turns[turn],), stop=stop), has_several_agents(sample)

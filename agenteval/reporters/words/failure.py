@@ -103,7 +103,7 @@ class ReportedFailure:
         found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
         return tuple(finding_text(finding) for finding in found[:_MOST_FINDINGS])
 
-    @cached_property
+    @property
     def transcript(self) -> tuple[TranscriptLine, ...]:
         return transcript(self.sample) if self.sample else ()
 

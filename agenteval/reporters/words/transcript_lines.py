@@ -43,6 +43,7 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
     """Return the transcript of a conversation, with a line for each message, call and result. The middle of a
     long conversation is omitted, and a secret disclosed by the agent is masked. ``by_name`` determines
     whether agents are named. If it is ``None``, agents are named only if several of them are known."""
+    sample = sample.in_full
     hidden = disclosed_secrets(sample)
     by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
@@ -82,12 +83,13 @@ def disclosed_secrets(sample: SampleReport) -> dict[str, str]:
     """Map each secret found by the leak detector to its masked form, because a report must not disclose the
     secret again. A secret with invisible characters is also a key without them, as it is shown. Leaked
     instructions are not masked."""
+    leaks = [each for each in sample.findings if each.detector == "leak" and each.span]
+    turns = sample.in_full.turns if leaks else ()
     return {
         shown: finding.evidence
-        for finding in sample.findings
-        if finding.detector == "leak" and finding.span
-        if finding.turn is not None and finding.turn < len(sample.turns)  # score keeps few samples whole
-        for secret in [sample.turns[finding.turn].turn.answer[slice(*finding.span)]]
+        for finding in leaks
+        if finding.turn is not None and finding.turn < len(turns) and finding.span
+        for secret in [turns[finding.turn].turn.answer[slice(*finding.span)]]
         for shown in (secret, clean(secret))
         if shown and "…" in finding.evidence
     }

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
@@ -73,13 +74,20 @@ def find_leaked_lookups(scenario: Scenario) -> Iterator[LeakedLookup]:
 def find_observed_leaks(scenario: Scenario, calls: Iterable[ToolCall]) -> Iterator[LeakedLookup]:
     """Yield each value that the opening message gives away according to what tools without a fixed answer
     returned in conversations of the scenario. ``calls`` are the calls of these conversations."""
-    calls_by_tool: dict[str, list[ToolCall]] = {}
-    for call in calls:
-        calls_by_tool.setdefault(call.name, []).append(call)
+
+    @cache
+    def calls_by_tool() -> dict[str, list[ToolCall]]:  # few scenarios need them
+        by_tool: dict[str, list[ToolCall]] = {}
+        for call in calls:
+            by_tool.setdefault(call.name, []).append(call)
+        return by_tool
 
     def observed_values(lookup: ExpectedCall) -> Iterator[Literal]:
-        tool, made = scenario.tools.get(lookup.name), calls_by_tool.get(lookup.name, [])
-        if (tool and _has_fixed_answer(tool)) or any(call.args is None for call in made):
+        tool = scenario.tools.get(lookup.name)
+        if tool and _has_fixed_answer(tool):
+            return
+        made = calls_by_tool().get(lookup.name, [])
+        if any(call.args is None for call in made):
             return
         given = [each for call in made for _, each in _leaves(call.args)]
         for call in made:
@@ -114,7 +122,8 @@ def _find(
         return
     calls, found = tuple(_required_calls(scenario)), set()
     for lookup in calls:
-        if not _can_be_made(lookup.call.args, opening.user):
+        is_used = any(_may_follow(lookup, use) for use in calls)
+        if not is_used or not _can_be_made(lookup.call.args, opening.user):
             continue
         leaked = {str(each): each for each in values_of(lookup.call) if _has_literal(opening.user, each)}
         for use, value in product(calls, leaked.values()):

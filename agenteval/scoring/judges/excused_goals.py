@@ -94,7 +94,8 @@ class ExcusedGoalReviewer:
     ) -> _Case:
         twin, name = self._reached(sample, others) if goal.label == RULED_OUT else (None, "")
         is_asked = self.corroborate and not goal.scripted
-        return _Case(sample, scenario, goal, judge, twin, name, is_asked)
+        texts = twin.in_full if twin else None
+        return _Case(sample.in_full, scenario, goal, judge, texts, name, is_asked)
 
     def _reached(
         self, sample: SampleReport, others: Sequence[SampleReport]
