@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from agenteval.core.registry import Registry, load_target
 
-RenderFunction: TypeAlias = Callable[..., str] | str
+RenderFunction: TypeAlias = Callable[..., Any] | str
 """A function that returns a report, or the place from which it is imported (``module:function``)."""
 
 
@@ -26,6 +26,9 @@ class Reporter:
 
     render: RenderFunction
     """The pure function ``render(report, decision, options) -> str``."""
+    stream: RenderFunction = ""
+    """The function ``stream(report, decision, options, clean) -> Iterator[str]`` that yields the same text
+    piece by piece, for a format that shows everything; ``clean`` masks a piece. Empty if there is none."""
     comparison: RenderFunction = ""
     """The function with which ``diff`` renders the comparison of two runs; empty if the format does not
     support comparisons."""
@@ -77,6 +80,7 @@ REPORTERS: Registry[Reporter] = Registry(
         ),
         "json": Reporter(
             "agenteval.reporters.results.document:render",
+            stream="agenteval.reporters.results.document:stream",
             comparison="agenteval.reporters.results.comparison:render",
             history="agenteval.reporters.results.history:render",
             file="results.json",

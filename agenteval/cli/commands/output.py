@@ -255,11 +255,17 @@ def _write(
     target: ReportTarget, report: Report, decision: Decision, *, folder: Path, options: ReportOptions
 ) -> None:
     choice, _, reporter = target
+    path = _target_path(target, folder)
+    if reporter.stream and path:
+        clean = partial(clean_output, form=reporter.form)
+        write_file(path, load_function(reporter.stream)(report, decision, options, clean))
+        print_err(f"{choice.name} report: {_display_path(path)}")
+        return
     with redirect_stdout(sys.stderr):  # what an author's reporter prints is no result
         text = reporter.function(report, decision, options)
     if reporter.step_summary:
         _append_step_summary(load_function(reporter.step_summary)(report, decision, options))
-    write_report_text(choice.name, text, _target_path(target, folder), reporter.form)
+    write_report_text(choice.name, text, path, reporter.form)
 
 
 def _target_path(target: ReportTarget, folder: Path) -> Path | None:
@@ -278,7 +284,7 @@ def write_report_text(name: str, text: str, path: Path | None, form: Form | None
         return
     cleaned = clean_output(text, form)
     # Excel takes a CSV file without a byte order mark for one in the encoding of the system.
-    write_file(path, cleaned, encoding="utf-8-sig" if form == "csv" else "utf-8")
+    write_file(path, [cleaned], encoding="utf-8-sig" if form == "csv" else "utf-8")
     print_err(f"{name} report: {_display_path(path)}{_size_note(cleaned, form)}")
 
 
@@ -351,7 +357,7 @@ def print_paged(text: str) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def write_file(path: Path, text: str, *, encoding: str = "utf-8") -> None:
+def write_file(path: Path, pieces: Iterable[str], *, encoding: str = "utf-8") -> None:
     """Write a file atomically: write to a temporary file and move it into place, so that a reader never sees
     an incomplete report. The file may contain conversations, so other users cannot read it unless they could
     read the file that it replaces. A path that is not a regular file, such as a device or a pipe, is written
@@ -359,12 +365,12 @@ def write_file(path: Path, text: str, *, encoding: str = "utf-8") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
         with path.open("w", encoding=encoding, newline="\n", errors="replace") as there:
-            there.write(text)
+            there.writelines(pieces)
         return
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding=encoding, newline="\n", errors="replace") as file:
-            file.write(text)
+            file.writelines(pieces)
         if path.exists():
             os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
         os.replace(temporary, path)

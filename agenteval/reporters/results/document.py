@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -62,15 +62,35 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """Render the results as JSON. NaN and infinite numbers become null, and the output is valid UTF-8."""
-    return readable(to_json(results(report, decision), 2))
+    return "".join(stream(report, decision, options, str))
+
+
+def stream(
+    report: Report, decision: Decision, options: ReportOptions, clean: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield the same text piece by piece, so that only one scenario at a time is in memory. ``clean`` is
+    applied to each piece while it is a JSON value of its own."""
+    repeats = repeats_of(report, decision)
+    head = clean(_escape_unseen(to_json(_results(report, decision, repeats, []), 2)))
+    yield head.removesuffix("[]\n}")
+    between = "[\n    "
+    for scenario in _scenarios(report, decision, repeats):
+        text = clean(_escape_unseen(to_json(scenario, 2)))
+        yield between + text.replace("\n", "\n    ")
+        between = ",\n    "
+    yield "[]\n}\n" if between.startswith("[") else "\n  ]\n}\n"
 
 
 def readable(text: str) -> str:
     """Escape characters that a terminal would interpret or hide in JSON text, and append a newline."""
+    return _escape_unseen(text) + "\n"
+
+
+def _escape_unseen(text: str) -> str:
     pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
     if any(map(_may_hold_unseen, pieces)):
         text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    return text + "\n"
+    return text
 
 
 def _may_hold_unseen(piece: str) -> bool:
@@ -141,11 +161,17 @@ def _asked_shape(asked: ModelAsked) -> shape.AskedShape:
 def results(report: Report, decision: Decision) -> shape.Results:
     """Return the content of ``results.json`` as a serializable object."""
     repeats = repeats_of(report, decision)
+    return _results(report, decision, repeats, list(_scenarios(report, decision, repeats)))
+
+
+def _results(
+    report: Report, decision: Decision, repeats: Repeats, scenarios: list[shape.ScenarioShape]
+) -> shape.Results:
     return shape.Results(
         schema_version=shape.RESULTS_VERSION,
         run=_run(report),
         summary=_summary(report, decision, repeats),
-        scenarios=_scenarios(report, decision, repeats),
+        scenarios=scenarios,
     )
 
 
@@ -236,24 +262,16 @@ def _reviews(reviews: ReviewCounts) -> shape.UserReviewsShape:
     )
 
 
-def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[shape.ScenarioShape]:
+def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> Iterator[shape.ScenarioShape]:
     failures = failures_by_sample(report)
     texts = issues_text(report, decision)
     groups = finding_groups(report)
-    issues = {
-        place: [issue_shape(text, failures) for text in issue_texts]
-        for place, issue_texts in by_scenario(texts).items()
-    }
-    return [
-        _scenario(
-            each,
-            decision,
-            issues.get((each.scenario.id, each.agent), []),
-            groups,
-            repeats.scenarios[each.scenario.id, each.agent],
-        )
-        for each in report.scenarios
-    ]
+    shapes = {text.issue.id: issue_shape(text, failures) for text in texts}
+    issues = by_scenario(texts)
+    for each in report.scenarios:
+        pairing = (each.scenario.id, each.agent)
+        found = [shapes[text.issue.id] for text in issues.get(pairing, ())]
+        yield _scenario(each, decision, found, groups, repeats.scenarios[pairing])
 
 
 def finding_groups(report: Report) -> Groups:

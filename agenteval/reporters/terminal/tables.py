@@ -266,7 +266,7 @@ def _answer(row: ScenarioRow) -> Text:
         return Text("did not run", style="dim")
     if row.verdict is not Verdict.PASSED:
         return clean_line(_first_reason(row, sample), _NAME_LIMIT)
-    answers = [turn.turn.answer for turn in sample.turns]
+    answers = [turn.turn.answer for turn in sample.in_full.turns]
     return clean_line(answers[-1] if answers else "", _NAME_LIMIT, "dim")
 
 
