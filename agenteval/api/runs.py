@@ -31,7 +31,6 @@ from agenteval.running.log_scoring import open_scoring, score_log
 from agenteval.running.observer import Observer, SilentObserver
 from agenteval.running.registries import REGISTRIES
 from agenteval.running.stored_runs import DecidedRun
-from agenteval.verdict.retention import RetainedEvents
 
 _ONE_RUN = threading.Lock()
 """Held by the run that is being played. Agents, hooks and secrets belong to the process, so two runs would
@@ -95,7 +94,7 @@ def score(
         observer = SilentObserver()
         with ExitStack() as stack:
             scoring = open_scoring(request, stack, observer)
-            return score_log(scoring, RetainedEvents(scoring.plan, everything=True), observer, control)
+            return score_log(scoring, observer, control)
 
     return _join_thread(play_log)
 

@@ -1,22 +1,24 @@
 """Yields the records of a log file: JSON Lines (JSONL, NDJSON), or JSON that spans several lines (one
 document, or consecutive objects).
 
-A record that cannot be parsed is reported with its line, and reading continues. If values span several lines,
-only one value is in memory at a time."""
+A record that cannot be parsed is reported with its line, and reading continues. Only one value is in memory
+at a time; of a list of conversations, only one conversation."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 from agenteval.importers.cumulative_logs import INTERACTIONS, is_cassette, latest_interactions
 from agenteval.importers.dataset_rows import is_row
-from agenteval.importers.duplicate_keys import repeated_key
+from agenteval.importers.duplicate_keys import KeyCounts, first_repeated_key, repeated_key
 from agenteval.importers.exchanges import MESSAGE_KEYS, is_exchange
-from agenteval.importers.importer_registry import find_importer, import_entries
+from agenteval.importers.importer_registry import find_importer, has_only_builtin, import_entries
+from agenteval.importers.list_items import items_of
 from agenteval.importers.sources import (
     BYTE_ORDER_MARK,
     NumberedLine,
@@ -47,8 +49,12 @@ _CONTINUATIONS = (b",", b"[", b"{", b":")
 def entries_of(source: Source, traces: TracePlaces | None = None) -> Iterator[LogEntry]:
     """Yield the records of a log file in order. The items of a document are treated as if each were on its
     own line. ``traces`` holds the traces of earlier files; the traces of this file are added to it."""
-    read = rows_of if is_table(source) else _read_document if is_document(source) else _read_lines
+    read = rows_of if is_table(source) else _list_reader(source) or _value_reader(source)
     yield from group_traces(import_entries(read(source)), traces)
+
+
+def _value_reader(source: Source) -> Callable[[Source], Iterator[LogEntry]]:
+    return _read_document if is_document(source) else _read_lines
 
 
 def _read_lines(source: Source) -> Iterator[LogEntry]:
@@ -58,6 +64,42 @@ def _read_lines(source: Source) -> Iterator[LogEntry]:
             yield from (entry._replace(value=entry.value[INTERACTIONS][at]) for at in _latest_in(entry.value))
         else:
             yield entry
+
+
+def _list_reader(source: Source) -> Callable[[Source], Iterator[LogEntry]] | None:
+    """Return ``_read_list`` if a file is one list of conversations, in which no JSON is damaged. Nothing is
+    kept while this is checked. Any other file is read as a whole, which finds out what is wrong with it."""
+    try:
+        first = next(items_of(source))
+        if not has_only_builtin() or find_importer([parse(first.data)]):
+            return None  # an importer may read the list as a whole
+        return _read_list if _are_conversations(_values_without_repeated_keys(source)) else None
+    except _NOT_A_LIST:
+        return None
+
+
+_NOT_A_LIST = (ValueError, RecursionError, OSError, EOFError, zlib.error)
+
+
+def _values_without_repeated_keys(source: Source) -> Iterator[Any]:
+    """Yield the items of a list. Raise ``ValueError`` at the end if one of them repeats a key."""
+    keys = KeyCounts()
+    for item in items_of(source):
+        value = parse(item.data)
+        keys.add(value, item.data)
+        yield value
+    if keys.may_repeat and any(first_repeated_key(item.data) for item in items_of(source)):
+        raise ValueError("a repeated key")
+
+
+def _read_list(source: Source) -> Iterator[LogEntry]:
+    where = f"{source.display_name}:1"
+    try:
+        for item in items_of(source):
+            where = f"{source.display_name}:{item.number}"
+            yield Record(parse(item.data), where)
+    except _NOT_A_LIST:
+        yield UnreadableRecord(where, "the file was changed while it was read", hides_rest=True)
 
 
 def _read_document(source: Source) -> Iterator[LogEntry]:
@@ -320,14 +362,20 @@ def conversations_in(value: Any) -> list[Any] | None:
     return None
 
 
-def _are_conversations(values: list[Any]) -> bool:
+def _are_conversations(values: Iterable[Any]) -> bool:
     """Check whether a list contains conversations rather than the messages of one conversation. Entries that
     are neither are treated as conversations so that they are reported as unreadable."""
-    found = sum(map(_is_conversation, values))
-    if found == len(values):
-        return True
-    bare = sum(is_message(each) and "messages" not in each and not _is_conversation(each) for each in values)
-    return found > bare and not any(map(_has_role, filter(_is_conversation, values)))
+    conversations = messages = others = 0
+    has_role = False
+    for each in values:
+        if _is_conversation(each):
+            conversations += 1
+            has_role = has_role or _has_role(each)
+        elif is_message(each) and "messages" not in each:
+            messages += 1
+        else:
+            others += 1
+    return not (messages or others) or (conversations > messages and not has_role)
 
 
 def _has_role(value: Any) -> bool:

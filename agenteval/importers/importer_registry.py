@@ -31,6 +31,12 @@ def importers() -> tuple[Importer, ...]:
     return tuple(_load(entry) for entry in found)
 
 
+@cache
+def has_only_builtin() -> bool:
+    """Check whether all installed importers are agenteval's own, which judge a list by each of its items."""
+    return all(map(_is_builtin, entry_points(group=GROUP)))
+
+
 def _is_builtin(entry: EntryPoint) -> bool:
     return entry.module.partition(".")[0] == "agenteval"
 

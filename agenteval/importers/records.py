@@ -11,6 +11,7 @@ from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.json_text import parse_or
 from agenteval.core.scenario import Tool
 from agenteval.core.tool_effects import marks_from_hints
+from agenteval.core.value import compact
 from agenteval.importers.conversation_validation import require_one_conversation, users_in
 from agenteval.importers.exchanges import MESSAGE_KEYS, LoggedMessages, find_logged_messages
 from agenteval.importers.traces import find_trace_messages
@@ -90,7 +91,8 @@ class _ToolSet(NamedTuple):
 def _read_tool_set(declared: Any) -> _ToolSet:
     warnings: dict[str, None] = {}
     tools = _read_tools(declared, warnings.setdefault)
-    return _ToolSet(declared, tools, tuple(warnings))
+    # In the compact form, these are the tools that the reports of all conversations share.
+    return _ToolSet(declared, {name: compact(tool) for name, tool in tools.items()}, tuple(warnings))
 
 
 def read_conversation(

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from glob import glob
 from io import BufferedReader, RawIOBase
 from pathlib import Path
@@ -168,7 +169,7 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
     by the error."""
     number = 0
     try:
-        with _open(source.path) as file:
+        with open_log(source.path) as file:
             for number, data in enumerate(file, start=1):
                 yield NumberedLine(number, data)
     except (OSError, EOFError, zlib.error) as error:
@@ -176,7 +177,8 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | UnreadableRecord]:
         yield UnreadableRecord(f"{source.display_name}:{number + 1}", why, hides_rest=True)
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_log(path: Path) -> IO[bytes]:
+    """Open a log to read its bytes, which are decompressed if necessary."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     if packed:
@@ -205,9 +207,13 @@ class _UnpackedGzip(RawIOBase):
 
 
 def is_journal(source: Source) -> bool:
-    """Check whether a file is the journal of an agenteval run, by reading its first line."""
-    first = next(lines_of(source), None)
-    return isinstance(first, NumberedLine) and b'"run_started"' in first.data[:200]
+    """Check whether a file is the journal of an agenteval run, by reading the beginning of its first line,
+    which may be the whole file."""
+    with suppress(OSError, EOFError, zlib.error), open_log(source.path) as file:
+        while start := file.readline(_PIECE):
+            if stripped := start.removeprefix(BYTE_ORDER_MARK).strip():
+                return b'"run_started"' in stripped[:200]
+    return False
 
 
 def check_journals(sources: Iterable[Source]) -> None:

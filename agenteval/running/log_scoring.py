@@ -38,6 +38,7 @@ from agenteval.planning.score_preparation import (
 )
 from agenteval.planning.wiring import make_user_reviewer
 from agenteval.running.execution import (
+    JournalFold,
     RunSetup,
     RunSteps,
     make_run_folder,
@@ -53,8 +54,7 @@ from agenteval.running.registries import REGISTRIES
 from agenteval.running.stored_runs import DecidedRun
 from agenteval.scoring.judges.excused_goals import ExcusedGoalReviewer
 from agenteval.verdict import gates
-from agenteval.verdict.report import build_report
-from agenteval.verdict.retention import RetainedEvents
+from agenteval.verdict.report import Report
 from agenteval.verdict.stable_fingerprints import StableFingerprints
 
 
@@ -82,26 +82,22 @@ def open_scoring(request: ScoreRequest, stack: ExitStack, observer: Observer) ->
     return Scoring(suite, plan, wired, make_reader(suite, sources, remarks), sources)
 
 
-def score_log(
-    scoring: Scoring, retained: RetainedEvents, observer: Observer, control: RunControl | None = None
-) -> DecidedRun:
-    """Score all conversations in a new run folder. ``retained`` chooses the events that the report needs, and
-    ``control`` lets another thread stop the run."""
+def score_log(scoring: Scoring, observer: Observer, control: RunControl | None = None) -> DecidedRun:
+    """Score all conversations in a new run folder. ``control`` lets another thread stop the run."""
     conversations = read_conversations(scoring.suite, scoring.reader, scoring.wired)
     folder = make_run_folder(Path(scoring.suite.config.root), new_run_id())
-    _score(scoring, conversations, retained, folder, observer, control or RunControl())
-    report = build_report(retained.events())
+    with Journal(folder / JOURNAL) as journal:
+        report = _score(scoring, conversations, journal, observer, control or RunControl())
     return DecidedRun(report, gates.decide(report), folder)
 
 
 def _score(
     scoring: Scoring,
     conversations: Iterator[RecordedConversation],
-    retained: RetainedEvents,
-    folder: Path,
+    journal: Journal,
     observer: Observer,
     control: RunControl,
-) -> None:
+) -> Report:
     suite, plan, wired, reader = scoring.suite, scoring.plan, scoring.wired, scoring.reader
     settings, expected, resources = suite.settings, suite.expected_scenarios, wired.resources
     started = time.monotonic()
@@ -118,16 +114,16 @@ def _score(
         max_concurrent=suite.config.concurrency,
         reviewer=_make_reviewer(scoring),
     )
+    folder, fold = journal.path.parent, JournalFold(journal)
     steps = RunSteps(
         partial(rescore, conversations, rescoring),
         goal_recheck,
-        lambda: build_report(retained.events()),
+        fold.report,
         failures=partial(_find_unmet_expectations, expected, reader),
     )
     with (
-        Journal(folder / JOURNAL) as journal,
         observer.watch(None) as watching,
-        open_emitter(resources, folder, [retained, journal, goal_recheck, watching], names) as emit,
+        open_emitter(resources, folder, [journal, fold, goal_recheck, watching], names) as emit,
     ):
         prompts = judge_setup.hash_prompts(settings.metrics, plan.suite) if wired.judges else {}
         public = settings.public.model_copy(update={"gates": plan.suite.gates})
@@ -149,6 +145,7 @@ def _score(
         # If conversations were selected, some expectations may be unmatched; if all are, it is a mistake.
         is_all_read = not control.is_stopping and not reader.search_texts and not expected.is_unmatched
         emit(stamp_run_finished(control, started, expected.unmatched if is_all_read else {}))
+    return fold.report()
 
 
 def _make_reviewer(scoring: Scoring) -> Reviewer | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.importers.duplicate_keys import repeated_key
+from agenteval.importers.duplicate_keys import KeyCounts, first_repeated_key, repeated_key
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,26 @@ def test_the_first_key_that_is_there_twice(text: str, key: str) -> None:
 def test_data_that_only_another_parser_reads(data: bytes) -> None:
     value: Any = {"messages": []}
     assert repeated_key(value, data) == ""
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        ['{"messages": []}', '{"messages": []}'],
+        ['{"messages": [], "messages": []}'],
+        ['{"messages": []}', "7", '{"messages": [], "messages": []}'],
+        # the word in one item, a repeated key in another
+        ['{"messages": ["messages"]}', '{"content": 1, "content": 2}'],
+        ['[["messages"]]', '{"messages": [], "a": {"role": 1, "role": 2}}'],
+        ['[["messages"]]', '{"role": 1, "role": 2}'],
+        ['{"request": {"messages": []}}', '{"messages": [{"role": 1, "role": 2}]}'],
+    ],
+)
+def test_items_one_by_one_say_what_their_list_says(items: list[str]) -> None:
+    counts = KeyCounts()
+    for item in items:
+        counts.add(json.loads(item), item.encode())
+    found = [key for item in items if (key := first_repeated_key(item.encode()))]
+    text = f"[{', '.join(items)}]"
+    expected = repeated_key(json.loads(text), text.encode())
+    assert (found[0] if counts.may_repeat and found else "") == expected

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agenteval.importers import entries as reading
 from agenteval.importers.entries import conversations_in, entries_of, is_document
 from agenteval.importers.sources import Source
 from agenteval.messages.log_entry import LogEntry, Record, UnreadableRecord
@@ -225,6 +226,69 @@ def test_what_surrounds_the_records_of_a_document_is_theirs(tmp_path: Path) -> N
     assert [[each.names for each in e.around] for e in read if isinstance(e, Record)] == [[("steps",)]] * 2
     read = entries(tmp_path, f"[\n{A}\n]")
     assert [e.around for e in read if isinstance(e, Record)] == [()]
+
+
+def test_items_of_a_list_are_parsed_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice in all: while the list is checked, and when its conversations are read."""
+    longest = 0
+    parse = reading.parse
+
+    def note_length(data: bytes) -> Any:
+        nonlocal longest
+        longest = max(longest, len(data))
+        return parse(data)
+
+    monkeypatch.setattr(reading, "parse", note_length)
+    for indent in (None, 1):
+        talks = [one(str(n)) for n in range(50)]
+        read = entries(tmp_path, json.dumps(talks, indent=indent))
+        assert [entry.value for entry in read if isinstance(entry, Record)] == talks
+    assert longest == len(WIDE.replace("\n", "\n ")) + 1  # in the list, it is indented by one more
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{A}, {B}]",
+        json.dumps([one("a"), one("b"), {"x": 1}], indent=1),
+        json.dumps([TALK, TALK]),
+        f'[\n{A},\n{{"id": NaN, "messages": [{{"role": "user", "content": "\\ud83d"}}]}}\n]',
+        f"[\n{A},\n{HI}\n]",
+        json.dumps([HI, HELLO]),
+        f'[{A}, {{"messages": [], "messages": []}}]',
+        f'[{A}, {{"id": "messages", "output": "messages"}}, {{"content": 1, "content": 2}}]',
+        f"[{A},\n{B}",
+        f"[{A},\n{B}] oops",
+        f"[{A},\n{B}]\n[{A}]",
+        f"[{A}\n,,\n{B}]",
+    ],
+)
+def test_a_list_gives_what_it_would_give_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    found = entries(tmp_path, text)
+    monkeypatch.setattr(reading, "_list_reader", lambda _: None)
+    assert found == entries(tmp_path, text)
+
+
+def test_a_list_with_bytes_that_are_no_text(tmp_path: Path) -> None:
+    data = f"[{A},\n{B}]".encode().replace(b"Hello", b"\xff", 1)
+    assert shown(entries(tmp_path, data)) == [(1, None)]
+
+
+def test_another_importer_gets_the_whole_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "has_only_builtin", lambda: False)
+    monkeypatch.setattr(reading, "_read_list", None)
+    assert shown(entries(tmp_path, f"[{A}, {B}]")) == [(1, "a"), (1, "b")]
+
+
+def test_a_list_that_is_changed_while_it_is_read_is_told(tmp_path: Path) -> None:
+    log = source(tmp_path, f"[{A},\n{B}]")
+    read = entries_of(log)
+    first = next(read)
+    log.path.write_text(f"[{A},\n{B}" + "," * (1 << 20), encoding="utf-8")
+    later = [first, *read]
+    assert shown(later) in ([(1, "a"), (2, "b")], [(1, "a"), (2, "b"), (2, None)])
 
 
 # ── cassettes, tables, packed files ──────────────────────────────────────────────────────────────

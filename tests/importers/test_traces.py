@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from agenteval.core.errors import AuthorError
 from agenteval.importers.entries import entries_of
 from agenteval.importers.records import ImportedConversation, ToolSets, read_conversation
 from agenteval.importers.sources import Source
-from agenteval.messages.log_entry import Record, UnreadableRecord
+from agenteval.importers.traces import group_traces
+from agenteval.messages.log_entry import LogEntry, Record, UnreadableRecord
 from tests.support.kit import Project
 
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -256,3 +259,27 @@ def test_objects_beside_the_names_of_their_classes() -> None:
     ]
     record = {**record, "response": {"body": chunks, "is_streaming": True}}
     assert told(read_conversation(record, ToolSets())) == TALK
+
+
+class _Counted(dict[str, Any]):
+    """A span that can be counted."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+def test_a_trace_is_not_kept_after_a_thousand_other_spans() -> None:
+    """The spans of a trace may be anywhere among those of others, but not arbitrarily far away."""
+    attributes = {"gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]'}
+
+    def spans() -> Iterator[LogEntry]:
+        for number in range(5000):
+            span = {"trace_id": f"{number}", "span_id": f"{number}", "start_time": 1, "name": "x"}
+            made = _Counted({**span, "attributes": attributes})
+            born.add(made)
+            yield Record(made, f"log:{number + 1}")
+
+    born: weakref.WeakSet[_Counted] = weakref.WeakSet()
+    most = 0
+    for _ in group_traces(spans()):
+        most = max(most, len(born))
+    assert 1000 <= most <= 1010

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 
 from agenteval.cli.commands.output import (
-    ReportTarget,
     refuse_overwriting_inputs,
     resolve_targets,
     write_reports,
@@ -22,9 +21,8 @@ from agenteval.planning.score_preparation import ScoreRequest, list_score_inputs
 from agenteval.reporters.options import Detail
 from agenteval.running.garbage_collection import reduce_garbage_collection
 from agenteval.running.interrupt import finish_on_interrupt
-from agenteval.running.log_scoring import Scoring, open_scoring, score_log
+from agenteval.running.log_scoring import open_scoring, score_log
 from agenteval.running.observer import PendingLookup, nothing_pending
-from agenteval.verdict.retention import KEPT_IN_FULL, RetainedEvents
 
 _HEARTBEAT_S = 5.0
 
@@ -45,21 +43,11 @@ def score(
             scoring = open_scoring(request, stack, observer)
             targets = resolve_targets(scoring.suite.config, reports)
             refuse_overwriting_inputs(targets, list_score_inputs(scoring.suite, scoring.sources))
-            retained = _choose_retention(scoring, targets, detail=detail)
             ending.enter_context(finish_on_interrupt())
-            scored = score_log(scoring, retained, observer)
+            scored = score_log(scoring, observer)
         return write_reports(
             scored.report, scored.decision, targets, folder=scored.folder, detail=detail, opens=opens
         )
-
-
-def _choose_retention(scoring: Scoring, targets: Sequence[ReportTarget], *, detail: Detail) -> RetainedEvents:
-    """Choose the events to keep until the reports are written: the events that the reports will show or,
-    because judging costs money, all events if judges were called."""
-    shown = {target.reporter.shows for target in targets}
-    if detail == "verbose" or scoring.wired.judges or "all" in shown:
-        return RetainedEvents(scoring.plan, everything=True)
-    return RetainedEvents(scoring.plan, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
 
 
 class _HeartbeatObserver:
