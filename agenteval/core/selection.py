@@ -256,9 +256,8 @@ def samples_of(
         agents = _agents_for(scenario, config, known, filters, problems)
         for epoch in range(planned.min if isinstance(planned, EpochRange) else planned):
             for agent in agents:
-                key = SampleKey(scenario=scenario.id, agent=agent, epoch=epoch)
-                sample = Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key))
-                samples.append(compact(sample))
+                key = compact(SampleKey(scenario=scenario.id, agent=agent, epoch=epoch))
+                samples.append(Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key)))
     if problems:
         raise AuthorError(*problems)
     return tuple(samples)

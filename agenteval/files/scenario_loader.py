@@ -492,7 +492,7 @@ class _FileLoader:
                 self._add_problem("a tool must have a name", "", where)
             # The validation of the whole scenario reports its mistakes, at their places.
             with suppress(TypeError, ValidationError):
-                made[name] = Tool.model_validate({**tool, "base": self._base})
+                made[name] = compact(Tool.model_validate({**tool, "base": self._base}))
         is_right = len(made) == len(raw) and len(self.problems) == before and not any(not_finite(raw, mark))
         return made if is_right else None
 
