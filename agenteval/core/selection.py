@@ -15,6 +15,7 @@ from agenteval.core.config import AgentConfig, Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem, did_you_mean, parse_place
 from agenteval.core.plurals import plural
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario, sample_seed
+from agenteval.core.value import compact
 
 DEFAULT_EPOCHS = 3
 """The number of conversations per simulated scenario. A fully scripted scenario runs once unless a number is
@@ -255,7 +256,7 @@ def samples_of(
         agents = _agents_for(scenario, config, known, filters, problems)
         for epoch in range(planned.min if isinstance(planned, EpochRange) else planned):
             for agent in agents:
-                key = SampleKey(scenario=scenario.id, agent=agent, epoch=epoch)
+                key = compact(SampleKey(scenario=scenario.id, agent=agent, epoch=epoch))
                 samples.append(Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key)))
     if problems:
         raise AuthorError(*problems)

@@ -25,7 +25,7 @@ from agenteval.core.scenario import (
     Tool,
 )
 from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
-from agenteval.core.value import Text
+from agenteval.core.value import Text, compact
 from agenteval.files.data_rows import Table, read_table
 from agenteval.files.located_value import LocatedValue, empty_mapping
 from agenteval.files.prompts import load_user_prompt
@@ -432,7 +432,7 @@ class _FileLoader:
         self.problems += _incomplete_problems(scenario, mark)
         self.problems += (_with_column(problem, mark) for problem in self._check(scenario))
         place = mark.find(("id",) if made.id else ("name",)).place
-        return _LoadedScenario(scenario, place) if len(self.problems) == before else None
+        return _LoadedScenario(compact(scenario), place) if len(self.problems) == before else None
 
     def _filled_in_fields(
         self, made: Scenario, entry: ScenarioEntry, case: CaseKeys | None
@@ -492,7 +492,7 @@ class _FileLoader:
                 self._add_problem("a tool must have a name", "", where)
             # The validation of the whole scenario reports its mistakes, at their places.
             with suppress(TypeError, ValidationError):
-                made[name] = Tool.model_validate({**tool, "base": self._base})
+                made[name] = compact(Tool.model_validate({**tool, "base": self._base}))
         is_right = len(made) == len(raw) and len(self.problems) == before and not any(not_finite(raw, mark))
         return made if is_right else None
 

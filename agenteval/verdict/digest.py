@@ -14,6 +14,7 @@ from agenteval.core.plan import Plan
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.sample_report import SampleReport, ScenarioReport, means_of_samples
 from agenteval.core.scenario import Scenario
+from agenteval.core.value import compact
 from agenteval.scoring.goals import GOAL
 from agenteval.verdict.epochs import epoch_outcomes, sample_success
 from agenteval.verdict.fingerprints import FingerprintedFailure, failures_of
@@ -109,7 +110,7 @@ def _summarize_scenario(scenario: ScenarioReport, decision: Decision | None, pla
     tally = Tally.of(epoch_outcomes(scenario, outcomes).fixed)
     present = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     complete = [sample for sample in present if not is_errored(sample)]
-    return ScenarioSummary(
+    summary = ScenarioSummary(
         id=spec.id,
         agent=scenario.agent,
         content=hash_content(spec),
@@ -124,6 +125,7 @@ def _summarize_scenario(scenario: ScenarioReport, decision: Decision | None, pla
         effort={name: values for name in MEASURES if (values := _known_measures(name, complete, spec, plan))},
         failures=failures_in(present, spec),
     )
+    return compact(summary)
 
 
 def _known_measures(

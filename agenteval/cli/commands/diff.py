@@ -15,9 +15,10 @@ from agenteval.cli.commands.output import (
 )
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError
+from agenteval.core.event import RunStarted
 from agenteval.core.run_summary import RunSummary
 from agenteval.files import runs
-from agenteval.running.stored_runs import list_run_inputs, load_stored_report, runs_root
+from agenteval.running.stored_runs import StoredReport, list_run_inputs, load_stored_report, runs_root
 from agenteval.verdict import gates
 from agenteval.verdict.accepted_failures import apply_accept_list
 from agenteval.verdict.comparison import MARGIN, FailureState, RunComparison, compare_runs
@@ -57,17 +58,16 @@ def summarize(before: str, after: str) -> tuple[SummarizedRun, SummarizedRun]:
     """Summarize two runs under the accept list of the second one. Raise ``AuthorError`` if there is no such
     run."""
     folders = [runs.find_run(name, runs_root()) for name in (before, after)]
-    accepting = runs.load_run_start(folders[1]).model_copy(update={"scenarios": ()})
-    first = load_stored_report(folders[0])
-    inputs = tuple(list_run_inputs(first))
-    baseline = apply_accept_list(first.report, accepting)
-    summary = summary_of(baseline, gates.decide(baseline))
-    del first, baseline
-    second = load_stored_report(folders[1])
-    return (
-        SummarizedRun(summary, inputs),
-        SummarizedRun(summary_of(second.report, gates.decide(second.report)), tuple(list_run_inputs(second))),
-    )
+    found = load_stored_report(folders[1])
+    second = _summarize_report(found)
+    accepting = found.report.run.model_copy(update={"scenarios": ()})
+    del found  # before another report is made
+    return _summarize_report(load_stored_report(folders[0]), accepting), second
+
+
+def _summarize_report(stored: StoredReport, accepting: RunStarted | None = None) -> SummarizedRun:
+    report = apply_accept_list(stored.report, accepting) if accepting else stored.report
+    return SummarizedRun(summary_of(report, gates.decide(report)), tuple(list_run_inputs(stored)))
 
 
 def compare(first: SummarizedRun, second: SummarizedRun, *, margin: float) -> RunComparison:
