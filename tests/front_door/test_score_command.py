@@ -13,17 +13,7 @@ from typing import Any
 
 import pytest
 
-from agenteval.core.config import Config
-from agenteval.core.event import SampleFinished, SampleStarted, Scored, TurnFinished
-from agenteval.core.plan import Plan
-from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.score import Check, Finding, Severity
-from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, Turn
-from agenteval.verdict import gates
-from agenteval.verdict.report import build_report
-from agenteval.verdict.retention import LEFT_OUT, RetainedEvents
 from tests.support.kit import Project, environment
-from tests.support.plans import begun
 from tests.support.scored_logs import (
     ASK_JUDGES,
     caveats,
@@ -703,65 +693,6 @@ def test_many_conversations_are_reported_in_a_few_lines(project: Project) -> Non
     assert len(done.out.splitlines()) < 300  # a line for each that failed, and ten of them in full
     assert last_line(done).startswith("FAILED: 100 of 200 ")
     assert " 90 " in done.out
-
-
-def events_of(count: int) -> list[Any]:
-    events: list[Any] = [begun(Config())]
-    finding = Finding(detector="d", metric="m", label="l", severity=Severity.LOW, turn=0, call=0)
-    for n in range(count):
-        key = SampleKey(scenario=f"s{n}", agent="bot")
-        step = Step(tool_calls=(ToolCall(name=f"tool-{n % 3}", args={"a": n}),))
-        turn = Turn(user=f"question {n}", steps=(step, Step(text=f"answer {n}")))
-        held = Check(name="answer", passed=n % 5 != 0, detail=f"detail {n}")
-        events += [
-            SampleStarted(key=key, scenario=Scenario(id=key.scenario, source=f"log:{n + 1}", facts=("x",))),
-            TurnFinished(key=key, index=0, turn=turn),
-            Scored(key=key, turn=0, items=(held, *([finding] if n % 7 == 0 else []))),
-            SampleFinished(key=key, stop=Stop(reason=StopReason.RECORDED, detail=f"log:{n + 1}")),
-        ]
-    return events
-
-
-def test_what_is_left_out_changes_no_verdict_and_no_figure() -> None:
-    slim, whole = RetainedEvents(Plan(), most=3), RetainedEvents(Plan(), everything=True)
-    for event in events_of(60):
-        slim(event)
-        whole(event)
-    short, full = build_report(slim.events()), build_report(whole.events())
-    assert full == build_report(events_of(60))
-    assert short.dimensions == full.dimensions
-    assert [s.findings for s in short.samples] == [s.findings for s in full.samples]
-    assert [[c.passed for c in s.all_checks] for s in short.samples] == [
-        [c.passed for c in s.all_checks] for s in full.samples
-    ]
-    assert gates.decide(short) == gates.decide(full)
-    users = [sample.turns[0].turn.user for sample in short.samples]
-    kept = [text for text in users if text != LEFT_OUT]
-    assert kept == ["question 0", "question 5", "question 7", "question 10", "question 14", "question 21"]
-    assert [s.trajectory.tool_calls[0].name for s in short.samples] == [f"tool-{n % 3}" for n in range(60)]
-
-
-def test_turns_that_are_alike_are_one_object() -> None:
-    slim = RetainedEvents(Plan(), most=0)
-    for event in events_of(31):
-        slim(event)
-    report = build_report(slim.events())
-    found = [sample for sample in report.samples if sample.findings]
-    others = [sample for sample in report.samples if not sample.findings]
-    assert len({id(sample.turns[0].turn) for sample in others}) == 3
-    # By the arguments of a call that is found fault with the failure is known.
-    assert [sample.trajectory.tool_calls[0].args for sample in found] == [{"a": n} for n in range(0, 31, 7)]
-
-
-def test_the_order_of_records_is_kept_whichever_judge_is_done_first() -> None:
-    retained = RetainedEvents(Plan(), everything=True)
-    keys = [SampleKey(agent="recorded", scenario=name, epoch=0) for name in "abcd"]
-    for key in keys:
-        retained(SampleStarted(key=key, scenario=Scenario(id=key.scenario, name=key.scenario)))
-    for key in reversed(keys):
-        retained(SampleFinished(key=key, stop=Stop(reason=StopReason.RECORDED)))
-    started = [event.key.scenario for event in retained.events() if isinstance(event, SampleStarted)]
-    assert started == list("abcd")
 
 
 # ── the example ──────────────────────────────────────────────────────────────────────────────────
