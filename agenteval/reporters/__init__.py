@@ -10,10 +10,15 @@ To add a format, write a module here, an entry in ``REPORTERS`` and a test."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from agenteval.core.registry import Registry, load_target
+
+if TYPE_CHECKING:
+    from agenteval.core.decision import Decision
+    from agenteval.reporters.options import ReportOptions
+    from agenteval.verdict.report import Report
 
 RenderFunction: TypeAlias = Callable[..., Any] | str
 """A function that returns a report, or the place from which it is imported (``module:function``)."""
@@ -40,9 +45,6 @@ class Reporter:
     form: Literal["text", "json", "xml", "csv", "html"] = "text"
     """The syntax of the output, which is needed to keep the output well formed when a secret is masked. A
     file of the form ``csv`` begins with a byte order mark."""
-    shows: Literal["all", "failed", "few"] = "all"
-    """The samples whose conversations the format shows: all samples, the failed samples, or only the first
-    few failed samples. ``score`` discards all other conversations before the reports are rendered."""
     step_summary: RenderFunction = ""
     """The ``render`` function whose output is appended to the GitHub Actions step summary; empty if the
     format has no step summary."""
@@ -62,10 +64,19 @@ def _to_reporter(found: Any) -> Reporter:
     """Return the reporter provided by a plugin. If the plugin provides a function, wrap the function in a
     ``Reporter``."""
     if isinstance(found, Reporter):
-        return found
+        return replace(found, render=_with_texts(found.render))
     if not callable(found):
         raise TypeError("it is not a function render(report, decision, options)")
-    return Reporter(found)
+    return Reporter(_with_texts(found))
+
+
+def _with_texts(render: RenderFunction) -> RenderFunction:
+    """Wrap the function of a plugin. It gets a report with all texts in memory, as it may look anywhere."""
+
+    def render_with_texts(report: Report, decision: Decision, options: ReportOptions) -> str:
+        return load_function(render)(report.in_full, decision, options)
+
+    return render_with_texts
 
 
 REPORTERS: Registry[Reporter] = Registry(
@@ -76,7 +87,6 @@ REPORTERS: Registry[Reporter] = Registry(
             "agenteval.reporters.terminal.screen:render",
             comparison="agenteval.reporters.terminal.comparison:render",
             history="agenteval.reporters.terminal.history:render",
-            shows="few",
         ),
         "json": Reporter(
             "agenteval.reporters.results.document:render",
@@ -86,21 +96,17 @@ REPORTERS: Registry[Reporter] = Registry(
             file="results.json",
             form="json",
         ),
-        "csv": Reporter(
-            "agenteval.reporters.results.samples_csv:render", file="samples.csv", form="csv", shows="few"
-        ),
-        "junit": Reporter("agenteval.reporters.junit:render", file="junit.xml", form="xml", shows="failed"),
+        "csv": Reporter("agenteval.reporters.results.samples_csv:render", file="samples.csv", form="csv"),
+        "junit": Reporter("agenteval.reporters.junit:render", file="junit.xml", form="xml"),
         "github": Reporter(
             "agenteval.reporters.github:render",
             step_summary="agenteval.reporters.github:step_summary",
-            shows="few",
         ),
         "markdown": Reporter(
             "agenteval.reporters.markdown.document:render",
             comparison="agenteval.reporters.markdown.comparison:render",
             history="agenteval.reporters.markdown.history:render",
             file="report.md",
-            shows="failed",
         ),
         "html": Reporter(
             "agenteval.reporters.html.document:render",
@@ -109,9 +115,7 @@ REPORTERS: Registry[Reporter] = Registry(
             file="report.html",
             form="html",
         ),
-        "comment": Reporter(
-            "agenteval.reporters.markdown.pull_request:render", file="comment.md", shows="failed"
-        ),
+        "comment": Reporter("agenteval.reporters.markdown.pull_request:render", file="comment.md"),
     },
     _to_reporter,
 )

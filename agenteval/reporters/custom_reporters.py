@@ -70,7 +70,7 @@ def load_custom_reporter(target: str, base: str, place: Place | None = None) -> 
         raise AuthorError(Problem(what, "make its class callable without arguments", place)) from error
     if problem := _find_problem(render, found):
         raise AuthorError(Problem(f"the reporter '{target}' {problem[0]}", problem[1], place))
-    return Reporter(partial(_render, target, render), shows="failed")
+    return Reporter(partial(_render, target, render))
 
 
 def _find_problem(render: Any, found: Any) -> tuple[str, str] | None:

@@ -95,6 +95,15 @@ class Report:
     def has_several_agents(self) -> bool:
         return len({scenario.agent for scenario in self.scenarios}) > 1
 
+    @property
+    def in_full(self) -> Report:
+        """The same report with the texts of all conversations, which are read again."""
+
+        def full(scenario: ScenarioReport) -> ScenarioReport:
+            return replace(scenario, samples=tuple(sample.in_full for sample in scenario.samples))
+
+        return replace(self, scenarios=tuple(map(full, self.scenarios)))
+
     @cached_property
     def samples(self) -> tuple[SampleReport, ...]:
         return tuple(sample for scenario in self.scenarios for sample in scenario.samples)

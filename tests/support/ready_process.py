@@ -49,12 +49,14 @@ def make_ready() -> None:
 def _build_commands() -> None:
     """The tree of commands and what reads their options: a third of what a short command costs."""
     typer = import_module("typer.main")
-    built = typer.get_command(import_module("agenteval.cli.main").app)
+    root = import_module("agenteval.cli.main").app
+    built = typer.get_command(root)
     for command in (built, *built.commands.values()):
         for param in command.params:
             if hasattr(param, "get_runtime_param"):
                 param.get_runtime_param()
-    typer.get_command = lambda app: built
+    get_command = typer.get_command
+    typer.get_command = lambda app: built if app is root else get_command(app)
 
 
 def _use_once() -> None:

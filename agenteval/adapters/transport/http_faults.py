@@ -190,7 +190,7 @@ def fault_detail(exc: Exception) -> str:
         case aiohttp.ClientConnectorCertificateError():
             return str(exc.certificate_error)
         case aiohttp.ClientConnectorError():
-            return str(exc.os_error)
+            return "" if fault_kind(exc) is FaultKind.REFUSED else str(exc.os_error)
         case aiohttp.ClientHttpProxyError():
             return f"status {exc.status}: {exc.message}"
         case aiohttp.ClientResponseError():

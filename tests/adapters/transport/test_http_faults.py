@@ -202,13 +202,13 @@ EXCEPTIONS: dict[str, tuple[Exception, FaultKind, str]] = {
     "scheme": (aiohttp.NonHttpUrlClientError("ftp://h"), K.INVALID, "ftp://h"),
     "header": (UnsendableRequestError("Forbidden control character"), K.INVALID, "Forbidden"),
     "connect": (connect(OSError("no route")), K.UNREACHABLE, "no route"),
-    "refused": (connect(ConnectionRefusedError(111, "call failed")), K.REFUSED, "call failed"),
+    "refused": (connect(ConnectionRefusedError(111, "call failed")), K.REFUSED, ""),
     "host name below": (connect(with_context(OSError("x"), socket.gaierror())), K.DNS, "x"),
     "TLS below": (connect(with_context(OSError("x"), ssl.SSLError())), K.TLS, "x"),
     "in a group": (
         connect(with_context(OSError("x"), ExceptionGroup("g", [OSError(), ConnectionRefusedError()]))),
         K.REFUSED,
-        "x",
+        "",
     ),
 }  # fmt: skip
 
