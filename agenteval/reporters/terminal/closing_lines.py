@@ -134,7 +134,8 @@ def _entry_lines(entry: _ListEntry, options: ReportOptions, *, is_new: bool = Tr
     line = unbroken("").append(verdict.upper(), style=f"bold {style_of(verdict)}").append(f" {name}")
     sentence = REMEDY.join(filter(None, (what, remedy)))
     room, below = options.width - line.cell_len - 2, options.width - _INDENT
-    shown = sentence if "\n" not in remedy and cell_len(sentence) <= max(room, below) else what
+    is_whole = is_new and "\n" not in remedy and cell_len(sentence) <= max(room, below)
+    shown = sentence if is_whole else what
     if cell_len(shown) <= room or (shown == what and room >= min(_LEAST_REASON, cell_len(what))):
         yield line.append("  ").append_text(truncate(shown, room))
     else:
