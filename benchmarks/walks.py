@@ -34,9 +34,9 @@ _MOST_SEEN = 3_000
 _PACKAGE = f"{os.sep}agenteval{os.sep}"
 
 MOST = {
-    "threshold": (219, 478),
-    "reply": (220, 416),
-    "broken judge": (65, 130),
+    "threshold": (219, 491),
+    "reply": (242, 469),
+    "broken judge": (72, 149),
 }
 """Stays, near and far."""
 
