@@ -31,6 +31,7 @@ from agenteval.core.value import (
     Text,
     Texts,
     Value,
+    copy_with,
     reject_duplicate_numbers,
 )
 
@@ -815,6 +816,21 @@ class Scenario(ScenarioFields):
             return None
         entry = self.turns[turn.script]
         return entry.expect if isinstance(entry, ScriptedTurn) else None
+
+
+class SharedTools:
+    """Lets scenarios with equal tools share one object. A suite may repeat a few tools in thousands of
+    scenarios."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[str, str], ...], dict[str, Tool]] = {}
+
+    def share(self, scenario: Scenario) -> Scenario:
+        """Return the scenario with the tools of an earlier one if they are equal."""
+        if not scenario.tools:
+            return scenario
+        key = tuple((name, tool.model_dump_json()) for name, tool in scenario.tools.items())
+        return copy_with(scenario, {"tools": self._known.setdefault(key, scenario.tools)})
 
 
 class SampleKey(Value):

@@ -8,7 +8,7 @@ import json
 from pydantic import TypeAdapter
 
 from agenteval.core.event import RunStarted
-from agenteval.core.scenario import Scenario
+from agenteval.core.scenario import Scenario, SharedTools
 from agenteval.core.value import compact, copy_with
 
 _scan = json.JSONDecoder().raw_decode
@@ -21,10 +21,10 @@ def parse_run_started(line: bytes) -> RunStarted:
     text = str(line, "utf-8")
     start = _find_scenarios(text)
     scenarios, place = [], _skip(text, start + 1, "")
-    adapter = TypeAdapter(Scenario)
+    adapter, tools = TypeAdapter(Scenario), SharedTools()
     while text[place] != "]":
         _, end = _scan(text, place)
-        scenarios.append(compact(adapter.validate_json(text[place:end])))
+        scenarios.append(tools.share(compact(adapter.validate_json(text[place:end]))))
         place = _skip(text, end, ",")
     others = RunStarted.model_validate_json(f"{text[:start]}[{text[place:]}")
     return copy_with(others, {"scenarios": tuple(scenarios)})

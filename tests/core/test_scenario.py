@@ -21,6 +21,7 @@ from agenteval.core.scenario import (
     SampleKey,
     Scenario,
     ScriptedTurn,
+    SharedTools,
     SimulatedTurns,
     ThresholdRule,
     Tool,
@@ -466,3 +467,18 @@ def test_a_match_in_other_words() -> None:
         "in_order",
     ]
     assert adapter.validate_python("within") is MatchMode.WITHIN
+
+
+# ── many scenarios ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_scenarios_with_equal_tools_share_them() -> None:
+    def made(name: str, **tool: Any) -> Scenario:
+        return Scenario.model_validate({"id": name, "tools": {"look_up": {"returns": "x", **tool}}})
+
+    one, other, different = made("a"), made("b"), made("c", returns="y")
+    shared = SharedTools()
+    found = [shared.share(each) for each in (one, other, different, Scenario(id="d"))]
+    assert found[1].tools is found[0].tools
+    assert found[2].tools == different.tools != found[0].tools
+    assert found == [one, other, different, Scenario(id="d")]
