@@ -5,6 +5,7 @@ error if the server is the agent under test; other functions may be used for oth
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 import ssl
@@ -173,6 +174,9 @@ def fault_kind(exc: Exception) -> FaultKind:
 
 def _connect_kind(exc: Exception) -> FaultKind:
     causes = list(_causes(exc))
+    # Before 3.14, the library raises a plain ``OSError``.
+    if any(isinstance(cause, OSError) and cause.errno == errno.ECONNREFUSED for cause in causes):
+        return FaultKind.REFUSED
     for cls, kind in (
         (ConnectionRefusedError, FaultKind.REFUSED),
         (socket.gaierror, FaultKind.DNS),
@@ -199,14 +203,20 @@ def fault_detail(exc: Exception) -> str:
             return str(exc)
 
 
-def _causes(exc: BaseException | None) -> Iterator[BaseException]:
-    """Yield the exception, its causes, and the members of any exception groups among them."""
-    while exc is not None:
-        yield exc
-        if isinstance(exc, BaseExceptionGroup):
-            for member in exc.exceptions:
-                yield from _causes(member)
-        exc = exc.__cause__ or exc.__context__
+def _causes(exc: BaseException) -> Iterator[BaseException]:
+    """Yield the exception, its causes, and the members of any exception groups among them, each once. A chain
+    of causes may lead back to its beginning."""
+    waiting, seen = [exc], set[int]()
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        if isinstance(found, BaseExceptionGroup):
+            waiting += found.exceptions
+        cause = found.__cause__ or found.__context__
+        waiting += [cause] if cause else []
 
 
 def quote(text: str, secrets: tuple[str, ...], limit: int = 500) -> str:

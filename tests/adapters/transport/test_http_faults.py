@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from collections.abc import Sequence
@@ -203,6 +204,7 @@ EXCEPTIONS: dict[str, tuple[Exception, FaultKind, str]] = {
     "header": (UnsendableRequestError("Forbidden control character"), K.INVALID, "Forbidden"),
     "connect": (connect(OSError("no route")), K.UNREACHABLE, "no route"),
     "refused": (connect(ConnectionRefusedError(111, "call failed")), K.REFUSED, ""),
+    "refused, as older releases say it": (connect(OSError(errno.ECONNREFUSED, "failed")), K.REFUSED, ""),
     "host name below": (connect(with_context(OSError("x"), socket.gaierror())), K.DNS, "x"),
     "TLS below": (connect(with_context(OSError("x"), ssl.SSLError())), K.TLS, "x"),
     "in a group": (
@@ -218,6 +220,15 @@ def test_the_kind_of_an_exception(error: Exception, kind: FaultKind, detail: str
     assert isinstance(error, SEND_ERRORS)
     assert fault_kind(error) is kind
     assert detail in fault_detail(error)
+
+
+def test_causes_that_lead_in_a_circle() -> None:
+    """As in releases of aiohttp before 3.14."""
+    one, other = OSError("x"), OSError("y")
+    one.__context__, other.__context__ = other, one
+    assert fault_kind(connect(one)) is K.UNREACHABLE
+    other.__cause__ = ExceptionGroup("g", [one, ConnectionRefusedError()])
+    assert fault_kind(connect(one)) is K.REFUSED
 
 
 def _exceptions_of_aiohttp() -> set[type[Exception]]:

@@ -216,7 +216,7 @@ def test_what_cannot_be_sent(url: str) -> None:
     assert fault_kind(caught.value) is FaultKind.INVALID
 
 
-@pytest.mark.parametrize("headers", [{"X": "a\r\nEvil: yes"}, {"X\n": "a"}, {"X": "a\x00"}])
+@pytest.mark.parametrize("headers", [{"X": "a\r\nEvil: yes"}, {"X\n": "a"}])
 def test_a_header_with_a_line_break_reaches_no_server(headers: dict[str, str]) -> None:
     async def act(session: HttpSession) -> None:
         await post(session, server.url, headers=headers)
