@@ -57,7 +57,7 @@ class Question(NamedTuple):
     request: ModelRequest
 
 
-class _Listener:
+class Listener:
     """A model that answers nothing and keeps what it is asked."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ def questions_of(entry: Mapping[str, Any], number: int) -> list[Question]:
     whole = Trajectory(turns=read.parsed.trajectory.turns, stop=stop, visibility=ToolVisibility.ALL)
     config = Config(agent=AgentConfig(name="agent", target="none:none"), metrics="all")
     wanted = _wanted(entry)
-    listener = _Listener()
+    listener = Listener()
     chosen = judge_setup.load_metrics(config)
     suite = suite_policy(config, chosen.available.values(), chosen.selected)
     scorers = judge_setup.make_judges(

@@ -27,12 +27,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
-from clarity import LABELS, Count
+from clarity import LABELS, Count, Listener
 from pydantic import ValidationError
 
 from agenteval.core.config import AgentConfig, Config, JudgeConfig
-from agenteval.core.errors import UnreadableReplyError
-from agenteval.core.protocols import ModelReply, ModelRequest
+from agenteval.core.protocols import ModelRequest
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Stop, StopReason, ToolVisibility, Trajectory
 from agenteval.importers.records import ToolSets, read_conversation
@@ -62,20 +61,6 @@ class Named(NamedTuple):
     label: str
 
 
-class _Silent:
-    """A model that answers nothing and keeps what it is asked."""
-
-    def __init__(self) -> None:
-        self.requests: list[ModelRequest] = []
-
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        self.requests.append(request)
-        raise UnreadableReplyError("nobody answers")
-
-    async def aclose(self) -> None:
-        pass
-
-
 def loaded() -> dict[int, dict[str, Any]]:
     """The conversations by numbers that say nothing of them."""
     entries = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
@@ -97,7 +82,7 @@ def questions_of(entry: Mapping[str, Any], number: int, form: str) -> list[Quest
         metrics=list(LABELS),
         judge=JudgeConfig.model_validate({"calls": form}),
     )
-    model, chosen = _Silent(), judge_setup.load_metrics(config)
+    model, chosen = Listener(), judge_setup.load_metrics(config)
     suite = suite_policy(config, chosen.available.values(), chosen.selected)
     scorers = judge_setup.make_judges(
         chosen,
