@@ -24,6 +24,7 @@ from agenteval.cli.options import (
     EpochsOption,
     JsonOption,
     JudgeOptions,
+    KeepBaselineOption,
     MetricOption,
     ModelOption,
     OpenOption,
@@ -127,6 +128,15 @@ def _run(
         ),
     ] = None,
     reporting: ReportingOptions,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard",
+            metavar="i/n",
+            rich_help_panel=RUN_PANEL,
+            help="Run one of n parts of the run, for example 2/4; agenteval merge decides over all parts.",
+        ),
+    ] = None,
     fail_fast: Annotated[
         bool,
         typer.Option(
@@ -146,12 +156,7 @@ def _run(
             help=f"Compare with this run, or with merge-base. {RUN_HELP}",
         ),
     ] = None,
-    keep_baseline: Annotated[
-        bool,
-        typer.Option(
-            "--keep-baseline", rich_help_panel=RUN_PANEL, help="Keep this run as the baseline of its commit."
-        ),
-    ] = False,
+    keep_baseline: KeepBaselineOption = False,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -198,19 +203,25 @@ def _run(
     """Run scenarios against the agent; the exit code is the verdict."""
     from agenteval.adapters.traffic.middleware import parse_recording_options
     from agenteval.cli.commands.run import run
+    from agenteval.planning.shards import find_shard
 
     if watching:
         from agenteval.cli.commands.watch import watch
 
-        _refuse_with("--watch", {"--resume": resume, "--record": record, "--open": reporting.open})
+        never = {"--resume": resume, "--record": record, "--open": reporting.open, "--shard": shard}
+        _refuse_with("--watch", never)
         request = request_from_options(selecting, judging)
         raise typer.Exit(watch(request, [each for each in sys.argv[1:] if each != "--watch"]))
+    chosen_shard = None if resume else find_shard(shard, os.environ)
+    if chosen_shard:
+        _refuse_with("--shard", {"--keep-baseline": keep_baseline}, "merge the shards with --keep-baseline")
     request = replace(
         request_from_options(selecting, judging, drop_unset_keys(concurrency=concurrency, cache=cache)),
         epochs=epochs,
         fail_fast=fail_fast,
         baseline=baseline,
         keep_baseline=keep_baseline,
+        shard=chosen_shard,
         recording=parse_recording_options(record, replay),
         resume=resume,
         changed_files=None if changed is None else tuple(changed),
@@ -327,14 +338,12 @@ def _require_run(run: str | None) -> str:
     return run
 
 
-def _refuse_with(option: str, given: dict[str, Any]) -> None:
+def _refuse_with(option: str, given: dict[str, Any], remedy: str = "remove one of them") -> None:
     """Raise ``AuthorError`` for arguments and options that cannot be combined with ``option``."""
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
-        raise AuthorError(
-            Problem(f"{', '.join(names)} cannot be combined with {option}", "remove one of them")
-        )
+        raise AuthorError(Problem(f"{', '.join(names)} cannot be combined with {option}", remedy))
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:
@@ -459,6 +468,36 @@ def _diff(
     from agenteval.cli.commands.diff import diff
 
     raise typer.Exit(diff(before, after, margin=margin, reports=report or (), verbose=verbose))
+
+
+@command("merge", RUNNING)
+def _merge(
+    *,
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN…",
+            autocompletion=make_completer("runs"),
+            help="The runs of all shards: ids, paths, or folders that contain runs.",
+        ),
+    ],
+    config: ConfigOption = None,
+    keep_baseline: KeepBaselineOption = False,
+    reporting: ReportingOptions,
+) -> None:
+    """Merge the runs of all shards (run --shard i/n) into one run; the exit code is its verdict."""
+    from agenteval.cli.commands.merge import merge
+
+    raise typer.Exit(
+        merge(
+            runs,
+            config=config,
+            keep_baseline=keep_baseline,
+            reports=reporting.choices,
+            detail=reporting.detail,
+            opens=reporting.open,
+        )
+    )
 
 
 @command("score", RUNNING)

@@ -190,6 +190,12 @@ EpochsOption = Annotated[
         help="Conversations per scenario.",
     ),
 ]
+KeepBaselineOption = Annotated[
+    bool,
+    typer.Option(
+        "--keep-baseline", rich_help_panel=RUN_PANEL, help="Keep this run as the baseline of its commit."
+    ),
+]
 ModelOption = Annotated[
     str | None,
     typer.Option(

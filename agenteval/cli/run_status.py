@@ -180,7 +180,7 @@ class RunStatus:
 
     def _time_and_cost(self) -> list[str]:
         parts = [clock_text(self.elapsed_s)]
-        limit = self._plan.suite.budget.max_cost
+        limit = self._plan.budget.max_cost
         if limit is not None:
             parts.append(f"{_dollars(self._cost)} of {_dollars(limit)}")
         elif self._cost:

@@ -15,6 +15,8 @@ RESUME, RERUN_FAILED = "agenteval run --resume latest", "agenteval run --last-fa
 RERUN_AFTER_FIX = f"agenteval doctor shows the cause; once it is fixed, {RERUN_FAILED}"
 """The remedy to show instead of ``RERUN_FAILED`` if a repetition would fail in the same way, for example
 because access is denied, a host is unknown, or a judge fails."""
+MERGE = "agenteval merge RUN…"
+"""The command that decides what a shard of a run leaves open."""
 REPORTED = "reported"
 """The verdict of a log that contains no expectations and was not evaluated by a gate."""
 EVERY_SAMPLE = "every sample passes"

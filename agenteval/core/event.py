@@ -37,6 +37,17 @@ class Baseline(Value):
     """The known tokens, latency and similar numbers of each conversation, keyed by agent and scenario."""
 
 
+class MergedShards(Value):
+    """The shards from which a run was merged."""
+
+    count: int
+    """The number of shards of the run."""
+    runs: dict[int, str]
+    """The id of each shard's run, keyed by the number of the shard (from 1)."""
+    incomplete: dict[int, str] = {}
+    """The shards that are missing or did not finish, each with a description of why, keyed by number."""
+
+
 class RunStarted(Value):
     """The first event of a run."""
 
@@ -67,16 +78,17 @@ class RunStarted(Value):
     Empty if the run cannot be resumed."""
     sources: dict[str, str] = {}
     """A hash of each file that the run depends on, other than scenarios and prompts."""
+    merged: Annotated[MergedShards | None, Field(exclude_if=lambda merged: merged is None)] = None
+    """The shards of which the run consists, or ``None`` for a run that was played as a whole."""
 
     @property
     def is_selection(self) -> bool:
-        """True if the command line selected only some of the scenarios, so that other scenarios were not
-        requested. Choosing an agent for all scenarios is not a selection."""
+        """True if the command line selected only some of the scenarios, or a shard of them, so that other
+        scenarios were not requested. Choosing an agent for all scenarios is not a selection."""
         asked = self.request
         filters = {**(asked.get("filters") or {}), "agent": None}
-        return bool(
-            self.plan.needs_model or asked.get("paths") or asked.get("last_failed") or any(filters.values())
-        )
+        is_part = self.plan.shard is not None or bool(self.plan.needs_model)
+        return bool(is_part or asked.get("paths") or asked.get("last_failed") or any(filters.values()))
 
 
 class RunResumed(Value):

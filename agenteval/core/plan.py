@@ -8,13 +8,14 @@ Settings of the suite are stored once (``SuitePolicy``). Each scenario × agent 
 from __future__ import annotations
 
 from collections.abc import Sized
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from agenteval.core.config import (
     DEFAULT_MAX_TURNS,
     AcceptedFailure,
+    Allowance,
     BudgetConfig,
     DeadlinesConfig,
     GatesConfig,
@@ -29,6 +30,7 @@ from agenteval.core.value import Value
 Pairing: TypeAlias = tuple[str, str]
 """The id of a scenario and the name of an agent."""
 ModelRole: TypeAlias = Literal["user", "judge", "dedup"]
+AllowanceT = TypeVar("AllowanceT", bound=Allowance)
 ROLES: tuple[ModelRole, ...] = ("user", "judge", "dedup")
 """The roles for which agenteval uses its own models."""
 
@@ -38,6 +40,10 @@ ROLES: tuple[ModelRole, ...] = ("user", "judge", "dedup")
 
 def _rule(value: Any) -> Any:
     return {"at_least": value} if isinstance(value, int | float) else value
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 def _is_one(value: object) -> bool:
@@ -168,6 +174,50 @@ class SuitePolicy(Value):
         return self.places.get(key, "default")
 
 
+class Shard(Value):
+    """A part of a run that is played on its own, for example on another machine. It consists of whole
+    scenarios, so everything that is decided about one scenario is decided within its shard."""
+
+    number: int
+    """The number of the shard, from 1."""
+    count: int
+    """The number of shards of the run."""
+    scenarios: tuple[str, ...]
+    """The ids of the scenarios in this shard."""
+    before: int
+    """The number of planned samples in the shards with a lower number."""
+    samples: int
+    """The number of planned samples in this shard."""
+    all_samples: int
+    """The number of planned samples in all shards."""
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def part_of(self, amount: float) -> float:
+        """Return this shard's part of an amount that all shards share, in proportion to its samples."""
+        return amount * self.samples / self.all_samples
+
+    def whole_part_of(self, amount: int) -> int:
+        """Return this shard's part of a number of indivisible things, such as calls. The parts of all shards
+        add up to the number."""
+        through = amount * (self.before + self.samples) // self.all_samples
+        return through - amount * self.before // self.all_samples
+
+    def budget_from(self, budget: BudgetConfig) -> BudgetConfig:
+        """Return this shard's part of the budget of the run."""
+        by_role = {role: self._allowance_from(each) for role, each in budget.roles.items()}
+        roles = budget.by_role.model_copy(update=by_role)
+        return self._allowance_from(budget).model_copy(update={"by_role": roles})
+
+    def _allowance_from(self, allowance: AllowanceT) -> AllowanceT:
+        parts = {
+            name: self.whole_part_of(limit) if isinstance(limit, int) else self.part_of(limit)
+            for name, limit in allowance.limits.items()
+        }
+        return allowance.model_copy(update=parts)
+
+
 class Plan(Value):
     """The samples to run, and the rules that apply to each scenario × agent."""
 
@@ -189,6 +239,9 @@ class Plan(Value):
     """The distinct rules of all scenarios."""
     scenarios: dict[str, dict[str, int]] = {}
     """The index in ``rule_sets``, keyed by scenario id and agent."""
+    shard: Annotated[Shard | None, Field(exclude_if=_is_none)] = None
+    """The part of the plan that this run plays, or ``None`` if the run plays all of it. The rest of the plan
+    is the same in all shards."""
 
     def with_suite(self, **changes: Any) -> Plan:
         """Return a copy of the plan with changes to its suite policy."""
@@ -205,14 +258,36 @@ class Plan(Value):
 
     @property
     def samples(self) -> tuple[SampleKey, ...]:
-        """All planned samples, scenario by scenario. If a gate decides the number of epochs, only the first
-        epochs are included."""
+        """All samples that this run is planned to play, scenario by scenario. If a gate decides the number of
+        epochs, only the first epochs are included."""
+        played = set(self.scenarios) if self.shard is None else set(self.shard.scenarios)
         return tuple(
             SampleKey(scenario=scenario, agent=agent, epoch=epoch)
             for scenario, agents in self.scenarios.items()
+            if scenario in played
             for agent, number in agents.items()
             for epoch in range(self.rule_sets[number].least)
         )
+
+    @property
+    def whole(self) -> Plan:
+        """The plan of all shards together."""
+        return self.model_copy(update={"shard": None}) if self.shard else self
+
+    @property
+    def pairings(self) -> int:
+        """The number of pairings of scenario and agent, including those of other shards."""
+        return sum(map(len, self.scenarios.values()))
+
+    @property
+    def agents(self) -> frozenset[str]:
+        """The names of all agents in the plan, including those of other shards."""
+        return frozenset(agent for agents in self.scenarios.values() for agent in agents)
+
+    @property
+    def budget(self) -> BudgetConfig:
+        """The limits that this run must observe."""
+        return self.shard.budget_from(self.suite.budget) if self.shard else self.suite.budget
 
     def restrict_to_pairing(self, scenario: str, agent: str, *, epochs: int = 0) -> Plan:
         """Return the plan for one scenario × agent with ``epochs`` planned epochs, regardless of the run's

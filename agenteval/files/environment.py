@@ -19,11 +19,13 @@ PREFIX = "AGENTEVAL_"
 
 _SCALAR_KEYS = (
     *("epochs", "max_turns", "concurrency", "agent_concurrency", "fail_on_severity", "severity_from"),
-    *("fault_tolerance", "unmocked_tools", "now", "seed"),
+    *("fault_tolerance", "unmocked_tools", "now", "on_undecided", "seed"),
 )
 _PATH_BY_VARIABLE = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
     PREFIX + "MODEL": ("models", "default")
 }
+SHARD_VARIABLE = f"{PREFIX}SHARD"
+"""The variable that ``--shard`` stands for. It is no key of the configuration."""
 _MAY_MAP = frozenset((f"{PREFIX}EPOCHS",))
 """The override variables whose value may be a mapping, such as ``{min: 3, max: 20}``."""
 
@@ -196,7 +198,7 @@ def read_variable_overrides(
             found[top] = value
             inner = {key: Mark(variable) for key in value} if isinstance(value, dict) else None
             marks[top] = Mark(variable, children=inner)
-        elif variable not in mentioned:
+        elif variable not in mentioned and variable != SHARD_VARIABLE:
             problems.append(_unknown_variable(variable))
     return LocatedValue(found, Mark("", children=marks))
 

@@ -16,6 +16,7 @@ from agenteval.core.plan import Pairing
 from agenteval.core.selection import Filters
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.files import path_arguments
+from agenteval.planning.shards import ShardNumber
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Request:
     fail_fast: bool = False
     baseline: str | None = None
     keep_baseline: bool = False
+    shard: ShardNumber | None = None
+    """The shard to run. If this is None, everything that is selected is run."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     last_failed: bool = False
     failed_in: str | None = None
@@ -108,6 +111,7 @@ class Request:
             "fail_fast": self.fail_fast,
             "baseline": self.baseline,
             "keep_baseline": self.keep_baseline,
+            "shard": self.shard,
             "last_failed": self.selects_failed or self.pairings is not None or self.changed_files is not None,
             "record": str(self.recording.record) if self.recording.record else None,
             "replay": str(self.recording.replay) if self.recording.replay else None,
@@ -135,6 +139,7 @@ def restore_request(run: RunStarted) -> Request:
         fail_fast=stored["fail_fast"],
         baseline=stored["baseline"],
         keep_baseline=stored.get("keep_baseline", False),
+        shard=ShardNumber(*shard) if (shard := stored.get("shard")) else None,
         scenarios=tuple(stored.get("scenarios", ())),
         agent=stored.get("agent"),
         overrides=stored.get("overrides", {}),

@@ -10,6 +10,7 @@ from agenteval.files.config_checks import Registries
 from agenteval.planning.plan_resolution import resolve
 from agenteval.planning.request import Request
 from agenteval.planning.sample_selection import SelectedSamples, select
+from agenteval.planning.shards import cut, with_own_limits
 from agenteval.planning.suite import Suite, load_suite
 from agenteval.planning.wiring import WiredRun, wire
 
@@ -36,4 +37,6 @@ def prepare(request: Request, known: Registries) -> PreparedRun:
     suite = load_suite(request, known)
     selected = select(suite)
     plan = resolve(suite, selected)
-    return PreparedRun(suite, selected, plan, wire(plan, suite, selected))
+    if request.shard:
+        plan = cut(plan, request.shard)
+    return PreparedRun(suite, selected, plan, wire(plan, with_own_limits(suite, plan), selected))

@@ -64,7 +64,8 @@ def select(suite: Suite) -> SelectedSamples:
     agents = selection.agents_of(config, request.filters)
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
     is_part = request.is_partial or len(scenarios) < len(suite.scenarios)
-    looks_back = is_part and request.visibility is None
+    # What an earlier run showed on this machine may be unknown on those of the other shards.
+    looks_back = is_part and request.visibility is None and request.shard is None
     return SelectedSamples(
         samples=samples,
         scenarios=scenarios,

@@ -465,6 +465,9 @@ def _make_agent_judges(
 
 def _make_queue(samples: Sequence[Sample], plan: Plan, resources: Resources) -> SampleQueue:
     may_play_again = resources.traffic.may_play_again
+    if plan.shard:
+        played = frozenset(plan.shard.scenarios)
+        samples = [sample for sample in samples if sample.key.scenario in played]
     if plan.ranges:
         return SequentialQueue(samples, plan.ranges, plan.suite.seed, may_play_again=may_play_again)
     return PlannedQueue(samples, may_play_again=may_play_again)

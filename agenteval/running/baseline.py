@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from agenteval.core.decision import Decision
-from agenteval.core.errors import AuthorError
+from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Baseline, RunStarted
 from agenteval.core.run_summary import RunSummary
 from agenteval.core.sample_report import SampleReport
@@ -34,6 +34,9 @@ def attach_baseline(started: RunStarted, name: str, root: Path, *, selected: boo
     else:
         found = find_run(name, root)
     before = report.fold_run(StoredRun(found)).report()
+    if shard := before.plan.shard:
+        what = f"--baseline: the run {before.run.run_id} is only shard {shard} of a run"
+        raise AuthorError(Problem(what, "merge the shards, and name the merged run"))
     decision = gates.decide(apply_accept_list(before, started))
     old = summary_of(before, decision)
     new = summary_of(report.build_report([started]), None)

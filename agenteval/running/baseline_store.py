@@ -12,10 +12,11 @@ import shutil
 from pathlib import Path
 
 from agenteval.core.errors import AuthorError
-from agenteval.files.runs import JOURNAL_FILE, find_run_folders, load_run, read_run_commit
+from agenteval.files.runs import JOURNAL_FILE, find_run_folders, load_run, load_run_start, read_run_commit
 from agenteval.running.git import NoCommitError, merge_base
 from agenteval.verdict.report import Report
 from agenteval.verdict.resumption import run_ending
+from agenteval.verdict.shard_rows import is_only_part
 
 MERGE_BASE = "merge-base"
 _SHORT = 12
@@ -60,8 +61,10 @@ def _folder_name(commit: str, profile: str) -> str:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Check whether a run finished completely."""
+    """Check whether a run finished completely, with all of its shards."""
     try:
+        if load_run_start(folder).plan.shard:
+            return False
         end = run_ending(load_run(folder))
     except AuthorError:
         return False
@@ -77,7 +80,7 @@ def save_baseline(report: Report, folder: Path, root: Path) -> str:
         why = "its git commit is unknown"
     elif run.dirty:
         why = f"files have changed since {run.commit[:_SHORT]}, so it does not represent that commit"
-    elif report.finished is None or report.finished.outcome != "complete":
+    elif report.finished is None or report.finished.outcome != "complete" or is_only_part(report):
         why = "it did not finish"
     if why:
         return f"agenteval: this run is not kept as a baseline: {why}"

@@ -127,7 +127,7 @@ def execute(
     secrets = resources.secrets
     fixed = find_secrets_in_files(secrets, suite.settings.config, suite.scenarios, cwd=suite.request.cwd)
     names = StableFingerprints(secret for secret in secrets if secret not in fixed)
-    count = len(prepared.wired.samples)
+    count = len(prepared.plan.samples)
     with (
         observer.watch(count, past=past_events, pending=pending) as progress,
         open_emitter(resources, journal.path.parent, [journal, fold, progress, *sinks], names) as emit,
@@ -307,13 +307,14 @@ async def _find_issues(setup: RunSetup, steps: RunSteps, emit: Emit, control: Ru
         from agenteval.scoring.issues import find_issues  # a run without findings needs none of it
 
         with anyio.CancelScope() as scope:
-            asks = not control.is_stopping
+            # The findings of a shard are grouped with those of the others.
+            asks = not control.is_stopping and setup.plan.shard is None
             control.attach(scope)
             found = await find_issues(
                 scenarios,
                 setup.resources.model("dedup") if asks else None,
                 prompt=setup.settings.metrics.prompts.prompt("error_deduplication"),
-                policies=wiring.policies_of(setup.settings.config, steps.agents),
+                policies=wiring.policies_of(setup.settings.config, setup.plan.agents),
                 uses_model_severity=setup.plan.suite.severity_from == "model",
             )
         if scope.cancelled_caught:

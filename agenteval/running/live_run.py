@@ -50,8 +50,9 @@ def plan_start(prepared: PreparedRun, observer: Observer, run_id: str | None = N
     try:
         # The journal of the baseline contains no secrets, so the redacted event is compared with it.
         written = redact_run_started(prepared, started)
+        written = written.model_copy(update={"plan": written.plan.whole})
         root = Path(started.config.root)
-        compared = attach_baseline(written, request.baseline, root, selected=started.is_selection)
+        compared = attach_baseline(written, request.baseline, root, selected=written.is_selection)
         return started.model_copy(update={"baseline": compared.baseline})
     except NoBaselineError as missing:
         observer.show_line(f"warning: {missing}")
@@ -142,12 +143,15 @@ def play_remaining(resumable: Resumable, observer: Observer, control: RunControl
 def count_done(resumable: Resumable) -> tuple[int, int]:
     """Return how many samples of the run are done, and how many there are."""
     done = len(finished_samples(resumable.events))
-    return done, max(done, len(resumable.prepared.wired.samples) if resumable.prepared else 0)
+    return done, max(done, len(resumable.prepared.plan.samples) if resumable.prepared else 0)
 
 
 def _require_resumable(events: Sequence[Event]) -> RunStarted:
     run = events[0]
     assert isinstance(run, RunStarted)
+    if run.merged:
+        what = f"the run {run.run_id} was merged from shards"
+        raise AuthorError(Problem(what, "resume the shards that did not finish, and merge again"))
     if not run.request:
         what = f"the journal of the run {run.run_id} contains no request"
         raise AuthorError(

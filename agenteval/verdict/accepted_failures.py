@@ -78,7 +78,9 @@ def accepted_uses(
 
 
 def _was_run(entry: AcceptedFailure, run: RunStarted) -> bool:
-    return any(_applies_to(entry, scenario.id) for scenario in run.scenarios)
+    shard = run.plan.shard
+    played = shard.scenarios if shard else (scenario.id for scenario in run.scenarios)
+    return any(_applies_to(entry, scenario) for scenario in played)
 
 
 def _entry_use(

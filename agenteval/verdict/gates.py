@@ -212,8 +212,9 @@ def compute_exit_code(report: Report, verdict: Verdict, author_errors: Sequence[
         return 130
     if author_errors:
         return 2
-    # A run that was killed has not ended, so it is not undecided.
-    if verdict is Verdict.INCONCLUSIVE and is_neutral(report) and report.finished:
+    # A run that was killed or lacks a shard has not ended, so it is not undecided.
+    is_ended = report.finished is not None and not (report.run.merged and report.run.merged.incomplete)
+    if verdict is Verdict.INCONCLUSIVE and is_neutral(report) and is_ended:
         return 0
     return {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}[verdict]
 

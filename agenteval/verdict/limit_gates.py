@@ -19,7 +19,7 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
     stopped it, and its row is inconclusive. A row is also inconclusive if calls in flight exceeded its limit
     before they could be stopped. A role's own limit does not stop the run; calls that the role could not make
     are reported where their results are missing."""
-    budget = report.plan.suite.budget
+    budget = report.plan.budget
     spent = _spent(sum(report.usage.values(), Usage()), report.ledger)
     stopped = report.finished is not None and report.finished.outcome == "budget"
     cause = max(budget.limits, key=lambda name: spent[name] / budget.limits[name], default="")

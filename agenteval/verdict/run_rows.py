@@ -27,6 +27,7 @@ from agenteval.verdict.recorded_logs import SEVERE, is_unreadable
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
 from agenteval.verdict.sample_decisions import is_never_tolerated
+from agenteval.verdict.shard_rows import resolve_in_shards, shard_rows
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 _MOST_NAMED = 5
@@ -195,6 +196,7 @@ def is_tolerated(lost: int, begun: int, bound: float) -> bool:
 
 def end_rows(report: Report) -> Iterable[GateRow]:
     """Yield the rows about how the run ended."""
+    yield from shard_rows(report)
     yield from budget_gates(report)
     yield from deadline_gates(report)
     if report.finished is None:
@@ -265,7 +267,7 @@ def resolve_with_next_steps(
     if report.finished and report.finished.outcome == "fail_fast":  # which cannot be resumed
         again = "repeat the run without --fail-fast"
         return tuple(replace(row, resolution=row.resolution.replace(RESUME, again)) for row in rows)
-    return tuple(rows)
+    return tuple(resolve_in_shards(rows, report))
 
 
 def _record_resolution(row: GateRow, report: Report, samples: Mapping[SampleKey, SampleDecision]) -> str:

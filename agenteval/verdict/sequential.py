@@ -172,7 +172,7 @@ class SequentialQueue:
         for pairing, sample in firsts.items():
             ranged = self._ranges.get(sample.scenario.id)
             if ranged:
-                test = planned_test(gate, EpochOutcomes((), ranged.min, ranged.max), len(firsts))
+                test = planned_test(gate, EpochOutcomes((), ranged.min, ranged.max), run.plan.pairings)
                 self._scenarios[pairing] = _ScenarioProgress(sample, ranged, test)
 
     def _next_further_sample(self) -> Sample | None:

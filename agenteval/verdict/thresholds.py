@@ -42,7 +42,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
     for name, threshold in plan.suite.thresholds.items():
         switched_off = all(name not in scenario.rules.thresholds for scenario in report.scenarios)
         is_elsewhere = f"thresholds.{name}" in plan.unapplied
-        if name not in applied and not switched_off and not is_elsewhere:
+        if name not in applied and not switched_off and not is_elsewhere and not plan.shard:
             left_out = _unjudged_reason(name, plan)
             yield GateRow(
                 name=f"thresholds.{name}",

@@ -183,6 +183,8 @@ def _run(report: Report) -> shape.RunShape:
         elapsed_s=finished.elapsed_s if finished else None,
         complete=finished is not None and finished.outcome == "complete",
         outcome=finished.outcome if finished else None,
+        shard=str(run.plan.shard) if run.plan.shard else None,
+        merged=shape.MergedShape.from_value(run.merged) if run.merged else None,
         seed=run.plan.suite.seed,
         # The folder is specific to one machine, and the line numbers are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),

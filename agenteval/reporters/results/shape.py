@@ -748,6 +748,16 @@ class SummaryShape(Shape):
     notices: list[NoticeShape]
 
 
+class MergedShape(Shape):
+    """The shards from which a run was merged."""
+
+    count: int
+    runs: dict[int, str]
+    """The id of each shard's run, keyed by the number of the shard."""
+    incomplete: dict[int, str]
+    """The reason why a shard is not part of the run as a whole, keyed by its number."""
+
+
 class RunShape(Shape):
     """Facts about the run."""
 
@@ -763,6 +773,10 @@ class RunShape(Shape):
     """True if everything that was planned was run."""
     outcome: str | None
     """How the run ended; null if the run ended abruptly."""
+    shard: str | None
+    """The part of the run that was played, such as ``2/4``; null for a whole run."""
+    merged: MergedShape | None
+    """The shards from which the run was merged; null for a run that was played as a whole."""
     seed: int
     versions: dict[str, str]
     config: dict[str, Any]

@@ -168,6 +168,8 @@ def _error_rate_sentences(facts: Facts) -> Iterator[tuple[str, str]]:
     is_red = decision.verdict is Verdict.FAILED and failed == [EVERY_SAMPLE]
     if not (is_green or is_red) or replaces_every_sample(report.plan.suite.gates) or decision.is_reported:
         return
+    if report.plan.shard:
+        return  # such a rate is that of the whole run
     worth = every_sample_error_rates([len(each.samples) + len(each.missing) for each in report.scenarios])
     wrong = worth.false_green if is_green else worth.false_red
     if wrong is not None and wrong > UNINFORMATIVE_ABOVE:

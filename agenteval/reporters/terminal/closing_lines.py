@@ -32,7 +32,7 @@ from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.rerun_commands import command_of, rerun_failures_command
 from agenteval.reporters.words.row_groups import RowGroup
 from agenteval.reporters.words.selection import is_recorded, selectors, show_command
-from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
+from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, NOT_DECIDED, verdict_line
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import replaces_every_sample
 
@@ -173,7 +173,12 @@ def last_line(facts: Facts) -> Text:
     return line
 
 
-_WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red", REPORTED.upper(): "default"}
+_WORD_STYLES = {
+    INCOMPLETE: style_of(Verdict.INCONCLUSIVE),
+    NOT_DECIDED: style_of(Verdict.INCONCLUSIVE),
+    AUTHOR_ERROR: "red",
+    REPORTED.upper(): "default",
+}
 
 
 def _can_go_on(report: Report) -> bool:

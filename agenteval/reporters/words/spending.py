@@ -44,7 +44,7 @@ def brief_sum(report: Report) -> str:
     if not cost.known:
         return "cost unknown" if any(unknown_texts(report)) else ""
     least = "" if cost.is_fully_known else "at least "
-    limit = report.plan.suite.budget.max_cost
+    limit = report.plan.budget.max_cost
     of_limit = f" of {amount(limit)}" if limit else ""
     return f"{least}{_known_sum(cost, report)}{of_limit} USD"
 

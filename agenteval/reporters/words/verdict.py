@@ -14,7 +14,7 @@ from agenteval.reporters.words.failure_rates import reported_text
 from agenteval.verdict.caveats import format_caveats
 from agenteval.verdict.report import Report
 
-INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
+INCOMPLETE, AUTHOR_ERROR, NOT_DECIDED = "INCOMPLETE", "AUTHOR ERROR", "NOT DECIDED"
 
 
 def verdict_line(facts: Facts) -> tuple[str, str]:
@@ -22,8 +22,18 @@ def verdict_line(facts: Facts) -> tuple[str, str]:
     passed (exit 0) — with 1 accepted failure``."""
     report, decision = facts.report, facts.decision
     caveats = format_caveats(report, decision)
-    text = f"{ends_text(facts)} (exit {decision.exit_code}{_why_zero(decision)})"
-    return _verdict_word(report, decision), f"{text} — with {caveats}" if caveats else text
+    word = _verdict_word(report, decision)
+    ends = f"{_describe_shard(report, word)}{ends_text(facts)}"
+    text = f"{ends} (exit {decision.exit_code}{_why_zero(decision)})"
+    return word, f"{text} — with {caveats}" if caveats else text
+
+
+def _describe_shard(report: Report, word: str) -> str:
+    """Return the beginning of the line for a shard, which alone never decides its run."""
+    if report.plan.shard is None:
+        return ""
+    rest = "" if word == NOT_DECIDED else f"; the rest is {NOT_DECIDED}"
+    return f"shard {report.plan.shard}, to be decided by `agenteval merge`{rest}; "
 
 
 def _why_zero(decision: Decision) -> str:
@@ -54,7 +64,10 @@ def ends_text(facts: Facts) -> str:
 def _verdict_word(report: Report, decision: Decision) -> str:
     if report.finished is None or report.finished.outcome == "interrupted":
         return INCOMPLETE
-    return AUTHOR_ERROR if decision.author_errors else decision.verdict_label.upper()
+    if decision.author_errors:
+        return AUTHOR_ERROR
+    is_open_shard = report.plan.shard is not None and decision.verdict is Verdict.INCONCLUSIVE
+    return NOT_DECIDED if is_open_shard else decision.verdict_label.upper()
 
 
 _ENDS = ("failed", "inconclusive", NONE_PASSED, SOME_FAILED, "passed")
@@ -67,7 +80,8 @@ def _count_outcomes(facts: Facts) -> str:
         return "no scenarios were run"
     ends, total = Counter(facts.outcomes.values()), len(facts.outcomes)
     noun, across = _counted_things(facts)
-    rule = "" if _is_shown_by(ends, facts.decision) else _rule_over_all(facts.decision)
+    is_shown = _is_shown_by(ends, facts.decision) or facts.report.plan.shard is not None
+    rule = "" if is_shown else _rule_over_all(facts.decision)
     if ends["passed"] == total:
         despite = f"{rule}, although " if rule else ""
         return f"{despite}{'all ' if total > 1 else ''}{plural(total, noun)} passed{across}"

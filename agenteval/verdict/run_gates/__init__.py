@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval.core.config import GatesConfig
-from agenteval.core.decision import GateRow, SampleDecision
+from agenteval.core.decision import MERGE, GateRow, SampleDecision
 from agenteval.core.plan import Pairing, Plan
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport
@@ -46,6 +46,11 @@ def gates_over_runs(
     deciding = [gate for gate, settings in configured if gate.decides_each(settings)]
     for gate, settings in configured:
         where = report.plan.suite.where(f"gates.{gate.name}")
+        if report.plan.shard and not gate.decides_each(settings):
+            yield GateRow(
+                gate.name, None, "", "all shards together", where, Verdict.INCONCLUSIVE, resolution=MERGE
+            )
+            continue
         others_decide = any(other is not gate for other in deciding)
         rows = gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
         yield from (_with_excused_goals(row, report) for row in rows) if gate.replaces_every_sample else rows

@@ -62,9 +62,11 @@ def planned_test(gate: PassRateGate, epochs: EpochOutcomes, scenarios: int) -> R
 
 def _rows(gate: PassRateGate, evidence: Evidence) -> Iterable[GateRow]:
     epochs = evidence.epochs
-    rule = rule_of(gate, len(epochs))
+    # A log is not planned, and a shard has only some of the scenarios over which the gate is corrected.
+    pairings = max(len(epochs), evidence.report.plan.pairings)
+    rule = rule_of(gate, pairings)
     for (scenario, agent), outcomes in epochs.items():
-        test = planned_test(gate, outcomes, len(epochs))
+        test = planned_test(gate, outcomes, pairings)
         decision = test.decide(outcomes.outcomes)
         decided = decision.epochs - decision.missing
         yield GateRow(
