@@ -804,6 +804,7 @@ SHAPES = {
     "`aggregates.METRIC`": "AggregateShape",
     "`usage`": "UsageShape",
     "`ledger[]`": "LedgerLineShape",
+    "`merged`": "MergedShape",
 }
 
 

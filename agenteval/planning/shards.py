@@ -80,11 +80,12 @@ def with_own_limits(suite: Suite, plan: Plan) -> Suite:
     numbers of concurrent calls and conversations, and the rates of requests and tokens."""
     if plan.shard is None:
         return suite
-    config = _own_limits(suite.settings.config, plan.shard)
+    config = own_limits(suite.settings.config, plan.shard)
     return replace(suite, settings=replace(suite.settings, config=config))
 
 
-def _own_limits(config: Config, shard: Shard) -> Config:
+def own_limits(config: Config, shard: Shard) -> Config:
+    """Return the configuration with the shard's part of each limit of the run."""
     models = {
         name: _own_pace(getattr(config.models, name), shard) for name in type(config.models).model_fields
     }

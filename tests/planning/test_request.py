@@ -13,6 +13,7 @@ from agenteval.core.config import Config
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.selection import Filters
 from agenteval.planning.request import JudgeChoice, Request, restore_request
+from agenteval.planning.shards import ShardNumber
 from tests.support.plans import begun
 
 
@@ -68,6 +69,7 @@ def test_whether_only_a_part_is_requested(given: dict[str, Any], partial: bool, 
 
 
 FULL = Request(
+    shard=ShardNumber(2, 3),
     paths=("/s/a.yaml", "/b.yaml"),
     config="c.yaml",
     profile="ci",
