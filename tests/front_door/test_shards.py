@@ -26,8 +26,11 @@ def agent(messages, ctx):
     lot = zlib.crc32(f"{ctx.scenario_id}/{ctx.epoch}".encode()) / 2**32
     if last.startswith("lose") and ctx.epoch % 2:
         raise ConnectionError("the database is away")
+    if last.startswith("alternate"):
+        lot = ctx.epoch % 2
     return "good" if lot < share else "bad"
 """
+SEQUENTIAL = "epochs: {min: 2, max: 9}\ngates: {pass_rate: {at_least: AT, reject_below: REJECT}}\n"
 
 
 def write_suite(project: Project, shares: Sequence[tuple[str, float]], config: str) -> None:
@@ -47,7 +50,8 @@ def write_suite(project: Project, shares: Sequence[tuple[str, float]], config: s
 
 
 def run_shards(project: Project, count: int, *flags: str, env: dict[str, str] | None = None) -> list[Done]:
-    return [project.call("run", "--shard", f"{n}/{count}", *flags, env=env) for n in range(1, count + 1)]
+    named = (("run", "--shard", f"{n}/{count}", "--report", "json") for n in range(1, count + 1))
+    return [project.call(*words, *flags, env=env) for words in named]
 
 
 def folders(project: Project) -> list[Path]:
@@ -110,11 +114,15 @@ def test_merged_shards_equal_the_run_as_a_whole(project: Project, gate: str, cou
 
 @pytest.mark.parametrize("flags", [(), ("--agent", "wonderbot-first")])
 def test_the_shipped_suite_in_shards(tmp_path: Path, flags: Sequence[str]) -> None:
+    """Its findings are grouped by a (scripted) model, which only the merged run asks."""
     root = Path(__file__).parents[2]
     for name in ("agenteval.yaml", "scenarios"):
         copy = shutil.copytree if (root / name).is_dir() else shutil.copy
         copy(root / name, tmp_path / name)
-    assert_merged_equals_whole(Project(tmp_path), 3, *flags)
+    project = Project(tmp_path)
+    assert_merged_equals_whole(project, 3, *flags)
+    asked = [json.loads((each / "results.json").read_text()) for each in folders(project)[1:4]]
+    assert [each["summary"]["usage"]["dedup"]["calls"] for each in asked] == [0] * 3
 
 
 def test_the_order_of_the_arguments_does_not_matter(project: Project) -> None:
@@ -152,9 +160,64 @@ def test_a_failure_that_no_merge_can_turn_fails_its_shard(project: Project) -> N
 
 @pytest.mark.parametrize("gate", ["pass^k", "shares"])
 def test_a_gate_over_the_run_fails_no_shard(project: Project, gate: str) -> None:
-    write_suite(project, [("say", 1.0)] * 9 + [("say", 0.0)], GATES[gate])
-    assert [each.code for each in run_shards(project, 2)] == [3, 3]
-    assert merge_last(project, 2).code == 0
+    """Among the two scenarios of one shard, the share of failures is above the bound; among all it is not."""
+    write_suite(project, [("say", 1.0)] * 3 + [("say", 0.0)], GATES[gate])
+    assert [each.code for each in run_shards(project, 4)] == [3] * 4
+    assert merge_last(project, 4).code == 0
+
+
+def test_a_sequential_gate_is_corrected_over_the_scenarios_of_all_shards(project: Project) -> None:
+    """Each scenario alone would be stopped one epoch earlier, as one of few."""
+    write_suite(project, [("say", 0.0)] * 12, SEQUENTIAL.replace("AT", "0.7").replace("REJECT", "0.3"))
+    assert_merged_equals_whole(project, 6)
+    assert {len(each["samples"]) for each in project.results()["scenarios"]} == {7}
+
+
+def test_a_shard_rejects_no_scenario_that_the_run_would_not(project: Project) -> None:
+    """One of few scenarios is rejected with four of eight; one of six is not."""
+    write_suite(project, [("alternate", 0.5)] * 6, SEQUENTIAL.replace("AT", "0.9").replace("REJECT", "0.4"))
+    assert [each.code for each in run_shards(project, 3)] == [3] * 3
+    assert merge_last(project, 3).code == 3
+
+
+def test_a_threshold_that_applies_to_no_scenario_of_a_shard(project: Project) -> None:
+    write_suite(project, [("say", 1.0)] * 4, "")
+    project.config(
+        "models: {default: scripted/replies.yaml}\nmetrics: [helpfulness, goal_completion]\n"
+        "thresholds: {goal_completion: 0.5}\n"
+    )
+    reply = "{evidence: good, reason: r, score: "
+    project.write("replies.yaml", f"""
+        replies:
+          - {{when: {{role: judge, metric: helpfulness}}, reply: {reply}5}}}}
+          - {{when: {{role: judge}}, reply: {reply}1}}}}
+          - {{when: {{role: user}}, reply: {{message: say 1.0, done: true, reason: r}}}}
+        """)  # fmt: skip
+    project.scenarios(
+        "{id: goal, goal: To be told something good., epochs: 1, max_turns: 1}", "scenarios/goal.yaml"
+    )
+    whole = project.run()
+    assert [each.code for each in run_shards(project, 3)] == [3] * 3
+    assert merge_last(project, 3).code == whole.code == 0, whole.all
+
+
+def test_shards_against_a_baseline(project: Project) -> None:
+    config = "epochs: 4\ngates: {no_regression: {margin: 0.2}}\n"
+    write_suite(project, [("say", 1.0)] * 6, config)
+    project.call("run")
+    before = folders(project)[0].name
+    write_suite(project, [("say", 1.0)] * 5, config)
+    assert_merged_equals_whole(project, 2, "--baseline", before)
+    project.agent("def agent(messages):\n    return 'bad'\n")
+    whole = project.run("--baseline", before)
+    assert [each.code for each in run_shards(project, 2, "--baseline", before)] == [3, 3]
+    assert merge_last(project, 2).code == whole.code == 1
+
+
+def test_a_remark_about_the_suite_stands_once_in_the_merged_run(project: Project) -> None:
+    write_suite(project, [("say", 1.0)] * 4, "")
+    project.scenarios("{id: later, turns: [hi], skip: not ready}", "scenarios/later.yaml")
+    assert_merged_equals_whole(project, 2)
 
 
 def test_an_undecided_shard_ends_with_0_where_the_job_says_so_and_the_merged_run_does_not(
