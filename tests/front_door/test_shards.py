@@ -216,7 +216,7 @@ def test_shards_against_a_baseline(project: Project) -> None:
 
 def test_a_remark_about_the_suite_stands_once_in_the_merged_run(project: Project) -> None:
     write_suite(project, [("say", 1.0)] * 4, "")
-    project.scenarios("{id: later, turns: [hi], skip: not ready}", "scenarios/later.yaml")
+    project.scenarios("{id: later, turns: [hi], checks: none, skip: not ready}", "scenarios/later.yaml")
     assert_merged_equals_whole(project, 2)
 
 
