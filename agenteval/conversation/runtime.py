@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from agenteval.conversation.deadlines import Deadlines
-from agenteval.core.protocols import AgentFactory, Reviewer, SampleQueue, Scorer, User
+from agenteval.core.protocols import AgentFactory, Reviewer, SampleQueue, SampleRunner, Scorer, User
 from agenteval.core.scenario import Sample
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import CallEvidence
@@ -49,6 +49,8 @@ class Runtime:
     deadlines: Deadlines = field(default_factory=Deadlines)
     emitted_warnings: set[str] = field(default_factory=set)
     """Warnings that are given only once per run."""
+    runner: SampleRunner | None = None
+    """The runner that plays the samples. Without it, they are played in this process."""
 
 
 class RunControl:

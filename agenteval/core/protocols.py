@@ -251,15 +251,39 @@ class AgentAdapter:
 class SampleQueue(Protocol):
     """Decides which sample runs next, based on the events that it receives.
 
-    ``next`` returns ``None`` if no sample is available now, and is called again when a sample has finished.
-    ``plays_again`` returns True if a sample that is about to finish will be repeated because its conversation
-    was lost. ``events`` contains all events of the sample, including its end."""
+    ``reorder`` sets the order of the planned samples before the first one starts. ``next`` returns ``None``
+    if no sample is available now, and is called again when a sample has finished. ``plays_again`` returns
+    True if a sample that is about to finish will be repeated because its conversation was lost. ``events``
+    contains all events of the sample, including its end."""
 
     def __call__(self, event: Event, /) -> None: ...
+
+    def reorder(self, samples: Iterable[Sample], /) -> None: ...
 
     def next(self) -> Sample | None: ...
 
     def plays_again(self, key: SampleKey, events: Sequence[Event], /) -> bool: ...
+
+
+class ConversationProgress(Protocol):
+    """Receives what a runner reports about a conversation in addition to its events."""
+
+    def free_slot(self) -> None:
+        """Report that the agent has given its last answer, so that another conversation may start."""
+
+    def end_conversation(self) -> None:
+        """Report that the conversation has ended, and that only its scoring remains."""
+
+
+class SampleRunner(Protocol):
+    """Plays samples, in this process or elsewhere (remote execution). The caller decides which sample runs
+    when, whether a sample is repeated, and when the run stops."""
+
+    async def run_sample(self, sample: Sample, emit: Emit, progress: ConversationProgress, /) -> None:
+        """Play and score one sample, and emit its events, from ``SampleStarted`` to ``SampleFinished``.
+
+        If the run is cancelled, stop the sample and emit its end. If the sample was lost, raise any
+        exception: the caller then ends the sample, and may run it once more."""
 
 
 class UserMove(NamedTuple):

@@ -58,7 +58,7 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     """Return the scenarios that did not pass in the latest run below ``root``, or in the run with the given
     ``name``. A scenario that never ran counts as not passed. Raise ``AuthorError`` if there is no such run,
     and ``NothingSelectedError`` if all scenarios passed."""
-    folder = runs.find_run(name, root) if name else _find_latest_run(root)
+    folder = runs.find_run(name, root) if name else find_latest_run(root)
     run = fold_run(runs.StoredRun(folder)).report()
     decision = gates.decide(run)
     found = {pair for pair, each in decision.scenarios.items() if each.verdict is not Verdict.PASSED}
@@ -75,7 +75,7 @@ def find_last_failed(root: Path, name: str | None) -> FailedScenarios:
     raise NothingSelectedError(Problem(what, _REMEDY))
 
 
-def _find_latest_run(root: Path) -> Path:
+def find_latest_run(root: Path) -> Path:
     """Return the folder of the latest run. ``score`` runs are skipped, because recorded conversations do not
     show the current behavior of the agent."""
     for folder in reversed(runs.find_run_folders(root)):

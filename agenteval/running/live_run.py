@@ -21,6 +21,7 @@ from agenteval.files.journal import Journal, lock_run
 from agenteval.files.runs import JOURNAL_FILE
 from agenteval.planning.request import restore_request
 from agenteval.planning.run_preparation import PreparedRun, prepare
+from agenteval.planning.sample_order import order_samples
 from agenteval.running.baseline import attach_baseline
 from agenteval.running.baseline_store import NoBaselineError, save_baseline
 from agenteval.running.execution import (
@@ -64,6 +65,7 @@ def play(
 ) -> DecidedRun:
     """Play a run in a new folder. ``control`` lets another thread stop the run. Raise ``RunLockedError`` if
     another process is playing the same run."""
+    order_samples(prepared)
     folder = make_run_folder(Path(prepared.suite.settings.config.root), started.run_id)
     with lock_run(folder):
         if (folder / JOURNAL_FILE).exists():

@@ -66,6 +66,9 @@ class PlannedQueue:
             case _:
                 assert_never(event)
 
+    def reorder(self, samples: Iterable[Sample]) -> None:
+        self._waiting = {sample.key: sample for sample in samples}
+
     def next(self) -> Sample | None:
         return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
@@ -154,6 +157,9 @@ class SequentialQueue:
                 pass
             case _:
                 assert_never(event)
+
+    def reorder(self, samples: Iterable[Sample]) -> None:
+        self._planned.reorder(samples)
 
     def next(self) -> Sample | None:
         sample = self._planned.next() or self._next_further_sample()

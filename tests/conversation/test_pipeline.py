@@ -16,7 +16,7 @@ from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, S
 from agenteval.core.protocols import AgentReply, ReadReply, UserMove
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.score import Check, ScoreFailure
-from agenteval.core.trajectory import StopReason, Trajectory
+from agenteval.core.trajectory import Stop, StopReason, Trajectory
 
 # ── a run ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -211,6 +211,85 @@ def test_a_stop_lets_conversations_end_and_a_cancellation_does_not() -> None:
     assert stopped.stop.reason is StopReason.USER_DONE
     (cancelled,) = ends(run(Queue(2), on_event=act("cancel"), agent_concurrency=1))
     assert (cancelled.stop.reason, cancelled.stop.detail) == (StopReason.INTERRUPTED, "why")
+
+
+class LosingRunner:
+    """Starts a sample, unless ``starts`` is false, and then does what ``end`` does instead of ending it."""
+
+    def __init__(self, end: Callable[[], Any], *, starts: bool = True) -> None:
+        self._end, self._starts = end, starts
+
+    async def run_sample(self, sample: Sample, emit: Any, progress: Any) -> None:
+        if self._starts:
+            emit(SampleStarted(key=sample.key))
+        await anyio.lowlevel.checkpoint()
+        self._end()
+
+
+def lose() -> None:
+    raise ConnectionError("gone")
+
+
+@pytest.mark.parametrize("starts", [True, False])
+@pytest.mark.parametrize("end", [lose, lambda: None])
+def test_a_sample_that_its_runner_loses_is_ended_for_it(end: Callable[[], Any], starts: bool) -> None:
+    events = run(Queue(2), runner=LosingRunner(end, starts=starts), agent_concurrency=1)
+    assert [type(event) for event in events] == [SampleStarted, SampleFinished] * 2
+    assert {end.stop.reason for end in ends(events)} == {StopReason.INFRASTRUCTURE}
+    assert all("gone" in each.stop.detail for each in ends(events)) is (end is lose)
+
+
+def test_a_sample_that_its_runner_loses_is_repeated_if_the_queue_says_so() -> None:
+    queue = Queue(1, repeats=True)
+    events = run(queue, runner=LosingRunner(lose))
+    (end,) = ends(events)
+    assert (queue.asked, end.again) == (1, True)
+
+
+def test_a_runner_that_is_cancelled_need_not_end_its_samples() -> None:
+    def cancel(event: Event, control: RunControl) -> None:
+        if isinstance(event, SampleStarted):
+            control.cancel("deadline", "too late")
+
+    queue = Queue(1, repeats=True)
+    (end,) = ends(run(queue, runner=LosingRunner(lose), on_event=cancel))
+    assert (end.stop.reason, end.stop.detail, queue.asked) == (StopReason.INTERRUPTED, "too late", 0)
+
+
+def test_a_runner_that_fails_after_the_end_has_lost_nothing() -> None:
+    class Late(LosingRunner):
+        async def run_sample(self, sample: Sample, emit: Any, progress: Any) -> None:
+            emit(SampleStarted(key=sample.key))
+            emit(SampleFinished(key=sample.key, stop=Stop(reason=StopReason.USER_DONE)))
+            self._end()
+
+    (end,) = ends(run(Queue(1), runner=Late(lose)))
+    assert end.stop.reason is StopReason.USER_DONE
+
+
+@pytest.mark.parametrize(("fail_fast", "most"), [(False, 2), (True, 1)])
+def test_a_runner_frees_the_slot_of_a_conversation_unless_results_are_awaited(
+    fail_fast: bool, most: int
+) -> None:
+    class Judging:
+        running = most = 0
+
+        async def run_sample(self, sample: Sample, emit: Any, progress: Any) -> None:
+            self.running += 1
+            self.most = max(self.most, self.running)
+            emit(SampleStarted(key=sample.key))
+            progress.free_slot()
+            progress.end_conversation()
+            assert control.active_conversations == 0
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
+            self.running -= 1
+            emit(SampleFinished(key=sample.key, stop=Stop(reason=StopReason.USER_DONE)))
+
+    control, runner = RunControl(), Judging()
+    events = run(Queue(2), control=control, runner=runner, agent_concurrency=1, fail_fast=fail_fast)
+    assert (len(ends(events)), runner.most) == (2, most)
+    assert {end.stop.reason for end in ends(events)} == {StopReason.USER_DONE}
 
 
 def test_an_interrupted_run_begins_nothing() -> None:

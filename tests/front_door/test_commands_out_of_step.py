@@ -359,10 +359,9 @@ def test_what_a_kept_program_does_when_its_input_ends_is_of_its_last_conversatio
     assert failed == {"killed-c", "bye-c"}
     for name in ("killed", "bye"):
         assert project.run("--concurrency", "1", "--fail-fast", "-s", f"{name}-").code == 1
-        found = verdicts(project)
-        assert found.pop(f"{name}-a") == "failed"
-        assert "passed" not in found.values()
-        assert "failed" not in found.values()
+        found = list(verdicts(project).values())
+        assert found.count("failed") == 1
+        assert "passed" not in found
     assert project.run("--fail-fast", "-s", "good-").code == 0
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval.conversation.pipeline import _stop_for_error
+from agenteval.conversation.local_runner import _stop_for_error
 from agenteval.core.errors import AuthorError, Problem
 from tests.support.cut_runs import cut_after
 from tests.support.kit import Project

@@ -43,10 +43,10 @@ def ran(project: Project) -> Project:
 
 
 def asked(project: Project) -> list[str]:
-    """The scenarios of the conversations that were played; what was lost was played once more."""
+    """The scenarios of the conversations that were played, sorted; what was lost was played once more."""
     path = project.root / "asked"
     lines = path.read_text("utf-8").split() if path.exists() else []
-    return [line.partition("@")[0] for line in dict.fromkeys(lines)]
+    return sorted(line.partition("@")[0] for line in set(lines))
 
 
 def test_what_failed_or_was_not_decided_is_run(ran: Project) -> None:

@@ -128,6 +128,19 @@ def test_the_scenario_with_the_fewest_epochs_goes_first() -> None:
     assert taken(source, 1)[0][0] == "b"
 
 
+def test_the_order_of_planned_epochs_does_not_change_the_further_ones() -> None:
+    def further(order: str) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+        source = until_decided("a", "b", "c")
+        source.reorder(planned(*order))
+        first = taken(source, 6)
+        for name, epoch in first:
+            tell(source, key(name, epoch), "passed")
+        return first, taken(source)
+
+    first, as_written = further("abc")
+    assert further("cab") == ([*first[4:], *first[:4]], as_written)
+
+
 def test_the_test_is_that_of_all_scenarios() -> None:
     """The more scenarios, the more failures it takes to say that one is surely bad."""
 
