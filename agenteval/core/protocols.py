@@ -251,10 +251,10 @@ class AgentAdapter:
 class SampleQueue(Protocol):
     """Decides which sample runs next, based on the events that it receives.
 
-    ``reorder`` sets the order of the planned samples before the first one starts. ``next`` returns ``None``
-    if no sample is available now, and is called again when a sample has finished. ``plays_again`` returns
-    True if a sample that is about to finish will be repeated because its conversation was lost. ``events``
-    contains all events of the sample, including its end."""
+    ``reorder`` sets the order of the planned samples before the first one starts, and ignores all others.
+    ``next`` returns ``None`` if no sample is available now, and is called again when a sample has finished.
+    ``plays_again`` returns True if a sample that is about to finish will be repeated because its conversation
+    was lost. ``events`` contains all events of the sample, including its end."""
 
     def __call__(self, event: Event, /) -> None: ...
 

@@ -38,7 +38,7 @@ def order_samples(prepared: PreparedRun) -> None:
     """Reorder the queue of a new run if the order matters: if not all samples start at once, or if the first
     failure ends the run."""
     runtime, suite, samples = prepared.wired.runtime, prepared.suite, prepared.wired.samples
-    may_wait = runtime.fail_fast or len(samples) > runtime.agent_concurrency
+    may_wait = runtime.fail_fast or len(prepared.plan.samples) > runtime.agent_concurrency
     if may_wait and not suite.request.recording.replay:
         earlier = _read_latest_run(Path(suite.settings.config.root))
         if earlier:

@@ -67,7 +67,7 @@ class PlannedQueue:
                 assert_never(event)
 
     def reorder(self, samples: Iterable[Sample]) -> None:
-        self._waiting = {sample.key: sample for sample in samples}
+        self._waiting = {sample.key: sample for sample in samples if sample.key in self._samples}
 
     def next(self) -> Sample | None:
         return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None

@@ -125,6 +125,11 @@ def test_the_shipped_suite_in_shards(tmp_path: Path, flags: Sequence[str]) -> No
     assert [each["summary"]["usage"]["dedup"]["calls"] for each in asked] == [0] * 3
 
 
+def test_a_shard_plays_its_own_scenarios_in_the_order_that_an_earlier_run_suggests(project: Project) -> None:
+    write_suite(project, [("say", share) for share in (1.0, 0.0, 1.0, 0.5)], "epochs: 2\nconcurrency: 1\n")
+    assert_merged_equals_whole(project, 2)
+
+
 def test_the_order_of_the_arguments_does_not_matter(project: Project) -> None:
     write_suite(project, [("say", 0.5)] * 6, "epochs: 2\n")
     run_shards(project, 2)
