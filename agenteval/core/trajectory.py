@@ -5,9 +5,11 @@ The module contains only values, without identity (see ``SampleKey``), storage o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from enum import StrEnum
+from functools import reduce
 from itertools import groupby
+from operator import add
 from typing import Annotated, Any, TypeAlias, assert_never
 
 from pydantic import Field
@@ -71,28 +73,29 @@ class Usage(Value):
             return self
         if not self.is_spent and not self.cached_calls:
             return other
-        # Without a request there is no unknown price.
-        known = all(usage.cost is not None for usage in (self, other) if usage.is_spent)
-        return Usage(
-            cached_calls=self.cached_calls + other.cached_calls,
-            calls=self.calls + other.calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            estimated=self.estimated or other.estimated,
-            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
-            unsplit=self.unsplit or other.unsplit,
-        )
+        return _add((self, other))
 
 
 def sum_usage(usages: Iterable[Usage]) -> Usage:
     """Return the sum of several usages. Most parts of most conversations have no usage, so objects are
     created only when needed."""
-    total: Usage | None = None
-    for usage in usages:
-        if usage.is_spent or usage.cached_calls:
-            total = usage if total is None else total + usage
-    return total or _NOTHING
+    spent = [usage for usage in usages if usage.is_spent or usage.cached_calls]
+    return _add(spent) if len(spent) > 1 else spent[0] if spent else _NOTHING
+
+
+def _add(usages: Sequence[Usage]) -> Usage:
+    # Without a request there is no unknown price.
+    known = all(usage.cost is not None for usage in usages if usage.is_spent)
+    return Usage(
+        cached_calls=sum(usage.cached_calls for usage in usages),
+        calls=sum(usage.calls for usage in usages),
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        cached_tokens=sum(usage.cached_tokens for usage in usages),
+        estimated=any(usage.estimated for usage in usages),
+        cost=reduce(add, (usage.cost or 0.0 for usage in usages)) if known else None,
+        unsplit=any(usage.unsplit for usage in usages),
+    )
 
 
 _NOTHING = Usage()

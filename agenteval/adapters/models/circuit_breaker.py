@@ -3,6 +3,7 @@ reports the judge's remaining checks as skipped."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -105,11 +106,11 @@ class CircuitBreakerModel:
         self._model = model
         self._name = name
         self._warn = warn
-        self._rubrics: dict[str, RubricCircuit] = {}
+        self._rubrics: defaultdict[str, RubricCircuit] = defaultdict(RubricCircuit)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         metric = request.subject.metric
-        rubric = self._rubrics.setdefault(metric, RubricCircuit())
+        rubric = self._rubrics[metric]
         what = f"{self._name} failed {FAILURES} times in a row on {metric}"
         async with rubric.trial():
             call = RubricCall(rubric, what)
