@@ -84,17 +84,21 @@ def sum_usage(usages: Iterable[Usage]) -> Usage:
 
 
 def _add(usages: Sequence[Usage]) -> Usage:
-    # Without a request there is no unknown price.
-    known = all(usage.cost is not None for usage in usages if usage.is_spent)
+    counts = (
+        (each.calls, each.cached_calls, each.input_tokens, each.output_tokens, each.cached_tokens)
+        for each in usages
+    )
+    calls, cached_calls, input_tokens, output_tokens, cached_tokens = map(sum, zip(*counts, strict=True))
+    costs = [each.cost for each in usages if each.is_spent]  # without a request there is no unknown price
     return Usage(
-        cached_calls=sum(usage.cached_calls for usage in usages),
-        calls=sum(usage.calls for usage in usages),
-        input_tokens=sum(usage.input_tokens for usage in usages),
-        output_tokens=sum(usage.output_tokens for usage in usages),
-        cached_tokens=sum(usage.cached_tokens for usage in usages),
-        estimated=any(usage.estimated for usage in usages),
-        cost=reduce(add, (usage.cost or 0.0 for usage in usages)) if known else None,
-        unsplit=any(usage.unsplit for usage in usages),
+        calls=calls,
+        cached_calls=cached_calls,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=cached_tokens,
+        estimated=any(each.estimated for each in usages),
+        cost=None if None in costs else reduce(add, [each.cost or 0.0 for each in usages]),
+        unsplit=any(each.unsplit for each in usages),
     )
 
 
