@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 import anyio
@@ -185,15 +185,10 @@ def current_stopwatch() -> Stopwatch:
     return _CURRENT.get() or Stopwatch()
 
 
-@contextmanager
-def pause_deadlines() -> Iterator[None]:
+def pause_deadlines() -> AbstractContextManager[None]:
     """Stop the clock while the block waits for a slot, a rate limit (HTTP 429) or a retry."""
     watch = _CURRENT.get()
-    if watch is None:
-        yield
-        return
-    with watch.pause_clock():
-        yield
+    return watch.pause_clock() if watch else nullcontext()
 
 
 @contextmanager

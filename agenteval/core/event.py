@@ -12,7 +12,7 @@ from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
-from agenteval.core.value import Value, compact
+from agenteval.core.value import Value, compact, copy_with
 
 SCHEMA_VERSION = 8
 """The version of the journal format. It is increased whenever the meaning or position of a field changes. A
@@ -182,7 +182,7 @@ class ModelAsked(Value):
         """The event without its texts, or ``None`` if the answer may not be reused."""
         if self.answer is None or not self.hash:
             return None
-        return self.model_copy(update={"system": "", "prompt": "", "record": 0})
+        return copy_with(self, {"system": "", "prompt": "", "record": 0})
 
 
 class Reconsidered(Value):

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from agenteval.core.folding import (
@@ -144,13 +145,15 @@ def _readings(text: str, *, stars: Stars, is_lax: bool) -> tuple[_NumberReading,
     )
 
 
-def _needle_readings(needle: _Needle) -> Iterator[str]:
-    """Yield the ways of reading a needle. A point is read as a decimal point if possible, so "1,250" does not
-    contain 1.250. A star within the needle is markup, or a star that is escaped in the text."""
-    for stars in (Stars.MARKS, Stars.SEEN):
-        seen = fold_but_blanks(needle.text, stars=stars)
-        yield _join_sure(seen, is_lax=needle.is_lax)
-        yield _join_groups(seen, _digits_if_sure, _digits)
+@keep_by_text
+def _needle_readings(needle: str, *, is_lax: bool) -> tuple[str, ...]:
+    """Return the ways of reading a needle. A point is read as a decimal point if possible, so "1,250" does
+    not contain 1.250. A star within the needle is markup, or a star that is escaped in the text."""
+    seen = (fold_but_blanks(needle, stars=stars) for stars in (Stars.MARKS, Stars.SEEN))
+    readings = (
+        (_join_sure(each, is_lax=is_lax), _join_groups(each, _digits_if_sure, _digits)) for each in seen
+    )
+    return tuple(dict.fromkeys(chain.from_iterable(readings)))
 
 
 def _join_sure(seen: str, *, is_lax: bool) -> str:
@@ -256,7 +259,8 @@ def _sides(needle: _Needle, text: str) -> tuple[Iterable[str], Iterable[_NumberR
     """Return the ways of reading a needle, and the ways of reading a text."""
     stars = Stars.PAIRS if _ESCAPED in needle.text else Stars.MARKS
     if any(map(str.isdigit, needle.text)):
-        return dict.fromkeys(_needle_readings(needle)), _readings(text, stars=stars, is_lax=needle.is_lax)
+        is_lax = needle.is_lax
+        return _needle_readings(needle.text, is_lax=is_lax), _readings(text, stars=stars, is_lax=is_lax)
     folded = fold(text, stars=stars)
     wanted = dict.fromkeys(fold(needle.text, stars=each) for each in (Stars.MARKS, Stars.SEEN))
     return wanted, (_NumberReading(folded, bytes(len(folded) + 1)),)

@@ -5,9 +5,11 @@ The module contains only values, without identity (see ``SampleKey``), storage o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from enum import StrEnum
+from functools import reduce
 from itertools import groupby
+from operator import add
 from typing import Annotated, Any, TypeAlias, assert_never
 
 from pydantic import Field
@@ -71,28 +73,33 @@ class Usage(Value):
             return self
         if not self.is_spent and not self.cached_calls:
             return other
-        # Without a request there is no unknown price.
-        known = all(usage.cost is not None for usage in (self, other) if usage.is_spent)
-        return Usage(
-            cached_calls=self.cached_calls + other.cached_calls,
-            calls=self.calls + other.calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            estimated=self.estimated or other.estimated,
-            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
-            unsplit=self.unsplit or other.unsplit,
-        )
+        return _add((self, other))
 
 
 def sum_usage(usages: Iterable[Usage]) -> Usage:
     """Return the sum of several usages. Most parts of most conversations have no usage, so objects are
     created only when needed."""
-    total: Usage | None = None
-    for usage in usages:
-        if usage.is_spent or usage.cached_calls:
-            total = usage if total is None else total + usage
-    return total or _NOTHING
+    spent = [usage for usage in usages if usage.is_spent or usage.cached_calls]
+    return _add(spent) if len(spent) > 1 else spent[0] if spent else _NOTHING
+
+
+def _add(usages: Sequence[Usage]) -> Usage:
+    counts = (
+        (each.calls, each.cached_calls, each.input_tokens, each.output_tokens, each.cached_tokens)
+        for each in usages
+    )
+    calls, cached_calls, input_tokens, output_tokens, cached_tokens = map(sum, zip(*counts, strict=True))
+    costs = [each.cost for each in usages if each.is_spent]  # without a request there is no unknown price
+    return Usage(
+        calls=calls,
+        cached_calls=cached_calls,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=cached_tokens,
+        estimated=any(each.estimated for each in usages),
+        cost=None if None in costs else reduce(add, [each.cost or 0.0 for each in usages]),
+        unsplit=any(each.unsplit for each in usages),
+    )
 
 
 _NOTHING = Usage()

@@ -109,8 +109,10 @@ def _is_bare_error(document: Mapping[str, Any]) -> bool:
     if "error" in (document.get("type"), document.get("object")):
         return True
     has_answer = any(not isinstance(document.get(key), str | None) for key in _ANSWER_KEYS)
+    if has_answer:
+        return False
     names = any(_parse_status(document.get(key)) for key in _STATUS_KEYS)
-    return not has_answer and (names or _status_of_word(document.get("__type")) is not None)
+    return names or _status_of_word(document.get("__type")) is not None
 
 
 def _nested_errors(error: Any) -> Iterator[Mapping[str, Any]]:

@@ -40,7 +40,7 @@ def find_truncation(answer: Any, *around: Any) -> Truncation | None:
     for holder in (answer, *around):
         for part in (holder, _field(holder, "response_metadata")):
             for key in FINISH_REASON_KEYS:
-                if cut := _truncation_for(answer, key, _field(part, key)):
+                if (end := _field(part, key)) is not None and (cut := _truncation_for(answer, key, end)):
                     return cut
     if _field(answer, "type") == "message" and _field(answer, "status") == "incomplete":
         return Truncation("was cut off (status=incomplete)", at_limit=True)

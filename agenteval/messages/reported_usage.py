@@ -47,6 +47,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from math import inf
 from typing import Any, NamedTuple, TypeGuard
 
@@ -158,7 +159,8 @@ def read_usage(value: Any) -> Usage | None:
 def _find_counts(payload: Mapping[str, Any]) -> _UsageCounts | None:
     """Return the tokens that a usage reports, either directly or in a nested object. If only their sum is
     reported, return the sum."""
-    for each in (payload, *(_payload_of(payload.get(key)) for key in _NESTED_KEYS)):
+    nested = (_payload_of(payload[key]) for key in _NESTED_KEYS if key in payload)
+    for each in chain((payload,), nested):
         if counts := _parse_counts(each):
             return counts
     total = _parse_total(payload)

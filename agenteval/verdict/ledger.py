@@ -13,7 +13,7 @@ from typing import NamedTuple
 from agenteval.core.config import Allowance, BudgetConfig, Price
 from agenteval.core.errors import BudgetError
 from agenteval.core.providers import PROVIDERS
-from agenteval.core.trajectory import Usage
+from agenteval.core.trajectory import Usage, sum_usage
 
 ROLES = ("agent", "user", "judge", "dedup")
 REPLY_TOKENS = 200
@@ -67,12 +67,11 @@ class LedgerLine(NamedTuple):
 
 def lines_of(spent: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
     """Sum the usage in one line for each role and model, in the order of the roles."""
-    sums: dict[tuple[str, str], Usage] = {}
+    by_name: dict[tuple[str, str], list[Usage]] = {}
     for role, name, usage in spent:
         if usage.is_spent or usage.cached_calls:
-            before = sums.get((role, name))
-            sums[role, name] = usage if before is None else before + usage
-    lines = [LedgerLine(role, name, usage) for (role, name), usage in sums.items()]
+            by_name.setdefault((role, name), []).append(usage)
+    lines = [LedgerLine(role, name, sum_usage(usages)) for (role, name), usages in by_name.items()]
     return tuple(sorted(lines, key=lambda line: (ROLES.index(line.role), line.name)))
 
 

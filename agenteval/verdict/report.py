@@ -349,8 +349,8 @@ _SPREADS: dict[str, Callable[[Trajectory], float]] = {
     "steps": lambda t: t.steps,
     "tool_calls": lambda t: len(t.tool_calls),
     "tokens": lambda t: t.usage.tokens,
-    "input_tokens": lambda t: 0 if t.usage.unsplit else t.usage.input_tokens,
-    "output_tokens": lambda t: 0 if t.usage.unsplit else t.usage.output_tokens,
+    "input_tokens": lambda t: 0 if (usage := t.usage).unsplit else usage.input_tokens,
+    "output_tokens": lambda t: 0 if (usage := t.usage).unsplit else usage.output_tokens,
     "latency_ms": lambda t: t.latency_ms,
 }
 

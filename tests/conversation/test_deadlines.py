@@ -128,7 +128,7 @@ def test_what_waits_for_limits_and_retries_says_so() -> None:
 
         async def hold() -> None:
             await limiter.acquire()
-            async with pool.slot():
+            async with pool:
                 await anyio.sleep(60)
             limiter.release()
 
@@ -146,11 +146,11 @@ def test_what_waits_for_limits_and_retries_says_so() -> None:
                 await checkpoint()
                 watch.begin_turn()
                 with watch.enforce_deadlines("the agent", too_slow):
-                    async with pool.slot():
+                    async with pool:
                         assert time.now_s > 60
 
     async def hold_pool(pool: ModelPool) -> None:
-        async with pool.slot():
+        async with pool:
             await anyio.sleep(60)
 
     run_virtually(main)

@@ -3,8 +3,9 @@ reports the judge's remaining checks as skipped."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 
 import anyio
@@ -22,8 +23,9 @@ Until the rubric receives its first answer, at most this number of calls are in 
 until it is known whether the rubric receives answers at all."""
 
 
-class RubricCircuit:
-    """The circuit breaker's state for one rubric with one model.
+class RubricCircuit(AbstractAsyncContextManager[None]):
+    """The circuit breaker's state for one rubric with one model, each of whose calls is made within
+    ``async with``.
 
     A call fails if the server returns no answer. For a rubric that has never received a readable answer, an
     unreadable answer is also a failure. After the first readable answer, an unreadable answer is attributed
@@ -37,18 +39,20 @@ class RubricCircuit:
         self._in_a_row = 0
         self._in_flight = 0
         self._one_ended = anyio.Event()
+        self._is_awaited = False
 
-    @asynccontextmanager
-    async def trial(self) -> AsyncIterator[None]:
-        """Wait until a call may start."""
+    async def __aenter__(self) -> None:
+        """Wait until a call may start, which is then in flight until the block ends."""
         while self._in_flight + self._in_a_row >= FAILURES and not (self.has_answered or self.closed_for):
+            self._is_awaited = True
             with pause_deadlines():
                 await self._one_ended.wait()
         self._in_flight += 1
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
+
+    async def __aexit__(self, *_: object) -> None:
+        self._in_flight -= 1
+        if self._is_awaited:
+            self._is_awaited = False
             self._one_ended.set()
             self._one_ended = anyio.Event()
 
@@ -105,13 +109,13 @@ class CircuitBreakerModel:
         self._model = model
         self._name = name
         self._warn = warn
-        self._rubrics: dict[str, RubricCircuit] = {}
+        self._rubrics: defaultdict[str, RubricCircuit] = defaultdict(RubricCircuit)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         metric = request.subject.metric
-        rubric = self._rubrics.setdefault(metric, RubricCircuit())
+        rubric = self._rubrics[metric]
         what = f"{self._name} failed {FAILURES} times in a row on {metric}"
-        async with rubric.trial():
+        async with rubric:
             call = RubricCall(rubric, what)
             call.require_open()
             token = CURRENT_RUBRIC_CALL.set(call)

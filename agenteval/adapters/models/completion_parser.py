@@ -79,7 +79,8 @@ def _usage(reported: Any, *, sent: Sequence[Mapping[str, str]], got: str) -> Usa
     """Return the reported token usage, with estimates for missing numbers. The cost is computed from the
     configured prices."""
     if (usage := read_usage(reported)) and not usage.unsplit:
-        return usage.model_copy(update={"calls": 1, "cost": None})
+        is_one_unpriced_call = usage.calls == 1 and usage.cost is None
+        return usage if is_one_unpriced_call else usage.model_copy(update={"calls": 1, "cost": None})
     asked, answered = reported_parts(reported)
     return Usage(
         calls=1,

@@ -261,7 +261,7 @@ class OpenAiChat:
     async def _send(self, sent: _Sent) -> CompletionAnswer:
         """Send the request until it is answered. Raise ``FailedCall`` if more retries would be useless."""
         retries = RetryBudget(self._retry, self._config.max_wait_s)
-        faults: Counter[FaultKind] = Counter()
+        faults: list[FaultKind] = []
         while True:
             try:
                 return await self._try(sent, retries)
@@ -270,8 +270,10 @@ class OpenAiChat:
                 raise RefusedError(self._too_long(pause, retries)) from pause
             except FailedCall as failed:
                 cause, asked_s = failed.cause, failed.retry_after_s
-                faults.update((cause.kind,) if isinstance(cause, HttpFault) else ())
-                wait_s = retries.next_wait_s(retry_after_s=asked_s, retries=self._retries(cause, faults))
+                faults += (cause.kind,) if isinstance(cause, HttpFault) else ()
+                wait_s = retries.next_wait_s(
+                    retry_after_s=asked_s, retries=self._retries(cause, Counter(faults))
+                )
                 if wait_s is None:
                     failed.tried = retries.summary
                     raise

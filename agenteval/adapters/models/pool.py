@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 
 import anyio
@@ -17,8 +16,8 @@ from agenteval.verdict.ledger import OpenCall
 METERED_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
 
 
-class ModelPool:
-    """A concurrency limit: at most ``limit`` model calls are in flight.
+class ModelPool(AbstractAsyncContextManager[None]):
+    """A concurrency limit: at most ``limit`` model calls are in flight, each within ``async with pool``.
 
     A call is one HTTP request. A caller that waits for a retry does not occupy a slot. The budget is reserved
     before a request is sent. A call in a pool created by ``narrowed`` also occupies a slot in the original
@@ -42,9 +41,8 @@ class ModelPool:
             pool._wider = self
         return self._narrower[server]
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Wait until a call may be sent."""
+    async def __aenter__(self) -> None:
+        """Wait until a call may be sent, which then occupies a slot until the block ends."""
         # Its own limit first, so that a call waiting for a narrow server holds up no others.
         try:
             self._limiter.acquire_nowait()
@@ -55,11 +53,14 @@ class ModelPool:
             if rubric_call := CURRENT_RUBRIC_CALL.get():
                 rubric_call.send()
             if self._wider:
-                async with self._wider.slot():
-                    yield
-            else:
-                if call := METERED_CALL.get():
-                    call.request()
-                yield
-        finally:
+                await self._wider.__aenter__()
+            elif call := METERED_CALL.get():
+                call.request()
+        except BaseException:
             self._limiter.release()
+            raise
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._wider:
+            await self._wider.__aexit__(*error)
+        self._limiter.release()

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -91,21 +91,20 @@ def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, A
     """Return the only object in a reply that contains one of ``keys``. With ``alone``, the reply must contain
     nothing else."""
     shown = " and ".join(sorted(keys))
-    spelled = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
-    answers: dict[str, dict[str, Any]] = {}
+    answers: list[dict[str, Any]] = []
     parts = list(_parts(text))
     is_wrapped = False
     for part in parts:
         if part.value is None:
             # A broken answer, perhaps the model's own: a complete one next to it may be a quotation.
-            if "}" in part.text and spelled.search(part.text):
+            if "}" in part.text and _spelled(keys).search(part.text):
                 raise InvalidReply("the JSON is not valid; escape quotation marks inside strings")
             if alone and _FENCE.sub("", part.text).strip():
                 raise InvalidReply("it is cut off")
         elif (answer := _unwrap(part.value, keys)) is not None:
             if part.doubled:
                 raise InvalidReply(f"the key {part.doubled!r} appears twice in one object")
-            answers[json.dumps(answer, sort_keys=True)] = answer
+            answers.append(answer)
             is_wrapped = is_wrapped or answer is not part.value
     if is_wrapped and sum("{" in part.text for part in parts) > 1:
         # A wrapped object next to another one may be a quotation of the agent or a tool.
@@ -114,12 +113,15 @@ def _find_answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, A
         )
     if not answers:
         raise InvalidReply(f"it contains no valid JSON object with the keys {shown}")
-    if len(answers) > 1:
+    if len(answers) > 1 and (count := len({json.dumps(each, sort_keys=True) for each in answers})) > 1:
         raise InvalidReply(
-            f"it contains {len(answers)} different JSON objects with the keys {shown}; give a single one"
+            f"it contains {count} different JSON objects with the keys {shown}; give a single one"
         )
-    [answer] = answers.values()
-    return answer
+    return answers[-1]
+
+
+def _spelled(keys: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
 
 
 def _unwrap(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:

@@ -80,7 +80,7 @@ class JournalAnswers:
 
 def _event(question: Question, reply: ModelReply | None = None, error: str = "") -> ModelAsked:
     request, asked = question.request, question.request.subject
-    event = ModelAsked(
+    return ModelAsked(
         key=question.sample,
         role=request.role,
         metric=asked.metric,
@@ -89,12 +89,11 @@ def _event(question: Question, reply: ModelReply | None = None, error: str = "")
         system=request.system,
         prompt=request.prompt,
         record=max(request.shared, default=0),
+        model=reply.model if reply else "",
+        scripted=bool(reply and reply.scripted),
+        answer=reply.value.model_dump(mode="json") if reply else None,
         error=error,
     )
-    if reply is None:
-        return event
-    answer = reply.value.model_dump(mode="json")
-    return event.model_copy(update={"answer": answer, "model": reply.model, "scripted": reply.scripted})
 
 
 class CountingModel:

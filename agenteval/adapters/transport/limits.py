@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import Protocol
 
 import anyio
 
@@ -258,12 +257,6 @@ class RateReservation:
         self._rate._cancel(self)
 
 
-class Slots(Protocol):
-    """A limit on calls in flight across several servers."""
-
-    def slot(self) -> AbstractAsyncContextManager[None]: ...
-
-
 class Permit:
     """An admitted call. The outcome of the call must be reported to its permit."""
 
@@ -284,15 +277,21 @@ class Permit:
 
 class Throttle:
     """The limits on the calls of one model or agent: its rate, its server's limiter, and a limit across all
-    servers.
+    servers (``slots``, within which a call is sent).
 
     A call waits for these limits in this order, so a call that is waiting for its own server does not delay
     calls to other servers."""
 
-    def __init__(self, limiter: Limiter, *, rate: Rate | None = None, slots: Slots | None = None) -> None:
+    def __init__(
+        self,
+        limiter: Limiter,
+        *,
+        rate: Rate | None = None,
+        slots: AbstractAsyncContextManager[None] | None = None,
+    ) -> None:
         self.limiter = limiter
         self._rate = rate
-        self._slots = slots
+        self._slots = slots or nullcontext()
 
     @asynccontextmanager
     async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
@@ -304,7 +303,7 @@ class Throttle:
             while True:
                 era = await limiter.acquire(left_s)
                 try:
-                    async with self._slots.slot() if self._slots else nullcontext():
+                    async with self._slots:
                         # A pause may have begun while this call waited for its slot.
                         if limiter.is_open:
                             if reservation:

@@ -23,7 +23,7 @@ def build_claim(answer: Any, *, is_scripted: bool) -> Claim:
 
 def read_references(answer: Any) -> References:
     """Return the references that the rubric requires. All other references are empty."""
-    values = {name: getattr(answer, name, None) for name in References.model_fields}
+    values = {name: vars(answer).get(name) for name in References.model_fields}
     return References(**{name: value for name, value in values.items() if value is not None})
 
 

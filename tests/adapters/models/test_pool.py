@@ -50,7 +50,7 @@ def test_a_narrowed_pool_bounds_one_server_and_counts_in_the_whole() -> None:
     seen: list[tuple[int, int]] = []
 
     async def call(pool: ModelPool) -> None:
-        async with pool.slot():
+        async with pool:
             seen.append((whole.narrowed("a", 1).in_flight, whole.in_flight))
             await anyio.sleep(0.001)
 
