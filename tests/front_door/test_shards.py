@@ -418,6 +418,8 @@ def test_a_merged_run_is_a_run_like_any_other(project: Project) -> None:
     assert merge_last(project, 2).code == 1
     merged = folders(project)[-1].name
     assert project.call("report", merged).code == 1
+    listed = json.loads(project.call("runs", "--json").out)
+    assert sorted(each["shard"] for each in listed) == ["", "1/2", "2/2"]
     assert "bad" in project.call("show", merged, "s0").out
     again = project.call("run", "--failed-in", merged)
     assert (again.code, "1 scenario" in again.out) == (1, True)

@@ -59,6 +59,8 @@ class RunEntry(NamedTuple):
     elapsed_s: float | None = None
     cost: float | None = None
     """The cost in US dollars, or None if any part of the cost is unknown."""
+    shard: str = ""
+    """The part of a run that was played, such as ``2/4``, or an empty string for a whole run."""
     resumable: bool = False
     """True if ``run --resume`` can continue the run."""
     problem: str = ""
@@ -99,7 +101,7 @@ def _entry(folder: Path) -> RunEntry:
 
 
 CACHE_FILE = "listed.json"
-_CACHE_VERSION = 2
+_CACHE_VERSION = 3
 """The version of the cached entries. It must be incremented when the content of an entry changes."""
 
 
@@ -159,6 +161,7 @@ def _figures(report: Report, decision: Decision) -> dict[str, Any]:
         "conversations": len(report.samples),
         "agents": tuple(dict.fromkeys(each.agent for each in report.scenarios)),
         "selection": report.run.is_selection,
+        "shard": str(report.plan.shard or ""),
         "elapsed_s": report.finished.elapsed_s if report.finished else None,
         "cost": usage.cost if usage.is_spent else 0.0,
     }
@@ -218,7 +221,9 @@ def _cost(cost: float | None) -> str:
 def _remarks(entry: RunEntry) -> Iterator[str]:
     if entry.kind == "score":
         yield "score"
-    if entry.selection:
+    if entry.shard:
+        yield f"shard {entry.shard}"
+    elif entry.selection:
         yield "a selection"
     if entry.state != "complete":
         yield f"{entry.state}: {entry.problem}" if entry.problem else entry.state
