@@ -68,6 +68,7 @@ def test_all_of_an_entry(root: Path, listed: Any) -> None:
             "selection": False,
             "elapsed_s": 2.5,
             "cost": None,  # nobody knows the price
+            "shard": "",
             "resumable": False,
             "problem": "",
         }
