@@ -841,6 +841,17 @@ class SampleKey(Value):
     epoch: int = 0
     variant: str = ""
 
+    # Those of pydantic make a dictionary of each key that is looked up, which stays with it.
+
+    def __hash__(self) -> int:
+        return hash((self.scenario, self.agent, self.epoch, self.variant))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SampleKey) and (
+            (self.scenario, self.agent, self.epoch, self.variant)
+            == (other.scenario, other.agent, other.epoch, other.variant)
+        )
+
     def __str__(self) -> str:
         variant = f" [{self.variant}]" if self.variant else ""
         return f"{self.scenario}{variant} · {self.agent} · epoch {self.epoch + 1}"
