@@ -147,8 +147,8 @@ class Fold:
         self._slimmer = SampleSlimmer()
         self._reader = _SampleReader(journal, self._run)
         self._stored: dict[SampleKey, _StoredSample] = {}
-        """The samples in the order in which they started, keyed by the one object that is the key of a sample
-        wherever it is kept."""
+        """The samples in the order in which they started. Each has one key, the same object here and in its
+        report."""
         self._finished: dict[SampleKey, SampleReport] = {}
         self._unplaced: dict[SampleKey, SampleAccumulator] = {}
         """The finished samples that cannot be read again."""
@@ -268,29 +268,26 @@ class _SampleReader:
 
 
 class _StoredSample:
-    """A sample that can be read again, unless the place of one of its events is not known."""
+    """A sample in the journal. What is called is ``ReadAgain``."""
 
-    __slots__ = ("_places", "_reader", "key")
+    __slots__ = ("_places", "_reader", "is_readable", "key")
 
     def __init__(self, reader: _SampleReader, key: SampleKey) -> None:
         self._reader = reader
         self.key = key
-        self._places: array[int] | None = array("Q")
-
-    @property
-    def is_readable(self) -> bool:
-        return self._places is not None
+        self.is_readable = True
+        """False if one of the events is in no journal. A report from before that event can still be read."""
+        self._places = array("Q")
 
     def note_place(self, place: int | None) -> None:
         """Take in where a further event of the sample is; ``None`` if it is in no journal."""
         if place is None:
-            self._places = None
-        elif self._places is not None:
+            self.is_readable = False
+        elif self.is_readable:
             self._places.append(place)
 
     def accumulate(self) -> SampleAccumulator:
         """Read the events again. Raise ``AuthorError`` if the journal is gone or was changed."""
-        assert self._places is not None
         return self._reader.accumulate(self.key, self._places)
 
     def __call__(self) -> SampleReport | None:
