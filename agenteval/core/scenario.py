@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum, nonmember
 from functools import partial
 from hashlib import blake2b
@@ -31,7 +32,6 @@ from agenteval.core.value import (
     Text,
     Texts,
     Value,
-    copy_with,
     reject_duplicate_numbers,
 )
 
@@ -825,12 +825,10 @@ class SharedTools:
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[str, str], ...], dict[str, Tool]] = {}
 
-    def share(self, scenario: Scenario) -> Scenario:
-        """Return the scenario with the tools of an earlier one if they are equal."""
-        if not scenario.tools:
-            return scenario
-        key = tuple((name, tool.model_dump_json()) for name, tool in scenario.tools.items())
-        return copy_with(scenario, {"tools": self._known.setdefault(key, scenario.tools)})
+    def share(self, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Return the tools, or those of an earlier scenario that are equal."""
+        key = tuple((name, tool.model_dump_json()) for name, tool in tools.items())
+        return self._known.setdefault(key, tools)
 
 
 class SampleKey(Value):
@@ -841,12 +839,24 @@ class SampleKey(Value):
     epoch: int = 0
     variant: str = ""
 
+    # Those of pydantic make a dictionary of each key that is looked up, which stays with it.
+
+    def __hash__(self) -> int:
+        return hash((self.scenario, self.agent, self.epoch, self.variant))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SampleKey) and (
+            (self.scenario, self.agent, self.epoch, self.variant)
+            == (other.scenario, other.agent, other.epoch, other.variant)
+        )
+
     def __str__(self) -> str:
         variant = f" [{self.variant}]" if self.variant else ""
         return f"{self.scenario}{variant} · {self.agent} · epoch {self.epoch + 1}"
 
 
-class Sample(Value):
+@dataclass(frozen=True, slots=True)
+class Sample:
     """The unit of execution: one conversation to be run."""
 
     key: SampleKey

@@ -5,6 +5,10 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError
 
+_MOST_SHARED = 29
+"""Python shares the names of up to so many attributes among the instances of a class."""
+_set = object.__setattr__
+
 
 class Value(BaseModel):
     """A frozen (immutable) value. An unknown field is an error, so that nothing that an author writes is
@@ -12,6 +16,14 @@ class Value(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
     """Pydantic models are built on first use, because most commands use only a few of them."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Name the fields of the class to Python. It shares the table of the names that it has seen when the
+        first few instances of a class are made: ``compact`` would come too late."""
+        blank = object.__new__(cls)
+        for name in tuple(cls.model_fields)[:_MOST_SHARED]:
+            _set(blank, name, None)
 
 
 class AlternativeSchema:
@@ -28,7 +40,6 @@ class AlternativeSchema:
 
 ValueT = TypeVar("ValueT", bound=Value)
 Item = TypeVar("Item")
-_set = object.__setattr__
 
 
 def copy_with(blank: ValueT, fields: dict[str, Any]) -> ValueT:
@@ -72,8 +83,6 @@ def compact(value: ValueT) -> ValueT:
     return made
 
 
-_MOST_SHARED = 29
-"""Python shares the names of up to so many attributes among the instances of a class."""
 _ATOMS = frozenset((str, int, float, bool, type(None)))
 _NO_ITEMS: dict[Any, Any] = {}
 _DEFAULTS: dict[type[Value], dict[str, Any]] = {}

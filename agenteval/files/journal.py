@@ -38,14 +38,19 @@ sample would slow the run down."""
 _LOCK_OFFSET = 2**30  # beyond the end of the file: a locked byte cannot be read on Windows
 
 
-_last_line: tuple[Event | None, str] = (None, "")
+_last_line: tuple[Event | None, bytes] = (None, b"")
 """The event that was last serialized, and its line."""
 
 
 def event_to_json(event: Event) -> str:
-    """Return an event as one line of JSON. An event is serialized once, although the masking of secrets, the
-    journal and the log in memory need its line one after the other. A lone surrogate, which cannot be stored
-    in a file, becomes U+FFFD, because an event that cannot be written would make the journal unusable."""
+    """Return an event as one line of JSON. A lone surrogate, which cannot be stored in a file, becomes
+    U+FFFD, because an event that cannot be written would make the journal unusable."""
+    return _line_of(event).decode()
+
+
+def _line_of(event: Event) -> bytes:
+    """Return the line of an event, without a line ending. An event is serialized once, although the masking
+    of secrets and the journal need its line one after the other."""
     global _last_line
     last, line = _last_line  # read at once, because a thread may serialize another event
     if last is not event:
@@ -54,12 +59,12 @@ def event_to_json(event: Event) -> str:
     return line
 
 
-def _serialize(event: Event) -> str:
+def _serialize(event: Event) -> bytes:
     try:
         # ``model_dump_json`` without its dozen options: a third of the time for a short event.
-        return event.__pydantic_serializer__.to_json(event).decode()
+        return event.__pydantic_serializer__.to_json(event)
     except ValueError:
-        return json.dumps(_replace_surrogates(event.model_dump()), default=str)
+        return json.dumps(_replace_surrogates(event.model_dump()), default=str).encode()
 
 
 def _replace_surrogates(value: Any) -> Any:
@@ -122,7 +127,7 @@ class Journal:
         if stored is None:
             return
         self._syncs.check()
-        data = memoryview((event_to_json(stored) + "\n").encode())
+        data = memoryview(_line_of(stored) + b"\n")
         place, self._end = self._end, self._end + len(data)
         while data:
             data = data[self._file.write(data) :]

@@ -24,7 +24,8 @@ def parse_run_started(line: bytes) -> RunStarted:
     adapter, tools = TypeAdapter(Scenario), SharedTools()
     while text[place] != "]":
         _, end = _scan(text, place)
-        scenarios.append(tools.share(compact(adapter.validate_json(text[place:end]))))
+        scenario = compact(adapter.validate_json(text[place:end]))
+        scenarios.append(copy_with(scenario, {"tools": tools.share(scenario.tools)}))
         place = _skip(text, end, ",")
     others = RunStarted.model_validate_json(f"{text[:start]}[{text[place:]}")
     return copy_with(others, {"scenarios": tuple(scenarios)})

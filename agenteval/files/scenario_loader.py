@@ -4,9 +4,11 @@ location."""
 from __future__ import annotations
 
 import os
-from collections import Counter
+import sys
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +23,7 @@ from agenteval.core.scenario import (
     Scenario,
     ScenarioFields,
     ScriptedTurn,
+    SharedTools,
     SimulatedTurns,
     Tool,
 )
@@ -140,6 +143,7 @@ def load_scenario_files(
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     entries: list[_LoadedScenario] = []
+    tools = SharedTools()
     for path in dict.fromkeys(root / path for path in paths):
         shown_as = display_path(path, cwd)
         try:
@@ -148,12 +152,12 @@ def load_scenario_files(
             problems += error.problems
             continue
         base = str(Path(os.path.abspath(path)).parent)
-        loader = _FileLoader(document, base=base, cwd=cwd, rules=rules, check=check)
+        loader = _FileLoader(document, base=base, cwd=cwd, rules=rules, check=check, tools=tools)
         entries += loader.entries()
         problems += sorted(loader.problems, key=attrgetter("order"))
     for position, value in enumerate(values, 1):
         document = SourceDocument(value, unlocated_mark(value, VALUES, position))
-        loader = _FileLoader(document, base=str(cwd), cwd=cwd, rules=rules, check=check)
+        loader = _FileLoader(document, base=str(cwd), cwd=cwd, rules=rules, check=check, tools=tools)
         entries += loader.entries()
         problems += loader.problems
     problems += _duplicates(entries)
@@ -256,8 +260,10 @@ class _FileLoader:
         cwd: Path,
         rules: Sequence[ExpectRule],
         check: ScenarioCheck,
+        tools: SharedTools,
     ) -> None:
         self.problems: list[Problem] = []
+        self._shared_tools = tools
         self._check = check
         self._rules = rules
         self._mark = document.mark
@@ -303,9 +309,7 @@ class _FileLoader:
             )
         elif _SCENARIO_KEYS & set(value) or "input" in value:
             scenario = {key: item for key, item in value.items() if key != "defaults"}
-            yield from self._merge_defaults(
-                [scenario], mark.with_children([mark]), is_case="input" in scenario
-            )
+            yield from self._merge_defaults(LocatedValue(scenario, mark), is_case="input" in scenario)
         else:
             self._unknown_top_level(value, mark)
             if set(value) <= {"defaults"}:
@@ -322,7 +326,7 @@ class _FileLoader:
             if isinstance(value[group], str) and group == "cases":
                 yield from self._table_entries(value[group], where)
             elif isinstance(value[group], list):
-                yield from self._merge_defaults(value[group], where, is_case=group == "cases")
+                yield from self._list_entries(value[group], where, is_case=group == "cases")
             else:
                 self._add_problem(
                     f"`{group}`: expected a list, got {display_value(value[group])}",
@@ -342,24 +346,27 @@ class _FileLoader:
                 remedy = "move it into a scenario or case, or into `defaults`"
             self._add_problem(f"unknown key '{key}'", remedy, mark.find((key,)))
 
-    def _merge_defaults(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[ScenarioEntry]:
-        defaults = self._defaults()
-        for index, item in enumerate(items):
-            where = mark.find((index,))
-            if not isinstance(item, Mapping):
-                self._add_problem(
-                    f"expected a mapping, got {display_value(item)}", "set at least `name` or `id`", where
-                )
-                continue
-            inherited = _without_unused_user_prompt(defaults.value, item, is_case=is_case)
-            base = defaults._replace(value=_without_other_answers(inherited, item))
-            merged = LocatedValue(item, where).merge_over(base)
-            entry_value = _drop_removed_checks(base.value, merged.value)
-            entry = ScenarioEntry(entry_value, merged.mark, is_case, merged.mark)
-            try:
-                yield from expand_rows(entry, self._table, _keep_written_texts)
-            except AuthorError as error:
-                self.problems += error.problems
+    def _list_entries(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[ScenarioEntry]:
+        marks = deque(mark.find((index,)) for index in range(len(items)))
+        mark.children = None  # they go one by one: those of a large file take up more than its scenarios
+        for item in items:
+            yield from self._merge_defaults(LocatedValue(item, marks.popleft()), is_case=is_case)
+
+    def _merge_defaults(self, item: LocatedValue, *, is_case: bool) -> Iterator[ScenarioEntry]:
+        defaults = self._defaults
+        if not isinstance(item.value, Mapping):
+            what = f"expected a mapping, got {display_value(item.value)}"
+            self._add_problem(what, "set at least `name` or `id`", item.mark)
+            return
+        inherited = _without_unused_user_prompt(defaults.value, item.value, is_case=is_case)
+        base = defaults._replace(value=_without_other_answers(inherited, item.value))
+        merged = item.merge_over(base)
+        entry_value = _drop_removed_checks(base.value, merged.value)
+        entry = ScenarioEntry(entry_value, merged.mark, is_case, merged.mark)
+        try:
+            yield from expand_rows(entry, self._table, _keep_written_texts)
+        except AuthorError as error:
+            self.problems += error.problems
 
     def _table_entries(self, path: str, mark: Mark) -> Iterator[ScenarioEntry]:
         """Yield the cases from a data file, one per row."""
@@ -378,7 +385,7 @@ class _FileLoader:
             except AuthorError as error:
                 self.problems += error.problems
                 continue
-            for entry in self._merge_defaults([value], Mark(at.path, children=[at]), is_case=True):
+            for entry in self._merge_defaults(LocatedValue(value, at), is_case=True):
                 yield entry._replace(written_at=mark, row=entry.row or at)
 
     def _table(self, path: str, mark: Mark) -> Table:
@@ -400,6 +407,7 @@ class _FileLoader:
             what = "`user_prompt` has no effect, because no scenario in this file simulates a user"
             self._add_problem(what, "remove it", self._mark.find(("defaults", "user_prompt")))
 
+    @cached_property
     def _defaults(self) -> LocatedValue:
         if "defaults" not in self._value:
             return empty_mapping()
@@ -494,7 +502,7 @@ class _FileLoader:
             with suppress(TypeError, ValidationError):
                 made[name] = compact(Tool.model_validate({**tool, "base": self._base}))
         is_right = len(made) == len(raw) and len(self.problems) == before and not any(not_finite(raw, mark))
-        return made if is_right else None
+        return self._shared_tools.share(made) if is_right else None
 
     def _check_expectations(self, value: Mapping[str, Any], mark: Mark) -> None:
         self._check_expectation(value.get("expect"), mark.find(("expect",)))
@@ -569,7 +577,7 @@ def _lines(mark: Mark, file: str) -> dict[str, int | str]:
 
 def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str) -> None:
     for key, below in mark.pairs():
-        path = f"{prefix}.{key}" if prefix else key
+        path = sys.intern(f"{prefix}.{key}") if prefix else key
         lines[path] = below.line if below.path == file else f"{below.path}:{below.line}"
         if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "thresholds")):
             _note_lines(below, path, lines, file)

@@ -9,7 +9,8 @@ ten."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn, TypeAlias
 
@@ -122,7 +123,7 @@ def parse_yaml(data: bytes, path: str) -> SourceDocument:
     builder = _Builder(path)
     try:
         for event in _events(text):
-            builder.handlers[type(event)](event)
+            _HANDLERS[type(event)](builder, event)
     except yaml.YAMLError as error:
         problem = _too_deep_before(error, text, path) or explain_yaml_error(error, text, path)
         raise AuthorError(*builder.problems, problem) from None
@@ -233,18 +234,6 @@ class _Builder:
     def __init__(self, path: str) -> None:
         self.path = path
         self.problems: list[Problem] = []
-        self.handlers = {
-            yaml.ScalarEvent: self._scalar,
-            yaml.AliasEvent: self._alias,
-            yaml.MappingStartEvent: self._start,
-            yaml.SequenceStartEvent: self._start,
-            yaml.MappingEndEvent: self._end,
-            yaml.SequenceEndEvent: self._end,
-            yaml.DocumentStartEvent: self._document_start,
-            yaml.DocumentEndEvent: _ignore,
-            yaml.StreamStartEvent: _ignore,
-            yaml.StreamEndEvent: _ignore,
-        }
         self._stack: list[_Frame] = []
         self._anchors: dict[str, _YamlNode | None] = {}
         self._root: tuple[_YamlNode, Mark] | None = None
@@ -260,12 +249,12 @@ class _Builder:
         node, mark = self._root
         return SourceDocument(node.value, mark, has_original_text=self._has_original_text)
 
-    def _document_start(self, event: Any) -> None:
+    def document_start(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
             self._stop(event, "a second YAML document starts here", "use one document per file")
 
-    def _scalar(self, event: Any) -> None:
+    def scalar(self, event: Any) -> None:
         text = event.value
         node = _YamlNode(text, None, 1, 0)
         node.text = text
@@ -295,7 +284,7 @@ class _Builder:
         self._note(event, f"the tag '{tag}' is not allowed", "remove it; only plain YAML values are allowed")
         return False
 
-    def _start(self, event: Any) -> None:
+    def start(self, event: Any) -> None:
         if len(self._stack) >= MAX_DEPTH:
             raise AuthorError(*self.problems, _too_deep(self._place(event)))
         self._refuse_as_key(event)
@@ -311,7 +300,7 @@ class _Builder:
             self._anchors[event.anchor] = None
         self._stack.append(_Frame({}, {}, event) if is_mapping else _Frame([], [], event))
 
-    def _end(self, _event: Any) -> None:
+    def end(self, _event: Any) -> None:
         frame = self._stack.pop()
         node = _YamlNode(frame.value, frame.marks, frame.size, frame.height)
         for merged in frame.merges or ():
@@ -320,7 +309,7 @@ class _Builder:
             self._anchors[frame.anchor] = node
         self._add(node, Mark(self.path, frame.line, frame.column, frame.marks))
 
-    def _alias(self, event: Any) -> None:
+    def alias(self, event: Any) -> None:
         name = event.anchor
         node = self._anchors.get(name)
         if node is None:
@@ -363,7 +352,7 @@ class _Builder:
             self._close_pair(frame, frame.key, node, mark)
 
     def _open_pair(self, frame: _Frame, node: _YamlNode, mark: Mark) -> None:
-        key = mark.text = node.text
+        key = mark.text = node.text and sys.intern(node.text)  # a file repeats a few keys
         frame.key = mark
         if node.is_merge:
             if frame.merges is not None:
@@ -418,8 +407,23 @@ class _Builder:
         return _place_of(where, self.path)
 
 
-def _ignore(_event: Any) -> None:
+def _ignore(_builder: _Builder, _event: Any) -> None:
     """Ignore an event that requires no action."""
+
+
+# Not in the builder, which would then be part of a reference cycle and keep the document.
+_HANDLERS: dict[type[yaml.Event], Callable[[_Builder, Any], None]] = {
+    yaml.ScalarEvent: _Builder.scalar,
+    yaml.AliasEvent: _Builder.alias,
+    yaml.MappingStartEvent: _Builder.start,
+    yaml.SequenceStartEvent: _Builder.start,
+    yaml.MappingEndEvent: _Builder.end,
+    yaml.SequenceEndEvent: _Builder.end,
+    yaml.DocumentStartEvent: _Builder.document_start,
+    yaml.DocumentEndEvent: _ignore,
+    yaml.StreamStartEvent: _ignore,
+    yaml.StreamEndEvent: _ignore,
+}
 
 
 def _merge(node: _YamlNode, merged: _YamlNode) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from agenteval.core.protocols import AgentTool
 from agenteval.core.scenario import Sample, Scenario, Tool
@@ -23,7 +24,7 @@ def apply_tool_hints(
     return tuple(
         sample
         if marked[sample.key.scenario] is sample.scenario
-        else sample.model_copy(update={"scenario": marked[sample.key.scenario]})
+        else replace(sample, scenario=marked[sample.key.scenario])
         for sample in samples
     )
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from agenteval.core.event import Event, Scored
 from agenteval.core.plan import SuitePolicy
 from agenteval.core.sample_report import SampleReport
-from agenteval.core.score import EXCUSES, NOT_CLEAR, REACHED, Score, Severity
+from agenteval.core.score import EXCUSES, NOT_CLEAR, REACHED, Finding, Score, Severity
 from agenteval.core.severity import NEVER_COMPLETED, NOT_COMPLETED, severity_of
 
 GOAL = "goal_completion"
@@ -71,11 +71,14 @@ def _is_goal_known(sample: SampleReport) -> bool:
 
 
 def _raise_findings(sample: SampleReport, severity: Severity, why: str) -> SampleReport:
-    if not sample.findings:
+    def is_raised(finding: Finding) -> bool:
+        return finding.metric == GOAL and finding.severity.rank < severity.rank
+
+    if not any(map(is_raised, sample.findings)):
         return sample
     findings = tuple(
         finding.model_copy(update={"severity": severity, "explanation": f"{finding.explanation}{why}"})
-        if finding.metric == GOAL and finding.severity.rank < severity.rank
+        if is_raised(finding)
         else finding
         for finding in sample.findings
     )

@@ -98,7 +98,7 @@ class RunAccumulator:
             case RunFinished():
                 self.finished = event
             case IssuesFound():
-                self.found = event
+                self.found = compact(event)
             case Notice():
                 self.notices.append(event)
             case CallsSeen():

@@ -35,6 +35,7 @@ from agenteval.core.sample_report import (
 from agenteval.core.scenario import Category, SampleKey
 from agenteval.core.score import Issue, ScoreFailure, Severity
 from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, Usage
+from agenteval.core.value import compact
 from agenteval.files.runs import StoredRun
 from agenteval.scoring.goals import raise_missed_goals
 from agenteval.verdict.event_accumulator import RunAccumulator, SampleAccumulator
@@ -145,9 +146,9 @@ class Fold:
         self._journal = journal
         self._slimmer = SampleSlimmer()
         self._reader = _SampleReader(journal, self._run)
-        self._places: dict[SampleKey, array[int] | None] = {}
-        """Where the events of each sample are, in the order in which the samples started; ``None`` for a
-        sample that cannot be read again."""
+        self._stored: dict[SampleKey, _StoredSample] = {}
+        """The samples in the order in which they started. Each has one key, the same object here and in its
+        report."""
         self._finished: dict[SampleKey, SampleReport] = {}
         self._unplaced: dict[SampleKey, SampleAccumulator] = {}
         """The finished samples that cannot be read again."""
@@ -161,12 +162,12 @@ class Fold:
             if not isinstance(event, _OF_THE_END):
                 self._scenarios = None
             return
-        key, self._scenarios = event.key, None
-        self._reopen(key)
+        stored, self._scenarios = self._stored_sample(event.key), None
+        self._reopen(stored)
         self._run.apply(event)
-        self._note_place(key, place)
+        stored.note_place(None if self._journal is None else place)
         if isinstance(event, SampleFinished | Reconsidered) and self._run.run is not None:
-            self._finish(key)
+            self._finish(stored)
 
     def report(self) -> Report:
         """Return the report of the events so far. Raise ``ValueError`` if they do not contain
@@ -174,7 +175,7 @@ class Fold:
         if self._run.run is None:
             raise ValueError("no run_started event: this is not the journal of a run")
         run, plan, found = self._run.run, self._run.run.plan, self._run.found or IssuesFound(issues=())
-        reports = {key: self._report_of(key) for key in self._places}
+        reports = {key: self._report_of(stored) for key, stored in self._stored.items()}
         if self._scenarios is None:
             self._scenarios = tuple(_build_scenario_reports(plan, self._run, reports))
         scenarios = self._scenarios
@@ -200,45 +201,40 @@ class Fold:
         """True if the findings of the run have not been grouped, or may have changed since."""
         return self._run.found is None
 
-    def _note_place(self, key: SampleKey, place: int | None) -> None:
-        places = self._places.setdefault(key, array("Q"))
-        if self._journal is None or place is None:
-            self._places[key] = None
-        elif places is not None:
-            places.append(place)
+    def _stored_sample(self, key: SampleKey) -> _StoredSample:
+        found = self._stored.get(key)
+        if found is None:
+            found = _StoredSample(self._reader, compact(key))
+            self._stored[found.key] = found
+        return found
 
-    def _finish(self, key: SampleKey) -> None:
+    def _finish(self, stored: _StoredSample) -> None:
         """Make the report of a sample, and keep nothing else of it if it can be read again."""
+        key = stored.key
         if key not in self._run.samples:
             return
         sample = self._run.samples.pop(key)
-        self._finished[key] = self._report(key, sample)
-        if self._places[key] is None:
-            self._unplaced[key] = sample
+        built = self._reader.build(key, sample)
+        if stored.is_readable:
+            self._finished[key] = self._slimmer.slim(built, stored)
+        else:
+            self._finished[key], self._unplaced[key] = built, sample
 
-    def _report(self, key: SampleKey, sample: SampleAccumulator) -> SampleReport:
-        built, places = self._reader.build(key, sample), self._places[key]
-        return (
-            built if places is None else self._slimmer.slim(built, _StoredSample(self._reader, key, places))
-        )
-
-    def _reopen(self, key: SampleKey) -> None:
+    def _reopen(self, stored: _StoredSample) -> None:
         """Prepare a finished sample for a further event."""
+        key = stored.key
         if self._finished.pop(key, None) is not None:
-            self._run.samples[key] = self._accumulated(key)
+            self._run.samples[key] = stored.accumulate() if stored.is_readable else self._unplaced.pop(key)
 
-    def _accumulated(self, key: SampleKey) -> SampleAccumulator:
-        places = self._places[key]
-        return self._unplaced.pop(key) if places is None else self._reader.accumulate(key, places)
-
-    def _report_of(self, key: SampleKey) -> SampleReport:
+    def _report_of(self, stored: _StoredSample) -> SampleReport:
+        key = stored.key
         found = self._finished.get(key)
         if found is None:
             return self._reader.build(key, self._run.samples[key])
         if found.trajectory.visibility is not self._reader.visibility_of(key.agent):
             # The agent's calls were shown only after the sample had finished.
-            self._reopen(key)
-            self._finish(key)
+            self._reopen(stored)
+            self._finish(stored)
         return self._finished[key]
 
 
@@ -272,18 +268,31 @@ class _SampleReader:
 
 
 class _StoredSample:
-    """A sample that can be read again."""
+    """A sample in the journal. What is called is ``ReadAgain``."""
 
-    __slots__ = ("_key", "_places", "_reader")
+    __slots__ = ("_places", "_reader", "is_readable", "key")
 
-    def __init__(self, reader: _SampleReader, key: SampleKey, places: array[int]) -> None:
+    def __init__(self, reader: _SampleReader, key: SampleKey) -> None:
         self._reader = reader
-        self._key = key
-        self._places = places
+        self.key = key
+        self.is_readable = True
+        """False if one of the events is in no journal. A report from before that event can still be read."""
+        self._places = array("Q")
+
+    def note_place(self, place: int | None) -> None:
+        """Take in where a further event of the sample is; ``None`` if it is in no journal."""
+        if place is None:
+            self.is_readable = False
+        elif self.is_readable:
+            self._places.append(place)
+
+    def accumulate(self) -> SampleAccumulator:
+        """Read the events again. Raise ``AuthorError`` if the journal is gone or was changed."""
+        return self._reader.accumulate(self.key, self._places)
 
     def __call__(self) -> SampleReport | None:
         try:
-            return self._reader.build(self._key, self._reader.accumulate(self._key, self._places))
+            return self._reader.build(self.key, self.accumulate())
         except AuthorError:
             return None  # a report that lacks texts is better than none
 

@@ -5,13 +5,14 @@ has the same verdict, the same numbers and the same reasons why it did not pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from agenteval.core.sample_report import ReadAgain, SampleReport, TurnReport
 from agenteval.core.score import Check
 from agenteval.core.trajectory import Step, Stop, ToolCall, ToolResult, Turn
 from agenteval.core.value import compact, copy_with
+from agenteval.scoring.finding_severity import find_cited_calls
 
 LEFT_OUT = "(not kept for the report; see the journal)"
 """Stands for a text that is not blank."""
@@ -32,12 +33,11 @@ class SampleSlimmer:
     def slim(self, sample: SampleReport, read_again: ReadAgain | None) -> SampleReport:
         """Return the report without its texts, which ``read_again`` reads. Those of lost conversations, which
         nobody shows, cannot be read again."""
-        keeps_calls = bool(sample.findings)  # a finding is identified by the call that it cites
-        trajectory = sample.trajectory
-        turns = {id(turn): self._turn(turn, keeps_calls=keeps_calls) for turn in trajectory.all_turns}
+        trajectory, cited = sample.trajectory, _cited_calls(sample)
+        turns = {id(turn): self._turn(turn, cited) for turn in trajectory.all_turns}
         reports = tuple(
             TurnReport(
-                turns.get(id(each.turn)) or self._turn(each.turn, keeps_calls=keeps_calls),
+                turns.get(id(each.turn)) or self._turn(each.turn, cited),
                 self._slim_checks(each.checks),
                 tuple(map(compact, each.scores)),
                 tuple(map(compact, each.score_failures)),
@@ -87,17 +87,14 @@ class SampleSlimmer:
             self._passed[check.name] = compact(Check(name=check.name, passed=True))
         return self._passed[check.name]
 
-    def _turn(self, turn: Turn, *, keeps_calls: bool) -> Turn:
-        steps = tuple(self._step(step, keeps_calls=keeps_calls) for step in turn.steps)
+    def _turn(self, turn: Turn, cited: Set[int]) -> Turn:
+        steps = tuple(self._step(step, cited) for step in turn.steps)
         return compact(copy_with(turn, {"user": turn.user and LEFT_OUT, "steps": steps}))
 
-    def _step(self, step: Step, *, keeps_calls: bool) -> Step:
+    def _step(self, step: Step, cited: Set[int]) -> Step:
         text = LEFT_OUT if (step.text or "").strip() else step.text
-        calls = step.tool_calls if keeps_calls else self._slim_calls(step.tool_calls)
+        calls = tuple(call if id(call) in cited else self._call(call) for call in step.tool_calls)
         return copy_with(step, {"text": text, "tool_calls": calls, "extra": {}})
-
-    def _slim_calls(self, calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
-        return tuple(map(self._call, calls))
 
     def _call(self, call: ToolCall) -> ToolCall:
         is_refused = call.result is not None and call.result.refused
@@ -108,3 +105,15 @@ class SampleSlimmer:
             made = ToolCall(name=name, args={}, observed=observed, attempted=attempted, result=result)
             self._calls[key] = compact(made)
         return self._calls[key]
+
+
+def _cited_calls(sample: SampleReport) -> Set[int]:
+    """Return the ids (``id``) of the calls by which findings are identified."""
+    trajectory = sample.trajectory
+    turns, calls = [turn.tool_calls for turn in trajectory.all_turns], trajectory.tool_calls
+    cited: set[int] = set()
+    for finding in sample.findings:
+        cited.update(map(id, find_cited_calls(finding, turns)))
+        if finding.call is not None:
+            cited.update(map(id, calls[finding.call : finding.call + 1]))
+    return cited

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import re
 from typing import Any
@@ -427,3 +428,15 @@ def test_json_is_read_as_json_reads_it(value: Any) -> None:
     if "\\ud" in text.lower() or any(len(key) > 100 for key in value):
         return  # surrogate pairs and over-long keys are where YAML and JSON part
     assert parse_yaml(text.encode(), "f").value == value
+
+
+def test_a_document_is_freed_as_soon_as_nobody_has_it() -> None:
+    """The collector of reference cycles rarely runs, and does not look at what is there when a run begins."""
+
+    def parse() -> None:
+        parse_yaml(b"a: [{b: 1}, &x {c: 2}, *x]", "f.yaml")
+
+    parse()
+    gc.collect()
+    parse()
+    assert gc.collect() == 0

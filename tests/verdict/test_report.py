@@ -116,6 +116,14 @@ def test_without_a_place_the_texts_are_kept() -> None:
     assert last.read_again is None
 
 
+def test_a_report_from_before_an_event_without_a_place_has_its_texts() -> None:
+    fold = folded(Lines(RUN))
+    before = fold.report().samples[0]
+    again = next(event for event in RUN if isinstance(event, SampleFinished) and event.key == before.key)
+    fold.add(again)
+    assert before.in_full == fold.report().samples[0] == build_report(RUN).samples[0]
+
+
 def test_a_journal_that_is_gone_costs_only_texts(tmp_path: Path) -> None:
     write_journal(tmp_path, RUN)
     found = fold_run(StoredRun(tmp_path)).report()
@@ -157,4 +165,4 @@ def test_a_conversation_costs_no_more_for_long_texts(tmp_path: Path) -> None:
 
 def test_a_conversation_that_passed_code_checks_costs_little(tmp_path: Path) -> None:
     few, many = (events_of({f"s{n}": [PASS] for n in range(count)}) for count in (100, 400))
-    assert cost(list(few), list(many), 300, tmp_path) < 6_500
+    assert cost(list(few), list(many), 300, tmp_path) < 4_500

@@ -6,8 +6,11 @@ import pytest
 
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.score import Check, Finding, Severity
+from agenteval.core.score import Check, Finding, References, Severity
+from agenteval.core.severity import FALSE_CLAIM
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.scoring.finding_severity import find_cited_calls
+from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.sample_fold import _turn_report
 from agenteval.verdict.slim_samples import LEFT_OUT, SampleSlimmer
@@ -20,8 +23,13 @@ FINDING = Finding(detector="d", metric="m", label="l", severity=Severity.LOW, tu
 PASSED, BROKEN = Check(name="answer", passed=True, detail="d"), Check(name="x", passed=False, detail="why")
 
 
-def sample(user: str = "hello", *checks: Check, findings: tuple[Finding, ...] = ()) -> SampleReport:
-    turn = Turn(user=user, steps=(Step(text="", tool_calls=CALLS, latency_ms=3.0), Step(text="answer")))
+def sample(
+    user: str = "hello",
+    *checks: Check,
+    findings: tuple[Finding, ...] = (),
+    calls: tuple[ToolCall, ...] = CALLS,
+) -> SampleReport:
+    turn = Turn(user=user, steps=(Step(text="", tool_calls=calls, latency_ms=3.0), Step(text="answer")))
     trajectory = Trajectory(turns=(turn,), stop=Stop(reason=StopReason.SCRIPT_DONE))
     return SampleReport(
         key=SampleKey(scenario="s", agent="a"),
@@ -63,6 +71,27 @@ def test_a_failure_keeps_its_name() -> None:
     assert failures_of(whole, scenario).findings[0].what != failures_of(
         sample(), scenario
     )  # it names the call
+
+
+FAILED = ToolCall(name="pay", args={"a": 3}, result=ToolResult(value={"error": "no"}, is_error=True))
+OF_A_TURN = FINDING.model_copy(update={"metric": TOOL_CALL_BEHAVIOR, "call": None})
+FALSE = FINDING.model_copy(update={"label": FALSE_CLAIM, "call": None})
+LATER = FINDING.model_copy(update={"call": 0, "references": References(call=0, other_call=1)})
+
+
+@pytest.mark.parametrize(
+    ("finding", "calls", "kept"),
+    [(FINDING, CALLS, {0}), (OF_A_TURN, CALLS[:1], {0}), (OF_A_TURN, CALLS, set()), (LATER, CALLS, {0, 1}),
+     (FALSE, (*CALLS, FAILED), {1, 2}), (FINDING.model_copy(update={"call": 9}), CALLS, set())],
+)  # fmt: skip
+def test_only_the_calls_that_findings_cite_are_kept(
+    finding: Finding, calls: tuple[ToolCall, ...], kept: set[int]
+) -> None:
+    whole = sample(findings=(finding,), calls=calls)
+    small = slim(whole).trajectory
+    assert {at for at, call in enumerate(small.tool_calls) if call == calls[at]} == kept
+    cited = [find_cited_calls(finding, [each]) for each in (small.tool_calls, calls)]
+    assert [*cited[0]] == [*cited[1]]
 
 
 def test_checks_that_passed_are_one_object() -> None:
