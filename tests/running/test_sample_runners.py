@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from anyio.streams.memory import MemoryObjectSendStream
+from pydantic import TypeAdapter
 
 from agenteval.conversation.local_runner import LocalRunner
 from agenteval.conversation.runtime import RunControl, Runtime
@@ -63,6 +64,9 @@ replies:
 TIMES = {"run_id": "", "started_at": "", "finished_at": "", "elapsed_s": 0, "took_s": 0, "latency_ms": 0}
 
 
+SAMPLES = TypeAdapter(Sample)
+
+
 class Messages:
     """What a runner elsewhere sends: events, and the names of methods of ``ConversationProgress``."""
 
@@ -96,20 +100,20 @@ class RunnerElsewhere:
     async def run_sample(self, sample: Sample, emit: Emit, progress: ConversationProgress) -> None:
         sent, received = anyio.create_memory_object_stream[str](math.inf)
         async with anyio.create_task_group() as tasks, received:
-            tasks.start_soon(self._play, sample.model_dump_json(), sent)
+            tasks.start_soon(self._play, SAMPLES.dump_json(sample), sent)
             async for text in received:
                 if text.startswith("{"):
                     emit(event_from_json(text))
                 else:
                     getattr(progress, text)()
 
-    async def _play(self, sample: str, sent: MemoryObjectSendStream[str]) -> None:
+    async def _play(self, sample: bytes, sent: MemoryObjectSendStream[str]) -> None:
         self.played += 1
         self.tracker.note_conversation_start()
         messages = Messages(sent, self.tracker)
         with sent:
             emit = self.tracker.wrap_emit(messages.emit)
-            await self.inner.run_sample(Sample.model_validate_json(sample), emit, messages)
+            await self.inner.run_sample(SAMPLES.validate_json(sample), emit, messages)
 
 
 def run_suite(*, elsewhere: bool) -> tuple[DecidedRun, int]:
