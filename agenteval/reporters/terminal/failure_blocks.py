@@ -13,6 +13,7 @@ from rich.text import Text
 
 from agenteval.core.decision import Violation
 from agenteval.core.errors import REMEDY
+from agenteval.core.excerpts import excerpt
 from agenteval.core.plurals import join_first, plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
@@ -35,7 +36,6 @@ from agenteval.reporters.words.judge import strip_retry_counts
 from agenteval.reporters.words.places import relative_place, shown_place, shown_places
 from agenteval.reporters.words.selection import show_command
 from agenteval.reporters.words.transcript_lines import TranscriptLine, how_it_ended
-from agenteval.scoring.checks.excerpts import excerpt
 
 MOST_BLOCKS = 10
 _WIDEST = 100

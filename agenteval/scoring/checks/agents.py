@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from agenteval.core.errors import Mistake
+from agenteval.core.excerpts import one_line
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
-from agenteval.scoring.checks.excerpts import one_line
 
 NAMELESS = "set the agent name on each message (`name: billing`), or return `AgentReply(…, agent='billing')`"
 """The remedy that is shown if it is not known which agent spoke or made a call."""

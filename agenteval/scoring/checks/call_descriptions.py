@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from agenteval.core.call_outcomes import describe_missing_arguments, format_call
+from agenteval.core.excerpts import one_line
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import limit_texts, one_line_with_digest
 from agenteval.core.scenario import (
@@ -19,10 +20,10 @@ from agenteval.core.scenario import (
     ToolCallsExpectation,
 )
 from agenteval.core.trajectory import ToolCall
+from agenteval.files.value_matching import describe_expected
 from agenteval.scoring.checks.agents import NAMELESS
-from agenteval.scoring.checks.arguments import UnknownPart, describe_expected, get_result_status
+from agenteval.scoring.checks.arguments import UnknownPart, get_result_status
 from agenteval.scoring.checks.call_matching import MAX_NEAREST_SHOWN, ToolCallsResult
-from agenteval.scoring.checks.excerpts import one_line
 
 _SHOWN_CALLS = 20
 _NOT_DECIDED: dict[UnknownPart, str] = {

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
+from agenteval.core.excerpts import one_line
 from agenteval.core.scenario import (
     CallPattern,
     CallsExpectation,
@@ -38,7 +39,6 @@ from agenteval.scoring.checks.call_assignment import (
     CallRequirement,
     find_assignment_faults,
 )
-from agenteval.scoring.checks.excerpts import one_line
 
 MAX_NEAREST_SHOWN = 10
 _COMPARED = 50  # calls compared to find the nearest: a looping agent may make a thousand

@@ -8,7 +8,8 @@ from typing import Any
 
 from agenteval.core.errors import Mistake
 from agenteval.core.scenario import ToolCallsExpectation
-from agenteval.scoring.checks.arguments import call_matches, find_matcher_mistakes, find_optional_paths
+from agenteval.files.value_matching import find_matcher_mistakes, find_optional_paths
+from agenteval.scoring.checks.arguments import call_matches
 from agenteval.scoring.checks.call_descriptions import describe_tool_calls_result, list_call_faults
 from agenteval.scoring.checks.call_matching import ToolCallsResult, compare_tool_calls
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import Mistake
+from agenteval.core.excerpts import excerpt
 from agenteval.core.reasoning import agent_texts, final_answer
 from agenteval.core.scenario import Expectation, has_expectation
 from agenteval.core.trajectory import ToolCall, Turn
-from agenteval.scoring.checks.excerpts import excerpt
 
 _ANSWERS_SHOWN = 3
 

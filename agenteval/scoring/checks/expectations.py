@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from agenteval.core.excerpts import excerpt, is_blank
 from agenteval.core.patterns import SearchTimeoutError, run_in_thread_if_slow
 from agenteval.core.plurals import plural
 from agenteval.core.reasoning import blank_reasoning
@@ -22,7 +23,6 @@ from agenteval.core.value import copy_with
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.checks.calls import TOOL_CALLS, check_tool_calls
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule, quote_texts
-from agenteval.scoring.checks.excerpts import excerpt, is_blank
 from agenteval.scoring.checks.mocks import MOCKS, check_mocks
 from agenteval.scoring.checks.output import check_contains
 

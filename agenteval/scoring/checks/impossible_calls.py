@@ -17,7 +17,7 @@ from agenteval.core.scenario import (
     ForbiddenCall,
     Scenario,
 )
-from agenteval.scoring.checks.arguments import describe_expected, matches_value, may_be_absent
+from agenteval.files.value_matching import describe_expected, matches_value, may_be_absent
 
 
 class ImpossibleCall(NamedTuple):

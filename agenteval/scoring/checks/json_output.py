@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from agenteval.core.errors import Mistake
+from agenteval.core.excerpts import excerpt, one_line
 from agenteval.core.json_schema import build_schema_checker, schema_mistakes
 from agenteval.core.json_text import finite_number
 from agenteval.core.plurals import plural
-from agenteval.scoring.checks.arguments import find_differences, find_matcher_mistakes, may_be_absent
+from agenteval.files.value_matching import find_differences, find_matcher_mistakes, may_be_absent
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
-from agenteval.scoring.checks.excerpts import excerpt, one_line
 
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -22,6 +22,7 @@ from functools import cache
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.core.excerpts import one_line
 from agenteval.core.json_schema import schema_violations
 from agenteval.core.patterns import SearchTimeoutError
 from agenteval.core.scenario import (
@@ -34,9 +35,9 @@ from agenteval.core.scenario import (
 )
 from agenteval.core.text_matching import contains, needle_mistake
 from agenteval.core.trajectory import ToolCall
+from agenteval.files.value_matching import matches_value
 from agenteval.messages.json_fields import read_json
-from agenteval.scoring.checks.arguments import get_result_status, matches_value
-from agenteval.scoring.checks.excerpts import one_line
+from agenteval.scoring.checks.arguments import get_result_status
 
 Literal: TypeAlias = str | int | float
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 
 from agenteval.core import text_matching as texts
+from agenteval.core.excerpts import excerpt
 from agenteval.core.patterns import SearchTimeoutError, pattern_matches
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule, quote_texts
-from agenteval.scoring.checks.excerpts import excerpt
 
 
 def check_contains(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:

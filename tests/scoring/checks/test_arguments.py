@@ -10,12 +10,8 @@ from hypothesis import strategies as st
 from agenteval.core.errors import AuthorError
 from agenteval.core.scenario import ExpectedCall
 from agenteval.core.trajectory import ToolCall
-from agenteval.scoring.checks.arguments import (
-    call_matches,
-    describe_expected,
-    explain_differences,
-    matches_value,
-)
+from agenteval.files.value_matching import describe_expected, matches_value
+from agenteval.scoring.checks.arguments import call_matches, explain_differences
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

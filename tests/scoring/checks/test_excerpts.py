@@ -2,7 +2,7 @@
 
 import pytest
 
-from agenteval.scoring.checks.excerpts import excerpt, is_blank, one_line
+from agenteval.core.excerpts import excerpt, is_blank, one_line
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "\u200b", "\u00a0\ufeff", "\u200d"])
