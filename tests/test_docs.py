@@ -415,7 +415,7 @@ def test_the_tool_world_of_the_page_answers_as_it_says(project: Project) -> None
         """
     )
     project.config("metrics: []")
-    finished(project.run(), 0)
+    finished(project.run("-s", "world"), 0)
     calls = project.sample()["turns"][0]["tool_calls"]
     assert [call["result"] for call in calls] == [
         {"city": "Rome", "temp": 20},

@@ -136,7 +136,7 @@ class _LocalSample:
         text = f"the agent called '{name}' after its conversation had ended; the call is not judged"
         self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
 
-    def _warn_unread_message(self, text: str) -> None:
+    def _warn_once(self, text: str) -> None:
         if text not in self._runtime.emitted_warnings:
             self._runtime.emitted_warnings.add(text)
             self._scored.emit(Notice(level="warning", text=text, key=self._sample.key))
@@ -157,7 +157,7 @@ class _LocalSample:
             unmocked_tools=runtime.unmocked_tools,
             sees_all_calls=_reads_all(runtime, sample),
         )
-        world.on_unread_message = self._warn_unread_message
+        world.on_warning = self._warn_once
         agent: Agent | None = None
 
         def make_agent() -> Agent:

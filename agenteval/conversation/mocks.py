@@ -43,8 +43,9 @@ class MockFunctions:
     def check(self, scenario: Scenario) -> None:
         """Load all mock functions of a scenario, so that a wrong name is reported before anything runs."""
         for name, tool in scenario.tools.items():
-            if tool.python is not None:
-                self._function(tool.python, tool.base, parse_place(scenario.where(f"tools.{name}")), name)
+            for path, target in tool.functions.items():
+                place = parse_place(scenario.where(f"tools.{name}.{path}"))
+                self._function(target, tool.base, place, name)
 
     def _function(self, target: str, base: str, place: Place, name: str) -> Any:
         function = import_target(target, base, what=f"tool '{name}'", place=place)

@@ -19,6 +19,8 @@ from agenteval.conversation.deadlines import current_stopwatch
 from agenteval.conversation.tools import (
     FunctionCall,
     ToolState,
+    UnmatchedCall,
+    error_result,
     refused_result,
     resolve_tool_call,
     schemas_of,
@@ -34,6 +36,7 @@ from agenteval.core.errors import (
     MissingFactError,
     SimulatorError,
 )
+from agenteval.core.json_text import as_text
 from agenteval.core.protocols import (
     Agent,
     AgentExecutedCall,
@@ -104,7 +107,7 @@ class ToolWorld:
         self.open_turn: _OpenTurn | None = None
         self.rounds: _Rounds | None = _Rounds(self, 0)
         self.on_late_call: Callable[[str], None] = lambda name: None
-        self.on_unread_message: Callable[[str], None] = lambda text: None
+        self.on_warning: Callable[[str], None] = lambda text: None
 
     def is_intercepted(self, call: ToolCall) -> bool:
         """Check whether a call was intercepted, or observed, at the point where the agent carries it out.
@@ -152,8 +155,17 @@ class ToolWorld:
     async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
         tools = self._sample.scenario.tools
         self._state, answer = resolve_tool_call(
-            tools, self._state, call.name, call.args, unmocked_tools=self._unmocked, known=call.known
+            tools,
+            self._state,
+            call.name,
+            call.args,
+            unmocked_tools=self._unmocked,
+            known=call.known,
+            turn=turn,
         )
+        if isinstance(answer, UnmatchedCall):
+            self.on_warning(f"tool '{answer.tool}': no rule matches the arguments {as_text(answer.args)}")
+            return error_result("there is no result for these arguments")
         if isinstance(answer, FunctionCall):
             with self.watch.track_activity(f"the tool '{call.name}'"):
                 return await self._call_function(answer, self._sample, turn)
@@ -447,7 +459,7 @@ class _OpenTurn:
         for entry in (*reply.unplaced, *read.unplaced):
             self._unplaced.setdefault(entry)
             if not self._world.sees_all_calls:
-                self._world.on_unread_message(entry)
+                self._world.on_warning(entry)
 
     def _add_reply(self, reply: ReadReply, sent: Sequence[Turn], latency_ms: float) -> None:
         """Add the steps of a reply to the messages in ``sent``. The last step carries the usage and latency

@@ -7,7 +7,7 @@ and the code that runs the conversation makes the call."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,8 +15,9 @@ from agenteval.core.digits import parse_digits
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.json_schema import schema_violations
 from agenteval.core.json_text import as_text
-from agenteval.core.scenario import Tool, ToolStep
+from agenteval.core.scenario import RuleCondition, Tool, ToolRule, ToolStep
 from agenteval.core.trajectory import ToolResult
+from agenteval.files.value_matching import find_differences
 
 
 class ToolState(NamedTuple):
@@ -24,6 +25,15 @@ class ToolState(NamedTuple):
 
     calls: Mapping[str, int] = MappingProxyType({})
     """The number of answered calls, keyed by tool."""
+    rule_calls: Mapping[tuple[str, int], int] = MappingProxyType({})
+    """The number of calls that a rule has answered, keyed by tool and number of the rule."""
+
+    def after_call(self, tool: str, rule: int | None) -> ToolState:
+        """Return the state after another call to the tool, which ``rule`` answered."""
+        calls, rule_calls = {**self.calls, tool: self.calls.get(tool, 0) + 1}, self.rule_calls
+        if rule is not None:
+            rule_calls = {**rule_calls, (tool, rule): rule_calls.get((tool, rule), 0) + 1}
+        return ToolState(calls, rule_calls)
 
 
 class FunctionCall(NamedTuple):
@@ -34,6 +44,13 @@ class FunctionCall(NamedTuple):
     base: str
     args: dict[str, Any]
     call_index: int
+
+
+class UnmatchedCall(NamedTuple):
+    """A call that none of the tool's rules matches."""
+
+    tool: str
+    args: dict[str, Any]
 
 
 def error_result(message: str) -> ToolResult:
@@ -74,9 +91,10 @@ def resolve_tool_call(
     *,
     unmocked_tools: str = "error",
     known: bool = False,
-) -> tuple[ToolState, ToolResult | FunctionCall]:
-    """Answer one tool call from the scenario's mocks with a canned (stubbed) reply. ``args`` is ``None``
-    if the arguments could not be read.
+    turn: int = 0,
+) -> tuple[ToolState, ToolResult | FunctionCall | UnmatchedCall]:
+    """Answer one tool call, made in ``turn`` (from 0), from the scenario's mocks with a canned (stubbed)
+    reply. ``args`` is ``None`` if the arguments could not be read.
 
     A call with unreadable or wrong arguments, or to an unknown tool, is refused: it returns an error and does
     not consume a step of a sequence. Raise ``AuthorError`` for an undeclared tool if the scenario declares no
@@ -96,12 +114,19 @@ def resolve_tool_call(
         return state, refused_result(f"wrong arguments: {broken}")
     if tool is None or not tool.is_mocked:
         return state, ToolResult(value={})
-    index = state.calls.get(name, 0)
-    after = ToolState({**state.calls, name: index + 1})
-    if tool.python is not None:
-        return after, FunctionCall(name, tool.python, tool.base, args, index)
+    index, rule = state.calls.get(name, 0), None
+    answer: Tool | ToolRule = tool
+    step_index = index
+    if tool.rules is not None:
+        rule = _find_rule(tool.rules, args, index + 1, turn)
+        if rule is None:
+            return state.after_call(name, None), UnmatchedCall(name, args)
+        answer, step_index = tool.rules[rule], state.rule_calls.get((name, rule), 0)
+    after = state.after_call(name, rule)
+    if answer.python is not None:
+        return after, FunctionCall(name, answer.python, tool.base, args, index)
     try:
-        return after, _answer(tool, args, index)
+        return after, _answer(answer, args, step_index)
     except KeyError as missing:
         return state, refused_result(f"wrong arguments: '{missing.args[0]}' is missing")
 
@@ -115,10 +140,25 @@ def _unmocked(name: str, *, declared: bool) -> AuthorError:
     return AuthorError(Problem(what, remedy))
 
 
-def _answer(tool: Tool, args: Mapping[str, Any], index: int) -> ToolResult:
+def _find_rule(rules: Sequence[ToolRule], args: Mapping[str, Any], call: int, turn: int) -> int | None:
+    """Return the number of the first rule that matches, or ``None`` if no rule does. ``call`` is the number
+    of the call to the tool, from 1."""
+    return next((at for at, rule in enumerate(rules) if _holds(rule.when, args, call, turn)), None)
+
+
+def _holds(when: RuleCondition | None, args: Mapping[str, Any], call: int, turn: int) -> bool:
+    if when is None:
+        return True
+    if when.call not in (None, call) or when.turn not in (None, turn):
+        return False
+    return when.args is None or not any(find_differences(when.args, args, partial=True))
+
+
+def _answer(tool: Tool | ToolRule, args: Mapping[str, Any], index: int) -> ToolResult:
     """Return the mock response to a call, which is an error if the scenario specifies one (fault injection).
-    ``index`` is the number of earlier calls to the tool, which selects the step of a ``sequence``."""
-    step: Tool | ToolStep = tool
+    ``index`` is the number of earlier calls that were answered in this way, which selects the step of a
+    ``sequence``."""
+    step: Tool | ToolRule | ToolStep = tool
     if tool.sequence is not None:
         step = tool.sequence[min(index, len(tool.sequence) - 1)]
     if step.error is not None:

@@ -431,7 +431,7 @@ TurnEntry: TypeAlias = Annotated[
 ]
 
 
-TOOL_ANSWERS = frozenset({"returns", "error", "sequence", "python"})
+TOOL_ANSWERS = frozenset({"returns", "error", "sequence", "python", "rules"})
 """The keys that define the answer of a tool. At most one of them may be set."""
 
 
@@ -460,12 +460,60 @@ class ToolStep(Value):
         return _only_given(self, dump)
 
 
+class RuleCondition(Value):
+    """The calls that a rule answers. All of its parts must hold."""
+
+    args: Annotated[dict[str, Any], Field(min_length=1)] | None = None
+    """Arguments that the call must have, with the matchers of expectations; other arguments may be added."""
+    call: Annotated[Count, Field(ge=1)] | None = None
+    """Number of the call among the calls to this tool, from 1."""
+    turn: Annotated[Count, Field(ge=0)] | None = None
+    """Number of the turn, from 0."""
+
+    EXAMPLE: ClassVar[str] = "{args: {city: Rome}}"
+
+    @model_validator(mode="after")
+    def _has_condition(self) -> RuleCondition:
+        if self.args is None and self.call is None and self.turn is None:
+            raise ValueError("the condition is empty; set `args`, `call` or `turn`, or remove `when`")
+        return self
+
+
+class ToolRule(Value):
+    """An answer of a mocked tool to some calls, defined by one of its keys."""
+
+    when: RuleCondition | None = None
+    """Calls that the rule answers; default: all that reach it."""
+    returns: Any = None
+    """Result, which may be any value; ${args.NAME} is replaced with an argument of the call."""
+    error: Text | None = None
+    """Error message that the call returns."""
+    sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
+    """Results of the first call that the rule answers, the second and so on; the last result is repeated."""
+    python: str | None = None
+    """Function that answers the calls: file.py:function, relative to the folder of this file."""
+
+    @model_validator(mode="after")
+    def _one_answer(self) -> ToolRule:
+        answers = [key for key in _RULE_ANSWERS if key in self.model_fields_set]
+        if len(answers) != 1:
+            raise ValueError("exactly one of `returns`, `error`, `sequence` and `python` must be set")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> Any:
+        return _only_given(self, dump)
+
+
+_RULE_ANSWERS = ("returns", "error", "sequence", "python")
+
+
 class Tool(Value):
     """A tool (mock) in a scenario: its description for the agent, and its answers.
 
-    At most one of ``returns``, ``error``, ``sequence`` and ``python`` defines the answers. If none is set,
-    calling the tool is an error unless ``unmocked_tools`` specifies otherwise. Checks in code use the marks
-    (``reads``, ``writes``, ``destructive``). A ``destructive`` tool also counts as a writing tool."""
+    At most one of ``returns``, ``error``, ``sequence``, ``python`` and ``rules`` defines the answers. If none
+    is set, calling the tool is an error unless ``unmocked_tools`` specifies otherwise. Checks in code use the
+    marks (``reads``, ``writes``, ``destructive``). A ``destructive`` tool also counts as a writing tool."""
 
     description: str | None = None
     """Description of the tool that the agent receives."""
@@ -479,6 +527,8 @@ class Tool(Value):
     """Results of the first call, the second call and so on; the last result is repeated."""
     python: str | None = None
     """Function that answers the calls: file.py:function, relative to the folder of this file."""
+    rules: Annotated[tuple[ToolRule, ...], Field(min_length=1)] | None = None
+    """Answers that depend on the call: the first rule that matches the call answers it."""
     reads: bool = False
     """True if the tool only reads."""
     writes: bool = False
@@ -491,7 +541,7 @@ class Tool(Value):
 
     @model_validator(mode="after")
     def _one_answer(self) -> Tool:
-        answers = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
+        answers = [k for k in (*_RULE_ANSWERS, "rules") if k in self.model_fields_set]
         if len(answers) > 1:
             raise ValueError(f"the answer is defined more than once, by {' and '.join(answers)}; keep one")
         if self.reads and (self.writes or self.destructive):
@@ -505,6 +555,12 @@ class Tool(Value):
     @property
     def is_mocked(self) -> bool:
         return bool(self.model_fields_set & TOOL_ANSWERS)
+
+    @property
+    def functions(self) -> dict[str, str]:
+        """The functions that answer calls, keyed by the path of their key."""
+        rules = ((f"rules.{at}.python", rule.python) for at, rule in enumerate(self.rules or ()))
+        return {path: target for path, target in (("python", self.python), *rules) if target is not None}
 
     @property
     def is_marked(self) -> bool:

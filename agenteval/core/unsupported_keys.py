@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_NO_SQL = "use `returns`, `sequence` or `python`"
+_NO_SQL = "use `returns`, `sequence`, `rules` or `python`"
 _NO_STATE = "use `expect.tool_calls` instead"
 
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
@@ -22,8 +22,9 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         "expect.state": _NO_STATE,
         "turns.*.expect.state": _NO_STATE,
         "thresholds.*.votes": "use only `at_least`",
-        **dict.fromkeys((f"tools.*.{key}" for key in ("rules", "sql", "one", "none")), _NO_SQL),
+        **dict.fromkeys((f"tools.*.{key}" for key in ("sql", "one", "none")), _NO_SQL),
         "tools.*.sequence.*.sql": _NO_SQL,
+        **dict.fromkeys((f"tools.*.rules.*.{key}" for key in ("sql", "one", "none")), _NO_SQL),
         "tools.*.faults": "use `error`, or a `sequence` with errors",
     },
     "config": {

@@ -12,6 +12,7 @@ from agenteval.core.json_schema import schema_mistakes
 from agenteval.core.protocols import ExpectRule
 from agenteval.core.scenario import Tool
 from agenteval.files.validation import known_keys, unknown_key
+from agenteval.files.value_matching import find_matcher_mistakes
 from agenteval.files.value_parts import leaves, list_at, value_at
 from agenteval.files.yaml_scalars import display_value
 from agenteval.files.yaml_source import Mark
@@ -36,14 +37,38 @@ def tool_problems(tool: Any, mark: Mark) -> Problems:
     if isinstance(parameters, Mapping):
         yield from _schema_problems(parameters, mark.find(("parameters",)))
     known = _argument_names(parameters)
-    yield from _answer_problems(tool, mark, known)
-    for index, step in enumerate(list_at(tool, "sequence")):
+    yield from _answers_problems(tool, mark, known)
+    for index, rule in enumerate(rules := list_at(tool, "rules")):
+        if isinstance(rule, Mapping):
+            yield from _answers_problems(rule, mark.find(("rules", index)), known)
+            yield from _condition_problems(rule.get("when"), mark.find(("rules", index, "when")), known)
+            if "when" not in rule and index < len(rules) - 1:
+                what = "the rules below are never used, because this one answers every call"
+                yield Problem(what, "add `when`, or make it the last rule", mark.find(("rules", index)).place)
+
+
+def _answers_problems(answer: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Problems:
+    yield from _answer_problems(answer, mark, known)
+    for index, step in enumerate(list_at(answer, "sequence")):
         if isinstance(step, Mapping):
             yield from _answer_problems(step, mark.find(("sequence", index)), known)
 
 
+def _condition_problems(when: Any, mark: Mark, known: frozenset[str] | None) -> Problems:
+    """Yield the mistakes in the arguments of a condition: misused matchers, and unknown parameters."""
+    args = when.get("args") if isinstance(when, Mapping) else None
+    if not isinstance(args, Mapping):
+        return
+    for mistake in find_matcher_mistakes(args):
+        yield Problem(mistake.what, mistake.remedy, mark.find(("args", *mistake.path)).place)
+    for name in args:
+        if known is not None and isinstance(name, str) and not name.startswith("$") and name not in known:
+            what = f"`when`: the tool has no parameter '{name}'"
+            yield Problem(what, did_you_mean(name, known), mark.find(("args", name)).place)
+
+
 def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Problems:
-    for key in ("error", "sequence", "python"):
+    for key in ("error", "sequence", "python", "rules"):
         if key in step and step[key] is None:
             remedy = "set a value, or remove the key (for a null result, use `returns: null`)"
             yield Problem(

@@ -33,7 +33,7 @@ MAX_ROW_SCENARIOS = 100_000
 """The maximum number of scenarios from one entry. A larger number is probably a mistake in a matrix."""
 
 _REFERENCE = re.compile(r"(?P<escape>\$)?\$\{(?P<name>[^}]*)(?P<end>\}?)")
-_ANSWERS = frozenset({"returns", "error", "sequence"})
+_ANSWERS = frozenset({"returns", "error", "sequence", "rules"})
 _NEVER_BLANK = frozenset({"id", "expect", "expected_tools", "expected_output_contains"})
 """Keys below which inserting a blank value would change the meaning of a string."""
 _LITERAL = "or $${ for a literal ${"

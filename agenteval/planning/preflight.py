@@ -85,7 +85,7 @@ def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
     for name, tool in scenario.tools.items():
         if not tool.is_mocked and suite.unmocked_tools == "error":
             what = f"tool '{name}' has no mocked answer"
-            remedy = "add `returns`, `error`, `sequence` or `python`"
+            remedy = "add `returns`, `error`, `sequence`, `rules` or `python`"
             yield Problem(what, remedy, parse_place(scenario.where(f"tools.{name}")))
 
 

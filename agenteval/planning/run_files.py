@@ -84,8 +84,9 @@ def config_files(config: Config) -> Iterator[Path]:
 
 def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
     yield from _existing(root / name for name in _named_files(config) if _may_be_path(name))
-    mocks = [tool for scenario in scenarios for tool in scenario.tools.values() if tool.python]
-    yield from _existing(Path(tool.base) / file_of_target(tool.python or "") for tool in mocks)
+    tools = [tool for scenario in scenarios for tool in scenario.tools.values()]
+    mocks = [(tool.base, target) for tool in tools for target in tool.functions.values()]
+    yield from _existing(Path(base) / file_of_target(target) for base, target in mocks)
     checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
     yield from _existing(Path(base) / file_of_target(target) for base, target in checks)
     yield from _existing(Path(s.base, s.user_prompt) for s in scenarios if s.user_prompt)

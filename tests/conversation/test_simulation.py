@@ -468,12 +468,12 @@ def test_content_that_was_not_recognized() -> None:
     strange = ReadReply("Done.", unplaced=("a picture", "a picture", "a sound"))
     talk = Talk([say("one"), LAST], [strange])
     unread: list[str] = []
-    talk.world.on_unread_message = unread.append
+    talk.world.on_warning = unread.append
     (turn,) = talk.end().turns
     assert turn.unplaced == ("a picture", "a sound")
     assert unread == ["a picture", "a picture", "a sound"]
     talk = Talk([say("one"), LAST], [strange])
-    talk.world.sees_all_calls, talk.world.on_unread_message = True, unread.append
+    talk.world.sees_all_calls, talk.world.on_warning = True, unread.append
     (turn,) = talk.end().turns
     assert (turn.unplaced, len(unread)) == ((), 3)
 

@@ -297,10 +297,28 @@ QUOTE = "quote the string if it contains ': '"
                              " key"),
         ("tools: {t: {retruns: 1}}", "4:13: unknown key 'retruns' — did you mean 'returns'?"),
         ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error,"
-         " parameters, python, reads, returns, sequence, writes"),
+         " parameters, python, reads, returns, rules, sequence, writes"),
         ("tools: {t: {returns: 1, error: x}}",
          "4:9: `tools.t`: the answer is defined more than once, by returns and error — keep one"),
         ("tools: {t: {sequence: []}}", "4:13: `tools.t.sequence` must not be empty"),
+        ("tools: {t: {rules: []}}", "4:13: `tools.t.rules` must not be empty"),
+        ("tools: {t: {rules: [{when: {call: 1}}]}}",
+         "4:21: `tools.t.rules`: exactly one of `returns`, `error`, `sequence` and `python` must be set"),
+        ("tools: {t: {rules: [{when: {}, returns: 1}]}}",
+         "4:22: `tools.t.rules.when`: the condition is empty — set `args`, `call` or `turn`, or remove"
+         " `when`"),
+        ("tools: {t: {rules: [{returns: 1}, {error: x}]}}",
+         "4:21: the rules below are never used, because this one answers every call — add `when`, or make it"
+         " the last rule"),
+        ("tools: {t: {rules: [{when: {args: {a: {$inn: [1]}}}, returns: 1}]}}",
+         "4:40: unknown matcher '$inn' — did you mean '$in'?"),
+        ("tools: {t: {parameters: {type: object, properties: {city: {}}}, rules: [{when: {args: {town: 1}},"
+         " returns: 1}]}}", "4:88: `when`: the tool has no parameter 'town' — known: city"),
+        ("tools: {t: {rules: [{when: {call: 0}, returns: 1}]}}",
+         "4:29: `tools.t.rules.when.call` must be at least 1, got 0"),
+        ("tools: {t: {rules: [{returns: \"${x}\"}]}}",
+         "4:22: '${x}' is not a valid reference — use ${args.NAME} for an argument of the call, or $${ for a"
+         " literal ${"),
         ("tools: {t: {sequence: [{}]}}", "4:24: `tools.t.sequence`: exactly one of `returns` and"
                                          " `error` must be set"),
         ("tools: {' ': {returns: 1}}", "4:9: a tool must have a name"),
@@ -527,15 +545,15 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("tools: {t: {rules: []}}", "3:13: 'rules' is not supported yet — use `returns`, `sequence` or"
-                                    " `python`"),
         ("tools: {t: {returns: 1, faults: []}}",
          "3:25: 'faults' is not supported yet — use `error`, or a `sequence` with errors"),
         *((f"tools: {{t: {{{key}: x}}}}",
-           f"3:13: '{key}' is not supported yet — use `returns`, `sequence` or `python`")
+           f"3:13: '{key}' is not supported yet — use `returns`, `sequence`, `rules` or `python`")
           for key in ("sql", "one", "none")),
         ("tools: {t: {sequence: [{sql: x}]}}",
-         "3:25: 'sql' is not supported yet — use `returns`, `sequence` or `python`"),
+         "3:25: 'sql' is not supported yet — use `returns`, `sequence`, `rules` or `python`"),
+        ("tools: {t: {rules: [{sql: x}]}}",
+         "3:22: 'sql' is not supported yet — use `returns`, `sequence`, `rules` or `python`"),
         ("history: []",
          "3:1: 'history' is not supported yet — add the earlier messages as turns"),
         ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"

@@ -180,7 +180,7 @@ def _may_follow(lookup: _RequiredCall, use: _RequiredCall) -> bool:
 
 
 def _has_fixed_answer(tool: Tool) -> bool:
-    return not tool.python and tool.is_mocked
+    return not tool.functions and tool.is_mocked
 
 
 def _has_answer(call: ToolCall) -> bool:
@@ -190,9 +190,9 @@ def _has_answer(call: ToolCall) -> bool:
 def _fixed_values(tool: Tool) -> Iterator[Literal]:
     """Yield the values in the fixed answers of a tool. A placeholder is filled from the arguments, so it is
     not a fixed value."""
-    answers = [step.returns for step in tool.sequence or ()] if tool.sequence else [tool.returns]
-    for answer in answers:
-        yield from _values(read_json(answer))
+    for answer in tool.rules or (tool,):
+        for step in answer.sequence or (answer,):
+            yield from _values(read_json(step.returns))
 
 
 def _values(answer: Any) -> Iterator[Literal]:
