@@ -60,7 +60,8 @@ class StatementAuthorizer:
             return self._answer(f"the function {second}", is_allowed=second not in REFUSED_FUNCTIONS)
         if action == sqlite3.SQLITE_READ:
             return self._answer("PRAGMA", is_allowed=not (first or "").startswith("pragma_"))
-        return self._answer(_ACTIONS.get(action, "this"), is_allowed=action in _READS)
+        is_of_search = action == sqlite3.SQLITE_PRAGMA and first == "data_version"  # full-text search asks it
+        return self._answer(_ACTIONS.get(action, "this"), is_allowed=is_of_search or action in _READS)
 
     def _write(self, table: str) -> int:
         if table == "sqlite_master":  # SQLite declares the columns of table-valued functions in this way
@@ -189,5 +190,5 @@ def _describe(error: sqlite3.Error) -> str:
 _MESSAGES = {
     "interrupted": f"the statement takes more than {MAX_STEPS:,} steps",
     "string or blob too big": f"a value has more than {MAX_VALUE_BYTES:,} bytes",
-    "not authorized": "the statement does what is not allowed here",
+    **dict.fromkeys(("not authorized", "authorization denied"), "the statement does what is not allowed"),
 }

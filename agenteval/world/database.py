@@ -15,7 +15,7 @@ from agenteval.world.changes import StateChanges, apply_changes, find_changes
 from agenteval.world.clock import SampleClock
 from agenteval.world.connections import SqlCallError, SqlRows, WorldConnection, translate_errors
 from agenteval.world.start_state import StartState, from_stored
-from agenteval.world.statements import Statement, prepare_statement
+from agenteval.world.statements import Statement, duplicate_problems, prepare_statement
 
 
 class SqlAnswer(NamedTuple):
@@ -158,6 +158,8 @@ class WorldTransaction:
         """Run a statement that an author's code made, with parameters written as ``:name`` or ``?``. Raise
         ``AuthorError`` if it is wrong or a parameter has no value, and ``SqlCallError`` if it fails."""
         statement = prepare_statement(sql, self._database.start)
+        if problems := [*duplicate_problems(statement)]:
+            raise AuthorError(*problems)
         return _answer(self.run(statement, _bind(statement, parameters)))
 
     def run(self, statement: Statement, values: Mapping[str, Any] | Sequence[Any]) -> SqlRows:

@@ -8,8 +8,8 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.files.yaml_scalars import display_value
@@ -47,6 +47,7 @@ def build_start_state(
     ``{file, types}``; ``schema`` is the path of a file with SQL; ``database`` is the path of a SQLite file,
     which is read once and never changed. ``now`` is the time for a schema with CURRENT_TIMESTAMP. Raise
     ``AuthorError`` with all mistakes."""
+    _check_version()
     if schema is not None and database is not None:
         what = "`schema` and `database` exclude each other: a database has its own schema"
         raise AuthorError(Problem(what, "remove one of them", place_of(("schema",))))
@@ -63,6 +64,17 @@ def build_start_state(
         return StartState(connection.serialize() if has_content else b"")
 
 
+_OLDEST_SQLITE = (3, 37)
+"""The first version that lists tables with their kinds."""
+
+
+def _check_version() -> None:
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE or not hasattr(sqlite3.Connection, "deserialize"):
+        oldest = ".".join(map(str, _OLDEST_SQLITE))
+        what = f"`state` needs SQLite {oldest} or later, but this Python has {sqlite3.sqlite_version}"
+        raise AuthorError(Problem(what, "use a newer Python"))
+
+
 # ── an existing database ─────────────────────────────────────────────────────────────────────────
 
 
@@ -71,7 +83,9 @@ def _read_database(path: str, files: StateFiles, place: Place | None) -> bytes:
     if full_path.stat().st_size > MAX_DATABASE_BYTES:
         what = f"'{path}' is larger than {MAX_DATABASE_BYTES // 1_000_000} MB"
         raise AuthorError(Problem(what, "use a smaller database", place))
-    uri = f"file:{quote(str(full_path.absolute()))}?mode=ro"
+    # Without a log beside it, nobody is writing, and SQLite need not create one to read the file.
+    has_log = any(Path(f"{full_path}{suffix}").exists() for suffix in ("-wal", "-journal"))
+    uri = f"{full_path.absolute().as_uri()}?{'mode=ro' if has_log else 'immutable=1'}"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as source, closing(sqlite3.connect(":memory:")) as copy:
             source.backup(copy)

@@ -76,6 +76,11 @@ def prepare_statements(texts: Sequence[str], start: StartState) -> tuple[Stateme
 def _tool_problems(statement: Statement) -> Iterator[Problem]:
     if statement.position_count:
         yield Problem("the parameter '?' has no name", "write the name of an argument, such as :id")
+    yield from duplicate_problems(statement)
+
+
+def duplicate_problems(statement: Statement) -> Iterator[Problem]:
+    """Report that two columns have the same name, of which a row with names would have only one."""
     if name := statement.duplicate_column:
         yield Problem(f"two columns of the result are named '{name}'", f"rename one: {name} AS other_name")
 
@@ -116,7 +121,9 @@ def _check(text: str, start: StartState) -> Statement:
 
 
 def _without_end(tokens: list[SqlToken]) -> list[SqlToken]:
-    return [token for token in tokens if token.kind != "end"]
+    """Remove semicolons, and a comment at the end, which SQLite takes for a part of a column's name."""
+    last = max(index for index, token in enumerate(tokens) if token.kind not in {"space", "end"})
+    return [token for token in tokens[: last + 1] if token.kind != "end"]
 
 
 # ── what the text shows ──────────────────────────────────────────────────────────────────────────
@@ -210,7 +217,7 @@ _MISSING = re.compile(
 def _problem_of(error: Exception, refused: str, tokens: list[SqlToken], start: StartState) -> Problem:
     text = str(error)
     if refused:
-        return Problem(f"{refused} is not allowed", _ONLY)
+        return Problem(f"{refused} is not allowed", "" if "change" in refused else _ONLY)
     if match := _MISSING.fullmatch(text):
         return Problem(text, _remedy_for_name(match, tokens, start))
     return Problem(text, "")

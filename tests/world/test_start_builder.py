@@ -11,6 +11,7 @@ import pytest
 
 from agenteval.core.errors import AuthorError
 from agenteval.world.start_state import StartState
+from agenteval.world.statements import prepare_statement
 from tests.support.world_states import ORDERS, database, schema_state, state
 
 
@@ -275,16 +276,38 @@ def write_database(path: Path, *, mode: str = "delete") -> sqlite3.Connection:
 
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])
-def test_a_database_is_read_and_never_changed(tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_database_is_read_and_never_changed(tmp_path: Path, mode: str, is_closed: bool) -> None:
     connection = write_database(tmp_path / "shop #1?.sqlite", mode=mode)
+    if is_closed:
+        connection.close()
+        connection = sqlite3.connect(tmp_path / "shop #1?.sqlite")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if not path.name.endswith("-shm")}
     start = state({"t": [{"id": 2}], "u": [{"a": 1}]}, database="shop #1?.sqlite", base=tmp_path)
     sample = database(start)
     with sample.transaction() as transaction:
         transaction.execute("DELETE FROM t WHERE id = 1")
     assert sample.read("SELECT id, on_sale FROM t").rows == [(2, None)]
     assert rows(start, "SELECT id, on_sale FROM t") == [(1, True), (2, None)]
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir() if not path.name.endswith("-shm")}
+    assert files == before
     assert connection.execute("SELECT * FROM t").fetchall() == [(1, 1)]
     connection.close()
+
+
+def test_an_index_for_full_text_search_is_read_and_not_written(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "docs.sqlite")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE docs USING fts5(text)")
+    except sqlite3.OperationalError:
+        pytest.skip("this SQLite has no full-text search")
+    connection.execute("INSERT INTO docs VALUES ('hello world')")
+    connection.commit()
+    connection.close()
+    start = state(database="docs.sqlite", base=tmp_path)
+    assert rows(start, "SELECT text FROM docs WHERE docs MATCH 'hello'") == [("hello world",)]
+    with pytest.raises(AuthorError, match="a change of 'docs' is not allowed"):
+        prepare_statement("INSERT INTO docs VALUES ('x')", start)
 
 
 def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
@@ -298,6 +321,12 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
 def test_a_schema_and_a_database_exclude_each_other() -> None:
     [(place, what)] = refused({}, schema="a.sql", database="b.sqlite")
     assert (place, what[:38]) == ("schema", "`schema` and `database` exclude each o")
+
+
+def test_an_old_sqlite_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+    with pytest.raises(AuthorError, match=r"`state` needs SQLite 3\.37 or later"):
+        state()
 
 
 # ── the state itself ─────────────────────────────────────────────────────────────────────────────
