@@ -246,7 +246,7 @@ def _find_columns(tokens: list[SqlToken], connection: WorldConnection) -> list[t
     """Return the name and the declared type of each column of a query: those of a view of the same text.
 
     Python's converters cannot be used: all connections of a process share them, those of an agent, too."""
-    sql = "".join("NULL" if token.kind == "parameter" else _as_name(token) for token in tokens)
+    sql = "".join(_as_constant(token, number) for number, token in enumerate(tokens))
     with connection.unrestricted() as raw:
         try:
             raw.execute(f"CREATE TEMP VIEW agenteval_columns AS {sql}")
@@ -255,6 +255,13 @@ def _find_columns(tokens: list[SqlToken], connection: WorldConnection) -> list[t
             return []
         finally:
             raw.execute("DROP VIEW IF EXISTS temp.agenteval_columns")
+
+
+def _as_constant(token: SqlToken, number: int) -> str:
+    """Replace a parameter, which a view may not have, by a text with its name."""
+    if token.kind != "parameter":
+        return _as_name(token)
+    return f"'?{number}'" if token.text == "?" else f"'{token.text}'"
 
 
 def _types_in_table(table: str, start: StartState) -> dict[str, str]:
@@ -266,4 +273,5 @@ def _duplicate(columns: list[tuple[str, str]]) -> str:
     """Return the name of two columns, which SQLite distinguishes as ``id`` and ``id:1`` in a view."""
     names = {name for name, _ in columns}
     bases = (name.rpartition(":") for name, _ in columns)
-    return next((base for base, colon, number in bases if colon and number.isdigit() and base in names), "")
+    found = (base for base, colon, number in bases if colon and number.isdigit() and base in names)
+    return next(found, "").strip("'")

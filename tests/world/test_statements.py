@@ -57,6 +57,7 @@ def start() -> StartState:
         ("SELECT ?", "the parameter '?' has no name", "write the name of an argument, such as :id"),
         ("SELECT :a, ?", "some parameters have a name and others are '?'", "write all as :name, or all as ?"),
         ("SELECT id, o.id FROM orders o", "two columns of the result are named 'id'", "rename one: id AS"),
+        ("SELECT :a, 1, :a", "two columns of the result are named ':a'", "rename one: :a AS other_name"),
         ("SELECT foo(1)", "no such function: foo", ""),
         ("SELECT 'a\0b'", "the statement contains a null character", "remove it"),
         ("DELETE FROM sqlite_master", "table sqlite_master may not be modified", ""),
