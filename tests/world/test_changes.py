@@ -86,10 +86,12 @@ def test_a_row_is_known_by_its_key_even_if_it_was_inserted_again(tmp_path: Path)
     assert content(made_again(sample)) == content(sample)
 
 
-def test_equal_numbers_of_two_types_are_kept_apart_and_compared_by_value(tmp_path: Path) -> None:
-    sample = after(
-        schema_state(tmp_path, "CREATE TABLE t (v); INSERT INTO t VALUES (25);"), "UPDATE t SET v = 25.0"
-    )
+@pytest.mark.parametrize("columns", ["(v)", "(v BLOB)", "(v ANY) STRICT"])
+def test_equal_numbers_of_two_types_are_kept_apart_and_compared_by_value(
+    tmp_path: Path, columns: str
+) -> None:
+    start = schema_state(tmp_path, f"CREATE TABLE t {columns}; INSERT INTO t VALUES (25);")
+    sample = after(start, "UPDATE t SET v = 25.0")
     assert sample.changes().tables
     assert changed_rows(sample.changes(), sample.start) == {}
     assert made_again(sample).read("SELECT typeof(v), v / 2 FROM t").rows == [("real", 12.5)]

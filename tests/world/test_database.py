@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sqlite3
 import threading
+import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
@@ -48,9 +49,9 @@ def test_a_query_returns_rows_as_they_were_written(orders: StartState) -> None:
 def test_a_statement_that_writes_counts_rows(orders: StartState) -> None:
     sample = database(orders)
     assert call(sample, "UPDATE orders SET status = 'x'") == SqlAnswer([], 2, has_rows=False)
+    assert call(sample, "SELECT * FROM orders").changed == 0
     assert call(sample, "WITH a AS (SELECT 1) DELETE FROM orders WHERE id = 'ORD-1'").changed == 1
     assert call(sample, "UPDATE orders SET status = 'y' WHERE id = 'none'").changed == 0
-    assert call(sample, "SELECT * FROM orders").changed == 0
 
 
 def test_returning_returns_rows(orders: StartState) -> None:
@@ -296,6 +297,21 @@ def test_the_clock_is_in_utc(orders: StartState) -> None:
         assert WorldDatabase(orders, now, 1).read("SELECT datetime()").rows == [("2026-03-04 05:06:07",)]
 
 
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone of a process cannot be set here")
+def test_the_time_zone_of_the_machine_does_not_matter(
+    orders: StartState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = sqlite3.connect(":memory:")
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "XYZ-9")
+        time.tzset()
+        local = connection.execute("SELECT time(0, 'unixepoch', 'localtime')").fetchone()
+        rows = database(orders).read("SELECT time('now', 'localtime'), time('now', 'utc')").rows
+    time.tzset()
+    connection.close()
+    assert (local, rows) == (("09:00:00",), [("05:06:07", "05:06:07")])
+
+
 def test_a_schema_may_use_the_clock(tmp_path: Path) -> None:
     schema = """
     CREATE TABLE t (d TEXT CHECK (date(d) IS NOT NULL), at TEXT DEFAULT CURRENT_TIMESTAMP);
@@ -413,16 +429,20 @@ def test_a_closed_database_is_not_taken_for_the_start_state(orders: StartState) 
             use()
 
 
-def test_no_statement_opens_a_file(
-    tmp_path: Path, orders: StartState, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        pytest.param("temp_store", 2, id="no temporary files"),
+        pytest.param("journal_mode", "memory", id="no journal"),
+        pytest.param("trusted_schema", 1, id="triggers may call the clock"),
+        pytest.param("foreign_keys", 1, id="foreign keys"),
+    ],
+)
+def test_the_settings_are_the_same_whatever_sqlite_was_built_with(
+    orders: StartState, setting: str, value: Any
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SQLITE_TMPDIR", str(tmp_path))
-    sample = database(orders)
-    call(sample, "UPDATE orders SET status = hex(zeroblob(100000))")
-    big = f"SELECT count(*) AS n FROM ({ENDLESS.format('hex(zeroblob(1000)) AS x, i')} LIMIT 3000)"
-    assert call(sample, f"{big} ORDER BY 1").rows == [{"n": 3000}]
-    assert list(tmp_path.iterdir()) == []
+    with database(orders).own_copy().unrestricted() as raw:
+        assert raw.execute(f"PRAGMA {setting}").fetchall() == [(value,)]
 
 
 def test_the_converters_of_an_agent_are_not_ours(orders: StartState, monkeypatch: pytest.MonkeyPatch) -> None:
