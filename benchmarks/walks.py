@@ -34,9 +34,9 @@ _MOST_SEEN = 3_000
 _PACKAGE = f"{os.sep}agenteval{os.sep}"
 
 MOST = {
-    "threshold": (219, 491),
-    "reply": (242, 469),
-    "broken judge": (72, 149),
+    "threshold": (222, 528),
+    "reply": (242, 472),
+    "broken judge": (72, 151),
 }
 """Stays, near and far."""
 
@@ -148,7 +148,8 @@ def _within(held: Any) -> Iterable[Any]:
 
 
 def follow(value: str, deepest: int, out: Path) -> None:
-    """Run ``agenteval run`` here, and write each module and function that held the value, in order."""
+    """Run ``agenteval run`` here, and write each module and function that held the value, in order and
+    thread by thread: how the threads take turns differs from run to run."""
     search, stays, busy = _Search(value, deepest), [], threading.local()
 
     def profile(frame: types.FrameType, event: str, returned: Any) -> None:
@@ -160,7 +161,8 @@ def follow(value: str, deepest: int, out: Path) -> None:
         busy.searches = True
         try:
             if any(search.finds(held, depth) for held, depth in _held(frame, event, returned, deepest)):
-                stays.append((code.co_filename[at + len(_PACKAGE) :], code.co_qualname))
+                module = code.co_filename[at + len(_PACKAGE) :]
+                stays.append((threading.get_ident(), module, code.co_qualname))
         finally:
             busy.searches = False
 
@@ -177,7 +179,8 @@ def follow(value: str, deepest: int, out: Path) -> None:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    out.write_text(json.dumps({"code": code, "stays": stays}), encoding="utf-8")
+    by_thread = [stay[1:] for stay in sorted(stays, key=lambda stay: stay[0])]
+    out.write_text(json.dumps({"code": code, "stays": by_thread}), encoding="utf-8")
 
 
 def _held(frame: types.FrameType, event: str, returned: Any, deepest: int) -> Iterator[tuple[Any, int]]:

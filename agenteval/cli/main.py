@@ -205,14 +205,14 @@ def _run(
     from agenteval.cli.commands.run import run
     from agenteval.planning.shards import find_shard
 
+    chosen_shard = None if resume else find_shard(shard, os.environ)
     if watching:
         from agenteval.cli.commands.watch import watch
 
-        never = {"--resume": resume, "--record": record, "--open": reporting.open, "--shard": shard}
+        never = {"--resume": resume, "--record": record, "--open": reporting.open, "--shard": chosen_shard}
         _refuse_with("--watch", never)
         request = request_from_options(selecting, judging)
         raise typer.Exit(watch(request, [each for each in sys.argv[1:] if each != "--watch"]))
-    chosen_shard = None if resume else find_shard(shard, os.environ)
     if chosen_shard:
         _refuse_with("--shard", {"--keep-baseline": keep_baseline}, "merge the shards with --keep-baseline")
     request = replace(

@@ -193,6 +193,10 @@ def _to_model(value: Any) -> Any:
 ModelEntry: TypeAlias = Annotated[ModelConfig, BeforeValidator(_to_model)]
 
 
+RATES = ("requests_per_minute", "tokens_per_minute")
+"""The keys of agents and models that limit how often they are called."""
+
+
 class ModelsConfig(Value):
     """agenteval's own models, keyed by role. Each role defaults to ``default``."""
 

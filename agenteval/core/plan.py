@@ -204,6 +204,11 @@ class Shard(Value):
         through = amount * (self.before + self.samples) // self.all_samples
         return through - amount * self.before // self.all_samples
 
+    def pace_from(self, limit: int) -> int:
+        """Return this shard's part of a limit on how much is done at the same time or in a minute. It is at
+        least 1, because a shard has to go on."""
+        return max(1, self.whole_part_of(limit))
+
     def budget_from(self, budget: BudgetConfig) -> BudgetConfig:
         """Return this shard's part of the budget of the run."""
         by_role = {role: self._allowance_from(each) for role, each in budget.roles.items()}

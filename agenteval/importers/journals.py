@@ -90,7 +90,7 @@ class _JournalReplay:
         self._cut_short: dict[SampleKey, RecordedConversation] = {}
         self._never_ran = dict.fromkeys(started.plan.samples)
         self._order = _Order(started.plan.samples)
-        self.has_ended = False
+        self._end: RunFinished | None = None
 
     def read(self, event: Event, where: str) -> Iterator[RecordedConversation | UnreadableRecord]:
         """Process an event, and yield the samples that it completes."""
@@ -105,7 +105,7 @@ class _JournalReplay:
             case SampleFinished():
                 yield from self._finish(event)
             case RunFinished() | RunResumed():
-                self.has_ended = isinstance(event, RunFinished)
+                self._end = event if isinstance(event, RunFinished) else None
             case RunStarted() | ModelAsked() | Reconsidered() | Notice() | CallsSeen() | IssuesFound():
                 pass  # not scored again
             case _:
@@ -144,8 +144,8 @@ class _JournalReplay:
     def rest(self, end: str) -> Iterator[RecordedConversation | UnreadableRecord]:
         """Yield the remaining samples: those that were cut short and never repeated, those that were still
         running at the end of the journal, and those that were planned but never ran. ``end`` is the location
-        of the last event. If the run was cut off without losing a known sample, an unreadable record is
-        yielded instead, because any further results of the run are unknown."""
+        of the last event. If the journal is not that of a whole run although no known sample was lost, an
+        unreadable record is yielded instead, because any further results of the run are unknown."""
         # Not lost, but a judge was not asked:
         unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
         lost = [each for each in self._cut_short.values() if _is_cut_short(each)]
@@ -157,8 +157,23 @@ class _JournalReplay:
                 self._begun[key] = (self._scenarios[key.scenario], end)
                 lost.append(self._recorded(key, stop))
         yield from self._order.rest((*unasked, *lost))
-        if not lost and not self.has_ended:
-            yield UnreadableRecord(end, "the journal is incomplete: its run was cut off", hides_rest=True)
+        if not lost and (why := self._why_incomplete()):
+            yield UnreadableRecord(end, f"the journal is incomplete: {why}", hides_rest=True)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._end is not None
+
+    def _why_incomplete(self) -> str:
+        """Return why the journal is not that of a whole run, or an empty string if it is."""
+        shard, merged = self.started.plan.shard, self.started.merged
+        if self._end is None:
+            return "its run was cut off"
+        if shard:
+            return f"it is that of shard {shard} of its run"
+        if merged and merged.incomplete:
+            return "shards of its run are missing or did not finish"
+        return "" if self._end.outcome == "complete" else f"its run ended early ({self._end.outcome})"
 
     def _recorded(
         self,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agenteval.core.config import Config
+from agenteval.core.config import RATES, Config
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.plan import Plan, Shard
 from agenteval.files.environment import SHARD_VARIABLE
@@ -17,7 +17,7 @@ from agenteval.files.environment import SHARD_VARIABLE
 if TYPE_CHECKING:
     from agenteval.planning.suite import Suite
 
-_SHARD = re.compile(r"(\d{1,6})/(\d{1,6})")
+_SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
 
 class ShardNumber(NamedTuple):
@@ -41,7 +41,7 @@ def parse_shard(text: str, where: str) -> ShardNumber:
     match = _SHARD.fullmatch(text.strip())
     shard = ShardNumber(int(match[1]), int(match[2])) if match else None
     if shard is None or not 1 <= shard.number <= shard.total:
-        remedy = "use i/n with i from 1 to n, such as 2/4 for the second of four shards"
+        remedy = "use i/n with i from 1 to n (at most 999999), such as 2/4 for the second of four shards"
         raise AuthorError(Problem(f"'{text[:40]}' is not the number of a shard", remedy, Place(where)))
     return shard
 
@@ -92,8 +92,8 @@ def own_limits(config: Config, shard: Shard) -> Config:
     return config.model_copy(
         update={
             "budget": shard.budget_from(config.budget),
-            "concurrency": _at_least_one(config.concurrency, shard),
-            "agent_concurrency": _at_least_one(config.agent_concurrency, shard),
+            "concurrency": shard.pace_from(config.concurrency),
+            "agent_concurrency": config.agent_concurrency and shard.pace_from(config.agent_concurrency),
             "models": config.models.model_copy(update=models),
             "agent": _own_pace(config.agent, shard),
             "agents": {name: _own_pace(each, shard) for name, each in config.agents.items()},
@@ -102,15 +102,9 @@ def own_limits(config: Config, shard: Shard) -> Config:
     )
 
 
-_RATES = ("requests_per_minute", "tokens_per_minute")
-
-
 def _own_pace(paced: Any, shard: Shard) -> Any:
     """Return an agent or a model with the shard's part of its rates."""
-    rates = {name: rate for name in _RATES if (rate := getattr(paced, name, None)) is not None}
-    return paced.model_copy(update={n: _at_least_one(r, shard) for n, r in rates.items()}) if rates else paced
-
-
-def _at_least_one(limit: Any, shard: Shard) -> Any:
-    """Return the shard's part of a limit, which is not divided below 1, because a shard has to go on."""
-    return None if limit is None else max(1, shard.whole_part_of(limit))
+    rates = {
+        name: shard.pace_from(rate) for name in RATES if (rate := getattr(paced, name, None)) is not None
+    }
+    return paced.model_copy(update=rates) if rates else paced

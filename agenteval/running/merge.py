@@ -11,6 +11,7 @@ import anyio
 from agenteval.conversation.runtime import RunControl
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, IssuesFound, RunResumed, RunStarted
+from agenteval.core.plurals import plural
 from agenteval.core.protocols import Emit
 from agenteval.files import runs
 from agenteval.files.journal import Journal, event_from_json, lock_run
@@ -58,34 +59,52 @@ class StoredShard:
         return (event for event, _ in StoredRun(self.folder).events())
 
 
-def find_shards(names: Iterable[str], root: Path) -> tuple[StoredShard, ...]:
+def find_shards(names: Iterable[str], root: Path, observer: Observer) -> tuple[StoredShard, ...]:
     """Return the runs of shards called ``names``, ordered by the number of the shard. A name is that of a
-    run, or a folder, below which all runs are used. Raise ``AuthorError`` if there is no such run, or if one
-    is not the run of a shard."""
-    folders = dict.fromkeys(folder.resolve() for name in names for folder in _find_folders(name, root))
-    found = [StoredShard(folder, _read_shard(folder)) for folder in folders]
-    return tuple(sorted(found, key=lambda each: each.run.shard.number))
+    run, or a folder, below which the runs of all shards are used. Raise ``AuthorError`` if there is no such
+    run, or if a run that was named is not that of a shard."""
+    found = {shard.folder: shard for name in names for shard in _find_shards(name, root, observer)}
+    return tuple(sorted(found.values(), key=lambda each: each.run.shard.number))
 
 
-def _find_folders(name: str, root: Path) -> list[Path]:
+def _find_shards(name: str, root: Path, observer: Observer) -> Iterator[StoredShard]:
     path = Path(name)
     if not path.is_dir() or (path / JOURNAL_FILE).is_file():
         found = runs.find_run(name, root)
-        return [found if found.is_dir() else found.parent]
-    if found_below := sorted(file.parent for file in path.rglob(JOURNAL_FILE)):
-        return found_below
-    raise AuthorError(Problem(f"the folder {name} contains no run", f"a run has a file {JOURNAL_FILE}"))
+        yield _require_shard(found if found.is_dir() else found.parent)
+        return
+    folders = sorted(file.parent for file in path.rglob(JOURNAL_FILE))
+    shards = [shard for folder in folders if (shard := _read_shard(folder.resolve()))]
+    if not shards:
+        what = f"the folder {name} contains no run of a shard"
+        raise AuthorError(Problem(what, f"a run has a file {JOURNAL_FILE}; merge needs `run --shard i/n`"))
+    if others := len(folders) - len(shards):
+        observer.show_line(f"{name}: left out {plural(others, 'run')} that {_ARE[others > 1]} of no shard")
+    yield from shards
 
 
-def _read_shard(folder: Path) -> ShardRun:
+_ARE = ("is", "are")
+
+
+def _require_shard(folder: Path) -> StoredShard:
+    if shard := _read_shard(folder.resolve()):
+        return shard
+    run = runs.load_run_start(folder)
+    kind = "was merged from shards already" if run.merged else "is not the run of a shard"
+    what = f"{run.run_id} in {folder} {kind}"
+    raise AuthorError(Problem(what, "merge the runs of `agenteval run --shard i/n`"))
+
+
+def _read_shard(folder: Path) -> StoredShard | None:
+    """Return the shard whose run is in the folder, or ``None`` for another run."""
     started = runs.load_run_start(folder)
     if started.plan.shard is None:
-        what = f"{started.run_id} in {folder} is not the run of a shard"
-        raise AuthorError(Problem(what, "merge runs of `agenteval run --shard i/n`"))
+        return None
     ends = list(_read_ends(folder / JOURNAL_FILE))
     resumed = [event for event in ends if isinstance(event, RunResumed)]
     last = resumed[-1] if resumed else None
-    return ShardRun(started.run_id, started, started.plan.shard, last, run_ending(ends))
+    name = f"{started.run_id} in {folder}"
+    return StoredShard(folder, ShardRun(name, started, started.plan.shard, last, run_ending(ends)))
 
 
 def _read_ends(journal: Path) -> Iterator[Event]:
@@ -103,7 +122,8 @@ def merge_shards(
     if problems := list(find_merge_problems([shard.run for shard in shards])):
         raise AuthorError(*problems)
     started = merge_starts([shard.run for shard in shards], new_run_id(), str(root))
-    settings = _load_settings(started, config) if _has_grouping_model(started) else None
+    asks_model = _has_grouping_model(started)
+    settings = _load_settings(started, config) if asks_model or config else None
     folder = make_run_folder(root, started.run_id)
     with lock_run(folder), Journal(folder / JOURNAL_FILE) as journal, reduce_garbage_collection():
         fold = JournalFold(journal)
@@ -112,7 +132,7 @@ def merge_shards(
         for event in merge_events(shard.events() for shard in shards):
             emit(event)
         _copy_judge_requests(shards, folder)
-        if settings:
+        if settings and asks_model:
             _find_issues(settings, started, fold, folder, [journal, fold], observer)
         elif found := anyio.run(_find_issues_by_code, fold.report()):
             emit(found)

@@ -4,6 +4,7 @@ had passed up to that point."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import inf
 
 from agenteval.core.decision import GateRow
 from agenteval.core.score import Verdict
@@ -22,7 +23,7 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
     budget = report.plan.budget
     spent = _spent(sum(report.usage.values(), Usage()), report.ledger)
     stopped = report.finished is not None and report.finished.outcome == "budget"
-    cause = max(budget.limits, key=lambda name: spent[name] / budget.limits[name], default="")
+    cause = max(budget.limits, key=lambda name: _share(spent[name], budget.limits[name]), default="")
     for name in budget.limits:
         by = "the budget stopped the run" if stopped and name == cause else ""
         yield _row(report, f"budget.{name}", spent[name], budget.limits[name], by, "all roles")
@@ -30,6 +31,11 @@ def budget_gates(report: Report) -> Iterable[GateRow]:
         spent = _spent(report.usage[role], [line for line in report.ledger if line.role == role])
         for name, limit in allowance.limits.items():
             yield _row(report, f"budget.by_role.{role}.{name}", spent[name], limit, "", f"role {role}")
+
+
+def _share(spent: float, limit: float) -> float:
+    """Return the share of a limit that was used. A shard without samples has a limit of 0."""
+    return spent / limit if limit else inf
 
 
 def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, scope: str) -> GateRow:

@@ -62,7 +62,7 @@ def find_merge_problems(runs: Sequence[ShardRun]) -> Iterator[Problem]:
 
 def _differences(first: RunStarted, other: RunStarted) -> list[str]:
     """Describe everything that differs between the runs of two shards, except for the shard itself."""
-    found = list(list_changes(first, other))
+    found = list(list_changes(_without_own_exit(first), _without_own_exit(other)))
     if first.commit != other.commit:
         found.append(f"the commit differs: {first.commit or 'unknown'} and {other.commit or 'unknown'}")
     if first.versions.get("agenteval") != other.versions.get("agenteval"):
@@ -80,7 +80,13 @@ def _without_id(run: RunStarted) -> object:
 
 
 def _whole_plan(run: RunStarted) -> object:
-    return run.plan.whole.with_suite(budget=BudgetConfig(), places={})
+    return run.plan.whole.with_suite(budget=BudgetConfig(), on_undecided="fail", places={})
+
+
+def _without_own_exit(run: RunStarted) -> RunStarted:
+    """Return the run without ``on_undecided``, which may be set for the job that runs a shard."""
+    config = run.config.model_copy(update={"on_undecided": "fail"})
+    return run.model_copy(update={"config": config})
 
 
 # ── the merged run ───────────────────────────────────────────────────────────────────────────────
@@ -93,14 +99,16 @@ def merge_starts(runs: Sequence[ShardRun], run_id: str, root: str) -> RunStarted
     started, count = first.started, first.shard.count
     config = started.config.model_copy(update={"root": root, "budget": _latest_budget(runs)})
     plan = started.plan.whole.with_suite(budget=config.budget)
-    if "on_undecided" in config.origins:
-        # It was set for the job that ran the shard. A merged run that is undecided must not look passed.
+    exits = {(run.started.config.on_undecided, "on_undecided" in run.started.config.origins) for run in runs}
+    if exits != {("neutral", False)}:
+        # It was set for the job that ran a shard. A merged run that is undecided must not look passed.
         config = config.model_copy(update={"on_undecided": "fail"})
         plan = plan.with_suite(on_undecided="fail")
     return started.model_copy(
         update={
             "run_id": run_id,
-            "started_at": min(run.started.started_at for run in runs),
+            # A failure that was accepted when an earlier shard began may not be accepted any more.
+            "started_at": max(run.started.started_at for run in runs),
             "dirty": any(run.started.dirty for run in runs),
             "config": config,
             "plan": plan,

@@ -21,6 +21,7 @@ from agenteval.core.plurals import join_first, plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Severity, Verdict
+from agenteval.core.trajectory import Stop
 from agenteval.verdict.counted_findings import list_counted_findings
 from agenteval.verdict.limit_gates import budget_gates, deadline_gates
 from agenteval.verdict.recorded_logs import SEVERE, is_unreadable
@@ -132,7 +133,9 @@ def _run_tolerance_row(
     never: int,
 ) -> GateRow:
     lost, bound = _count_lost(begun, samples), plan.suite.fault_tolerance
-    tolerated = not never and is_tolerated(lost, len(begun), bound)
+    # What was cut short or hides the rest of a log did not fail by itself: the rest of the run is unknown.
+    is_ended = not any(_is_rest_unknown(sample.stop) for sample in begun)
+    tolerated = not never and is_ended and is_tolerated(lost, len(begun), bound)
     also = f", {replaced} of them replaced" if replaced else ""
     also += f"; {never} more never started" if never else ""
     return GateRow(
@@ -144,6 +147,10 @@ def _run_tolerance_row(
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
         resolution="" if tolerated else RESUME if never else _find_resolution(begun, samples),
     )
+
+
+def _is_rest_unknown(stop: Stop | None) -> bool:
+    return stop is None or stop.is_cut_short or stop.hides_rest
 
 
 def _scenario_tolerance_row(

@@ -3,9 +3,11 @@ merged from shards. Pure."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from agenteval.core.config import RATES
 from agenteval.core.decision import MERGE, RERUN_FAILED, RESUME, GateRow
 from agenteval.core.plan import Shard
 from agenteval.core.plurals import join_names, plural
@@ -32,21 +34,26 @@ def is_only_part(report: Report) -> bool:
 
 def _single_row(shard: Shard, report: Report) -> GateRow:
     scenarios = f"{len(shard.scenarios):,} of {plural(len(report.plan.scenarios), 'scenario')}"
-    limits = "".join(f"; {text}" for text in describe_own_limits(report))
+    limits = "".join(f"; {text}" for text in _describe_limits(report, shard))
     return GateRow(
         name=ALL_SHARDS,
         value=f"shard {shard}",
         bound=plural(shard.count, "shard"),
         basis=f"{scenarios}, {shard.samples:,} of {plural(shard.all_samples, 'planned sample')}{limits}",
-        where="default",
+        where="--shard",
         verdict=Verdict.INCONCLUSIVE,
         resolution=MERGE,
     )
 
 
-def describe_own_limits(report: Report) -> Iterator[str]:
-    """Yield the shard's part of each limit of the budget."""
-    budget, whole = report.plan.budget, report.plan.suite.budget
+def _describe_limits(report: Report, shard: Shard) -> Iterator[str]:
+    """Yield the shard's part of each limit of the run."""
+    budget, whole, config = report.plan.budget, report.plan.suite.budget, report.run.config
+    paces = {"concurrency": config.concurrency, "agent_concurrency": config.agent_concurrency}
+    for name in RATES:
+        paces |= {f"{agent.name}: {name}": getattr(agent, name, None) for agent in config.all_agents}
+        paces |= {f"{model.model}: {name}": getattr(model, name) for model in config.models.all}
+    yield from (f"{name} {shard.pace_from(n):,} of {n:,}" for name, n in paces.items() if n is not None)
     for name, limit in budget.limits.items():
         yield f"{name} {limit:,.10g} of {whole.limits[name]:,.10g}"
     for role, allowance in budget.roles.items():
@@ -64,7 +71,7 @@ def _merged_row(report: Report) -> GateRow:
         value=f"{finished:,} finished",
         bound=plural(merged.count, "shard"),
         basis=join_names(open_) if open_ else "merged",
-        where="default",
+        where="merge",
         verdict=Verdict.INCONCLUSIVE if open_ else Verdict.PASSED,
         resolution=_finish_and_merge(report) if open_ else "",
     )
@@ -76,8 +83,10 @@ def _finish_and_merge(report: Report) -> str:
     assert merged
     absent = [number for number in merged.incomplete if number not in merged.runs]
     begun = [merged.runs[number] for number in merged.incomplete if number in merged.runs]
-    steps = [f"--shard {number}/{merged.count}" for number in absent] + [f"--resume {run}" for run in begun]
-    return f"agenteval run {', '.join(steps)}; then merge again"
+    again = shlex.join(["agenteval", *report.run.command])
+    steps = [f"{again} --shard {number}/{merged.count}" for number in absent]
+    steps += [f"agenteval run --resume {run}" for run in begun]
+    return f"{'; '.join(steps)}; then merge again"
 
 
 def resolve_in_shards(rows: Iterable[GateRow], report: Report) -> Iterator[GateRow]:

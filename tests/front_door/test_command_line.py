@@ -219,7 +219,7 @@ WRONG_USE = {
     "import x": ("'import'",),
     "tools check": ("'check'",),
     "run --record-tools f": ("--record-tools", "--record,"),
-    "run --shard 1/2": ("--shard",),
+    "run --backend ray": ("--backend",),
     "scenarios/suite.yaml": ("agenteval run scenarios/suite.yaml",),
 }
 

@@ -247,11 +247,43 @@ def test_more_shards_than_scenarios(project: Project) -> None:
     assert merge_last(project, 4).code == 0
 
 
+def test_a_shard_without_samples_has_no_budget_and_needs_none(project: Project) -> None:
+    write_suite(project, [("say", 1.0)] * 2, "budget: {max_calls: 100}\n")
+    assert [each.code for each in run_shards(project, 4)] == [3] * 4
+    assert merge_last(project, 4).code == 0
+
+
+@pytest.mark.parametrize("tolerance", ["", "fault_tolerance: 0.9\n"])
+def test_a_part_of_a_run_that_is_scored_again_is_not_passed(project: Project, tolerance: str) -> None:
+    """Neither a shard, nor a merged run that lacks one, nor a shard that was cut off."""
+    write_suite(project, [("say", 1.0)] * 6, f"epochs: 2\n{tolerance}")
+    run_shards(project, 2)
+    first, second = folders(project)
+    assert project.call("score", str(first)).code == 3
+    assert project.call("merge", str(first)).code == 3
+    assert project.call("score", str(folders(project)[-1])).code == 3
+    cut_off(second, 4)
+    assert project.call("score", str(second)).code == 3
+    assert project.call("merge", str(first), str(second)).code == 3
+    assert project.call("score", str(folders(project)[-1])).code == 3
+
+
+def test_a_run_that_was_killed_is_not_passed_when_it_is_scored_again(project: Project) -> None:
+    write_suite(project, [("say", 1.0)] * 6, "epochs: 2\nfault_tolerance: 0.9\n")
+    assert project.call("run").code == 0
+    (folder,) = folders(project)
+    assert project.call("score", str(folder)).code == 0
+    cut_off(folder, 9)
+    assert project.call("score", str(folder)).code == 3
+
+
 def test_limits_are_divided(project: Project) -> None:
     write_suite(project, [("say", 1.0)] * 8, "budget: {max_calls: 6}\n")
     (first, second) = run_shards(project, 2)
     assert (first.code, second.code) == (3, 3)
-    assert "max_calls 3 of 6" in " ".join(first.out.split())
+    said = " ".join(first.out.split())
+    assert "max_calls 3 of 6" in said
+    assert "concurrency 10 of 20" in said
     merged = merge_last(project, 2)
     assert merged.code == 3
     assert "stopped by its part of the budget" in " ".join(merged.out.split())
@@ -265,8 +297,20 @@ def test_a_missing_shard_leaves_the_run_open(project: Project) -> None:
     run_shards(project, 3)
     done = project.call("merge", *map(str, folders(project)[:2]), "--keep-baseline")
     assert done.code == 3
-    assert "--shard 3/3" in " ".join(done.out.split())
+    assert "agenteval run --report json --shard 3/3; then merge again" in " ".join(done.out.split())
     assert "not kept as a baseline" in done.err
+    assert "merged from 2 of 3 shards" in project.call("runs", env={"COLUMNS": "200"}).out
+
+
+def test_the_next_step_for_a_missing_shard_completes_the_run(project: Project) -> None:
+    write_suite(project, [("say", 1.0)] * 6, "")
+    flags = ("-s", "s1", "-s", "s2", "-s", "s3", "--epochs", "2", "--seed", "3")
+    project.call("run", "--shard=2/2", *flags, env={"AGENTEVAL_ON_UNDECIDED": "neutral"})
+    done = project.call("merge", str(folders(project)[0]))
+    step = "agenteval run -s s1 -s s2 -s s3 --epochs 2 --seed 3 --shard 1/2"
+    assert f"{step}; then merge again" in " ".join(done.out.split())
+    project.call(*step.split()[1:])
+    assert project.call("merge", ".agenteval/runs").code == 0
 
 
 def test_a_failure_counts_although_a_shard_is_missing(project: Project) -> None:
@@ -345,7 +389,7 @@ def test_shards_of_different_runs_are_refused(project: Project, what: str) -> No
 
 
 def refusals() -> Iterable[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    yield "the same shard twice", ("1/2", "1/2"), ("both runs of shard 1/2",)
+    yield "the same shard twice", ("1/2", "1/2"), ("both runs of shard 1/2", ".agenteval")
     yield "other numbers", ("1/2", "2/3"), ("shard 2/3", "shard 1/2")
     yield "no shard", ("1/2", ""), ("is not the run of a shard", "--shard i/n")
 
@@ -377,6 +421,7 @@ def test_a_number_that_is_no_shard(project: Project, text: str) -> None:
 
 def test_what_a_shard_cannot_do(project: Project) -> None:
     write_suite(project, [("say", 1.0)] * 4, "")
+    assert project.call("run", "--watch", env={"AGENTEVAL_SHARD": "1/2"}).code == 2
     done = project.call("run", "--shard", "1/2", "--keep-baseline")
     assert (done.code, "agenteval: --keep-baseline" in done.err) == (2, True)
     run_shards(project, 2)
@@ -410,6 +455,26 @@ def test_a_folder_without_runs(project: Project) -> None:
     write_suite(project, [("say", 1.0)], "")
     (project.root / "empty").mkdir()
     assert "empty contains no run" in project.call("merge", "empty").err
+
+
+def test_a_folder_with_other_runs(project: Project) -> None:
+    write_suite(project, [("say", 1.0)] * 4, "")
+    project.call("run")
+    run_shards(project, 2)
+    for others in ("1 run that is", "2 runs that are"):
+        done = project.call("merge", ".agenteval/runs")
+        assert (done.code, f"left out {others} of no shard" in done.err) == (0, True), done.all
+    assert "was merged from shards already" in project.call("merge", folders(project)[-1].name).err
+
+
+def test_a_configuration_that_is_named_is_read(project: Project) -> None:
+    write_suite(project, [("say", 1.0)] * 4, "")
+    run_shards(project, 2)
+    names = [str(each) for each in folders(project)]
+    assert project.call("merge", *names, "-c", "nope.yaml").code == 2
+    assert project.call("merge", *names, "-c", "agenteval.yaml").code == 0
+    project.write("other.yaml", "agent: {name: bot, target: 'agent.py:agent'}\nmetrics: []\nseed: 7\n")
+    assert "seed" in project.call("merge", *names, "-c", "other.yaml").err
 
 
 def test_a_merged_run_is_a_run_like_any_other(project: Project) -> None:

@@ -50,6 +50,12 @@ def merged(*runs: ShardRun) -> RunStarted:
     return merge_starts(runs, "merged", "/here")
 
 
+def test_a_failure_must_be_accepted_on_the_day_of_the_latest_shard() -> None:
+    days = ("2026-11-29T23:00:00Z", "2026-11-30T01:00:00Z")
+    runs = [shard_run(number, started_at=day) for number, day in enumerate(days, 1)]
+    assert merged(*runs).started_at == merged(*reversed(runs)).started_at == days[1]
+
+
 def test_the_shards_that_did_not_finish() -> None:
     start = merged(
         shard_run(1, count=4), shard_run(3, count=4, outcome=None), shard_run(4, count=4, outcome="deadline")

@@ -18,6 +18,7 @@ from agenteval.cli.commands.output import make_report_options, write_report_text
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import REPORTED, Decision
 from agenteval.core.errors import AgentevalError
+from agenteval.core.event import MergedShards
 from agenteval.core.plurals import plural
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import sum_usage
@@ -61,6 +62,9 @@ class RunEntry(NamedTuple):
     """The cost in US dollars, or None if any part of the cost is unknown."""
     shard: str = ""
     """The part of a run that was played, such as ``2/4``, or an empty string for a whole run."""
+    merged: str = ""
+    """The shards of which a run consists, such as ``3 of 4 shards``, or an empty string if it was played as
+    a whole."""
     resumable: bool = False
     """True if ``run --resume`` can continue the run."""
     problem: str = ""
@@ -101,7 +105,7 @@ def _entry(folder: Path) -> RunEntry:
 
 
 CACHE_FILE = "listed.json"
-_CACHE_VERSION = 3
+_CACHE_VERSION = 4
 """The version of the cached entries. It must be incremented when the content of an entry changes."""
 
 
@@ -162,9 +166,15 @@ def _figures(report: Report, decision: Decision) -> dict[str, Any]:
         "agents": tuple(dict.fromkeys(each.agent for each in report.scenarios)),
         "selection": report.run.is_selection,
         "shard": str(report.plan.shard or ""),
+        "merged": _describe_merged(report.run.merged) if report.run.merged else "",
         "elapsed_s": report.finished.elapsed_s if report.finished else None,
         "cost": usage.cost if usage.is_spent else 0.0,
     }
+
+
+def _describe_merged(merged: MergedShards) -> str:
+    shards, missing = plural(merged.count, "shard"), len(merged.incomplete)
+    return f"{merged.count - missing:,} of {shards}" if missing else shards
 
 
 # ── words ────────────────────────────────────────────────────────────────────────────────────────
@@ -223,6 +233,8 @@ def _remarks(entry: RunEntry) -> Iterator[str]:
         yield "score"
     if entry.shard:
         yield f"shard {entry.shard}"
+    elif entry.merged:
+        yield f"merged from {entry.merged}"
     elif entry.selection:
         yield "a selection"
     if entry.state != "complete":

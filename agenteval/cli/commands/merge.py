@@ -31,7 +31,7 @@ def merge(
     """Merge the runs of shards called ``names`` into one run and return its exit code. Raise ``AuthorError``
     if they do not belong together."""
     observer, root = TerminalObserver(), Path(config).absolute().parent if config else runs_root()
-    shards = find_shards(names, root)
+    shards = find_shards(names, root, observer)
     reporters = shards[0].run.started.config.reporters
     targets = resolve_targets(Config(reporters=reporters, root=str(root)), reports)
     refuse_overwriting_inputs(targets, _input_files(shards))

@@ -69,6 +69,7 @@ def test_all_of_an_entry(root: Path, listed: Any) -> None:
             "elapsed_s": 2.5,
             "cost": None,  # nobody knows the price
             "shard": "",
+            "merged": "",
             "resumable": False,
             "problem": "",
         }
