@@ -34,6 +34,7 @@ from agenteval.core.value import (
     Value,
     reject_duplicate_numbers,
 )
+from agenteval.core.world_state import StateExpectations, StateSpec
 
 MAX_EPOCHS = 10_000
 """The maximum number of conversations per scenario. A higher number is probably a typo."""
@@ -376,6 +377,8 @@ class Expectation(Value):
     """Statements that an LLM judge decides one by one: pass, fail or not clear."""
     limits: Limits | None = None
     """Upper bounds on steps, tool calls, tokens and latency."""
+    state: StateExpectations = ()
+    """Expectations about the state of the tool world."""
     python: Texts = ()
     """Functions that check the conversation: file.py:function, relative to the folder of this file."""
     allow_empty: bool | None = None
@@ -431,8 +434,10 @@ TurnEntry: TypeAlias = Annotated[
 ]
 
 
-TOOL_ANSWERS = frozenset({"returns", "error", "sequence", "python", "rules"})
-"""The keys that define the answer of a tool. At most one of them may be set."""
+TOOL_ANSWERS = frozenset({"returns", "error", "sql", "one", "none", "sequence", "python", "rules"})
+"""The keys that define the answer of a tool."""
+_ANSWER_KINDS = ("returns", "error", "sql", "sequence", "python", "rules")
+"""The keys of which at most one may be set. Only ``returns`` may accompany ``sql``."""
 
 
 def _only_given(value: Value, dump: SerializerFunctionWrapHandler) -> Any:
@@ -441,18 +446,63 @@ def _only_given(value: Value, dump: SerializerFunctionWrapHandler) -> Any:
     return {k: v for k, v in made.items() if k not in TOOL_ANSWERS or k in value.model_fields_set}
 
 
-class ToolStep(Value):
-    """One answer of a mocked tool, defined by one of its keys."""
+def _find_answers(value: Value, *, at_least: int) -> str:
+    """Check that one key defines the answer. Return what is wrong, or an empty string."""
+    given = value.model_fields_set
+    kinds = [key for key in _ANSWER_KINDS if key in type(value).model_fields]
+    answers = [key for key in kinds if key in given]
+    if "sql" in answers:
+        answers = [key for key in answers if key != "returns"]
+    elif stray := [key for key in ("one", "none") if key in given]:
+        return f"`{stray[0]}` needs `sql`"
+    if len(answers) > 1:
+        return f"the answer is defined more than once, by {' and '.join(answers)}; keep one"
+    if len(answers) < at_least:
+        names = [f"`{key}`" for key in kinds]
+        return f"exactly one of {', '.join(names[:-1])} and {names[-1]} must be set"
+    return ""
+
+
+class NoRows(Value):
+    """The answer of a tool whose ``sql`` found no row, or changed none."""
 
     returns: Any = None
     """Result, which may be any value; ${args.NAME} is replaced with an argument of the call."""
     error: Text | None = None
+    """Error message that the call returns; everything that the call did to the state is undone."""
+
+    EXAMPLE: ClassVar[str] = "{error: there is no such order}"
+
+    @model_validator(mode="after")
+    def _one_of(self) -> NoRows:
+        if wrong := _find_answers(self, at_least=1):
+            raise ValueError(wrong)
+        return self
+
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> Any:
+        return _only_given(self, dump)
+
+
+class ToolStep(Value):
+    """One answer of a mocked tool, defined by one of its keys."""
+
+    returns: Any = None
+    """Result, which may be any value; ${args.NAME} is replaced with an argument of the call, ${result.NAME}
+    with a column of the first row that sql found."""
+    error: Text | None = None
     """Error message that the call returns."""
+    sql: Texts | None = None
+    """Statement over the state, or several in one transaction; :NAME is an argument of the call."""
+    one: bool = False
+    """True if the result of sql is its first row instead of a list of rows."""
+    none: NoRows | None = None
+    """Answer if sql found no row, or changed none."""
 
     @model_validator(mode="after")
     def _one_of(self) -> ToolStep:
-        if ("returns" in self.model_fields_set) == ("error" in self.model_fields_set):
-            raise ValueError("exactly one of `returns` and `error` must be set")
+        if wrong := _find_answers(self, at_least=1):
+            raise ValueError(wrong)
         return self
 
     @model_serializer(mode="wrap")
@@ -488,6 +538,12 @@ class ToolRule(Value):
     """Result, which may be any value; ${args.NAME} is replaced with an argument of the call."""
     error: Text | None = None
     """Error message that the call returns."""
+    sql: Texts | None = None
+    """Statement over the state, or several in one transaction; :NAME is an argument of the call."""
+    one: bool = False
+    """True if the result of sql is its first row instead of a list of rows."""
+    none: NoRows | None = None
+    """Answer if sql found no row, or changed none."""
     sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
     """Results of the first call that the rule answers, the second and so on; the last result is repeated."""
     python: str | None = None
@@ -495,17 +551,13 @@ class ToolRule(Value):
 
     @model_validator(mode="after")
     def _one_answer(self) -> ToolRule:
-        answers = [key for key in _RULE_ANSWERS if key in self.model_fields_set]
-        if len(answers) != 1:
-            raise ValueError("exactly one of `returns`, `error`, `sequence` and `python` must be set")
+        if wrong := _find_answers(self, at_least=1):
+            raise ValueError(wrong)
         return self
 
     @model_serializer(mode="wrap")
     def _dump(self, dump: SerializerFunctionWrapHandler) -> Any:
         return _only_given(self, dump)
-
-
-_RULE_ANSWERS = ("returns", "error", "sequence", "python")
 
 
 class Tool(Value):
@@ -523,6 +575,12 @@ class Tool(Value):
     """Result of every call, which may be any value; ${args.NAME} is replaced with an argument of the call."""
     error: Text | None = None
     """Error message that every call returns."""
+    sql: Texts | None = None
+    """Statement over the state, or several in one transaction; :NAME is an argument of the call."""
+    one: bool = False
+    """True if the result of sql is its first row instead of a list of rows."""
+    none: NoRows | None = None
+    """Answer if sql found no row, or changed none."""
     sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
     """Results of the first call, the second call and so on; the last result is repeated."""
     python: str | None = None
@@ -541,9 +599,8 @@ class Tool(Value):
 
     @model_validator(mode="after")
     def _one_answer(self) -> Tool:
-        answers = [k for k in (*_RULE_ANSWERS, "rules") if k in self.model_fields_set]
-        if len(answers) > 1:
-            raise ValueError(f"the answer is defined more than once, by {' and '.join(answers)}; keep one")
+        if wrong := _find_answers(self, at_least=0):
+            raise ValueError(wrong)
         if self.reads and (self.writes or self.destructive):
             raise ValueError("`reads` cannot be combined with `writes` or `destructive`; keep one of them")
         return self
@@ -758,6 +815,8 @@ class ScenarioFields(Value):
     """Prompt file for the simulated user of this scenario, relative to the folder of this file."""
     tools: dict[str, Tool] = {}
     """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
+    state: StateSpec | None = None
+    """State of the tool world, over which sql of tools works: tables, a schema, or a SQLite file."""
     expect: Expectation = Expectation()
     """Expectations for the entire conversation."""
     epochs: Epochs | None = None

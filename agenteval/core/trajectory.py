@@ -16,6 +16,7 @@ from pydantic import Field
 
 from agenteval.core.json_text import as_text
 from agenteval.core.value import Value
+from agenteval.core.world_state import StateChanges
 
 Message: TypeAlias = dict[str, Any]
 """A chat message in OpenAI's format."""
@@ -228,6 +229,10 @@ class Turn(Value):
     unplaced: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
     """Content of the record that could not be placed, as phrases. It may contain calls that are not
     visible."""
+
+    state: Annotated[StateChanges | None, Field(exclude_if=_is_none)] = None
+    """What differed from the start of the conversation in the tool world's state, at the end of the turn.
+    ``None`` if the scenario has no state."""
 
     @property
     def answer(self) -> str:

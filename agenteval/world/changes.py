@@ -10,39 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from agenteval.core.value import Value
+from agenteval.core.world_state import RowChange, StateChanges, StoredRow
 from agenteval.world.sql_text import quote_name
 from agenteval.world.start_state import StartState, TableShape, from_stored
 
 MAX_CHANGED_ROWS = 10_000
 MAX_CHANGES_SIZE = 4_000_000
 """The maximum length of the texts in all changed rows, with eight for every other value."""
-
-StoredRow = Mapping[str, Any]
-"""A row by its columns, as SQLite stores it. What JSON cannot represent is ``{"$blob": base64}`` or
-``{"$real": "inf"}``."""
-
-
-class RowChange(Value):
-    """A row that differs from the start state."""
-
-    identity: tuple[Any, ...]
-    """The rowid of the row, or the primary key in a table WITHOUT ROWID."""
-    before: StoredRow | None
-    """The row in the start state. ``None`` if the row was inserted."""
-    after: StoredRow | None
-    """The row now. ``None`` if the row was deleted."""
-
-
-class StateChanges(Value):
-    """All differences between a database and the start state: together with the start state, they are the
-    database."""
-
-    tables: Mapping[str, tuple[RowChange, ...]] = {}
-    """The changed rows of each table that has any."""
-    is_complete: bool = True
-    """False if there are too many changes to keep, or one that cannot be recorded. ``tables`` then holds only
-    some of them."""
 
 
 class ChangedRow(NamedTuple):

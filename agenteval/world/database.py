@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.json_text import to_json
-from agenteval.world.changes import StateChanges, apply_changes, find_changes
+from agenteval.core.world_state import StateChanges
+from agenteval.world.changes import apply_changes, find_changes
 from agenteval.world.clock import SampleClock
 from agenteval.world.connections import SqlCallError, SqlRows, WorldConnection, translate_errors
 from agenteval.world.start_state import StartState, from_stored

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from agenteval.core.world_state import StateChanges
 from agenteval.world import changes as changes_module
-from agenteval.world.changes import ChangedRow, StateChanges, changed_rows
+from agenteval.world.changes import ChangedRow, changed_rows
 from agenteval.world.connections import SqlCallError
 from agenteval.world.database import WorldDatabase
 from agenteval.world.sql_text import quote_name
