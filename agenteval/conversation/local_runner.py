@@ -129,6 +129,7 @@ class _LocalSample:
         if self._scored.last_trajectory.stop and self._world.rounds:
             self._world.on_late_call = self._warn_late_call
         self._world.rounds = None
+        self._world.close()
 
     def _warn_late_call(self, name: str) -> None:
         assert self._world
@@ -156,6 +157,7 @@ class _LocalSample:
             runtime.call_function,
             unmocked_tools=runtime.unmocked_tools,
             sees_all_calls=_reads_all(runtime, sample),
+            database=runtime.make_database(sample),
         )
         world.on_warning = self._warn_once
         agent: Agent | None = None

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenteval.agentside.targets.context import is_loop_blocked
 from agenteval.agentside.targets.faults import contain_exits, describe_error
@@ -18,6 +18,9 @@ from agenteval.core.errors import AuthorError, Place, Problem, ToolError, parse_
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.trajectory import ToolResult
 from agenteval.messages.chat import jsonable
+
+if TYPE_CHECKING:
+    from agenteval.world.database import WorldTransaction
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,9 @@ class ToolContext:
     """The sample that the call belongs to."""
     seed: int
     """The random seed of the sample (63 bits)."""
+    db: WorldTransaction | None = None
+    """The state of the tool world, in the transaction of this call, or ``None`` if the scenario has no state.
+    ``db.execute(sql, parameters)`` runs a statement; a ``ToolError`` undoes everything."""
 
 
 class MockFunctions:
@@ -62,7 +68,7 @@ class MockFunctions:
         if is_loop_blocked() and is_async(function):
             what = f"the agent called '{call.tool}' without `await` in its event loop, but the mock is async"
             raise AuthorError(Problem(what, "define the mock with `def` instead of `async def`", place))
-        context = ToolContext(call.call_index, turn, sample.key, sample.seed)
+        context = ToolContext(call.call_index, turn, sample.key, sample.seed, call.database)
         args = deepcopy(call.args)  # the mock may change them; the record must not change
         arguments = (args, context) if takes_context(function) else (args,)
         try:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import anyio
 
     from agenteval.conversation.simulation import CallFunction
+    from agenteval.world.database import WorldDatabase
 
 RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
 
@@ -49,6 +50,8 @@ class Runtime:
     deadlines: Deadlines = field(default_factory=Deadlines)
     emitted_warnings: set[str] = field(default_factory=set)
     """Warnings that are given only once per run."""
+    make_database: Callable[[Sample], WorldDatabase | None] = lambda _: None
+    """Creates the database of a sample, or returns None if its scenario has no state."""
     runner: SampleRunner | None = None
     """The runner that plays the samples. Without it, they are played in this process."""
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
@@ -18,6 +18,7 @@ from agenteval.agentside.world import RequestedCall
 from agenteval.conversation.deadlines import current_stopwatch
 from agenteval.conversation.tools import (
     FunctionCall,
+    SqlCall,
     ToolState,
     UnmatchedCall,
     error_result,
@@ -66,6 +67,10 @@ from agenteval.messages import message_adapters as foreign
 from agenteval.messages.agent_names import assign_agent, drop_silent_steps, read_agent_name
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
+if TYPE_CHECKING:
+    from agenteval.core.world_state import StateChanges
+    from agenteval.world.database import WorldDatabase
+
 MAX_TOOL_REPLIES = 50
 """The maximum number of replies with tool calls in one turn. If the agent exceeds this number, it is in an
 infinite tool loop."""
@@ -91,9 +96,11 @@ class ToolWorld:
         *,
         unmocked_tools: str = "error",
         sees_all_calls: bool = False,
+        database: WorldDatabase | None = None,
     ) -> None:
-        """Create the tools of ``sample``. If ``sees_all_calls`` is true, the author declares that all calls
-        are seen, so unrecognized content contains no calls."""
+        """Create the tools of ``sample``, with its ``database`` if the scenario has a state. If
+        ``sees_all_calls`` is true, the author declares that all calls are seen, so unrecognized content
+        contains no calls."""
         self._sample = sample
         self.sees_all_calls = sees_all_calls
         self._list_asked = False
@@ -102,6 +109,8 @@ class ToolWorld:
         self._call_function = call_function
         self._unmocked = unmocked_tools
         self._state = ToolState()
+        self._database = database
+        self._database_lock = anyio.Lock()
         self.schemas = schemas_of(sample.scenario.tools)
         self.watch = current_stopwatch()
         self.open_turn: _OpenTurn | None = None
@@ -166,10 +175,37 @@ class ToolWorld:
         if isinstance(answer, UnmatchedCall):
             self.on_warning(f"tool '{answer.tool}': no rule matches the arguments {as_text(answer.args)}")
             return error_result("there is no result for these arguments")
-        if isinstance(answer, FunctionCall):
-            with self.watch.track_activity(f"the tool '{call.name}'"):
-                return await self._call_function(answer, self._sample, turn)
-        return answer
+        if isinstance(answer, ToolResult):
+            return answer
+        with self.watch.track_activity(f"the tool '{call.name}'"):
+            return await self._answer_from_state(answer, turn)
+
+    async def _answer_from_state(self, call: FunctionCall | SqlCall, turn: int) -> ToolResult:
+        """Answer a call that may read and change the state, on which one call works at a time."""
+        if self._database is None:
+            assert isinstance(call, FunctionCall)  # a scenario with SQL has a state, even if it is empty
+            return await self._call_function(call, self._sample, turn)
+        from agenteval.conversation.sql_tools import answer_sql_call  # most scenarios have no state
+
+        async with self._database_lock:
+            if isinstance(call, SqlCall):
+                return answer_sql_call(self._database, call)
+            with self._database.transaction() as transaction:
+                with_state = call._replace(database=transaction)
+                result = await self._call_function(with_state, self._sample, turn)
+                if result.is_error:
+                    transaction.rollback()
+                return result
+
+    def close(self) -> None:
+        """Free the copy of the state."""
+        if self._database:
+            self._database.close()
+
+    def state_changes(self) -> StateChanges | None:
+        """Return what differs from the start of the conversation, or ``None`` if the scenario has no
+        state."""
+        return self._database.changes() if self._database else None
 
 
 DetachAgent: TypeAlias = Callable[[Agent | None], Awaitable[None]]
@@ -360,6 +396,7 @@ class _OpenTurn:
             user_fault=self._move.fault,
             evidence=self._evidence,
             unplaced=() if self._world.sees_all_calls else tuple(self._unplaced),
+            state=self._world.state_changes(),
         )
 
     def _record_evidence(self, evidence: CallEvidence | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agenteval.core.digits import parse_digits
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
@@ -18,6 +18,9 @@ from agenteval.core.json_text import as_text
 from agenteval.core.scenario import RuleCondition, Tool, ToolRule, ToolStep
 from agenteval.core.trajectory import ToolResult
 from agenteval.files.value_matching import find_differences
+
+if TYPE_CHECKING:
+    from agenteval.world.database import WorldTransaction
 
 
 class ToolState(NamedTuple):
@@ -44,6 +47,16 @@ class FunctionCall(NamedTuple):
     base: str
     args: dict[str, Any]
     call_index: int
+    database: WorldTransaction | None = None
+    """The open transaction of the call, if the scenario has a state."""
+
+
+class SqlCall(NamedTuple):
+    """A call that is answered by SQL over the state of the tool world."""
+
+    tool: str
+    answer: Tool | ToolRule | ToolStep
+    args: dict[str, Any]
 
 
 class UnmatchedCall(NamedTuple):
@@ -92,7 +105,7 @@ def resolve_tool_call(
     unmocked_tools: str = "error",
     known: bool = False,
     turn: int = 0,
-) -> tuple[ToolState, ToolResult | FunctionCall | UnmatchedCall]:
+) -> tuple[ToolState, ToolResult | FunctionCall | SqlCall | UnmatchedCall]:
     """Answer one tool call, made in ``turn`` (from 0), from the scenario's mocks with a canned (stubbed)
     reply. ``args`` is ``None`` if the arguments could not be read.
 
@@ -125,8 +138,11 @@ def resolve_tool_call(
     after = state.after_call(name, rule)
     if answer.python is not None:
         return after, FunctionCall(name, answer.python, tool.base, args, index)
+    step = _find_step(answer, step_index)
+    if step.sql is not None:
+        return after, SqlCall(name, step, args)
     try:
-        return after, _answer(answer, args, step_index)
+        return after, _answer(step, args)
     except KeyError as missing:
         return state, refused_result(f"wrong arguments: '{missing.args[0]}' is missing")
 
@@ -154,13 +170,15 @@ def _holds(when: RuleCondition | None, args: Mapping[str, Any], call: int, turn:
     return when.args is None or not any(find_differences(when.args, args, partial=True))
 
 
-def _answer(tool: Tool | ToolRule, args: Mapping[str, Any], index: int) -> ToolResult:
-    """Return the mock response to a call, which is an error if the scenario specifies one (fault injection).
-    ``index`` is the number of earlier calls that were answered in this way, which selects the step of a
-    ``sequence``."""
-    step: Tool | ToolRule | ToolStep = tool
-    if tool.sequence is not None:
-        step = tool.sequence[min(index, len(tool.sequence) - 1)]
+def _find_step(answer: Tool | ToolRule, index: int) -> Tool | ToolRule | ToolStep:
+    """Return what answers a call. ``index`` is the number of earlier calls that were answered in this way,
+    which selects the step of a ``sequence``."""
+    return answer.sequence[min(index, len(answer.sequence) - 1)] if answer.sequence is not None else answer
+
+
+def _answer(step: Tool | ToolRule | ToolStep, args: Mapping[str, Any]) -> ToolResult:
+    """Return the mock response to a call, which is an error if the scenario specifies one (fault
+    injection)."""
     if step.error is not None:
         return error_result(str(fill_mock_template(step.error, args)))
     return ToolResult(value=fill_mock_template(step.returns, args))
@@ -169,40 +187,45 @@ def _answer(tool: Tool | ToolRule, args: Mapping[str, Any], index: int) -> ToolR
 _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
-def fill_mock_template(template: Any, args: Mapping[str, Any]) -> Any:
-    """Substitute the placeholders ``${args.path}`` in ``template``, the response of a mocked tool, in a
-    single pass (interpolation), so inserted text is not parsed again.
+def fill_mock_template(template: Any, args: Mapping[str, Any], row: Mapping[str, Any] | None = None) -> Any:
+    """Substitute the placeholders ``${args.path}`` and ``${result.column}`` in ``template``, the response of
+    a mocked tool, in a single pass (interpolation), so inserted text is not parsed again. ``row`` is the
+    first row that SQL found.
 
     A string that consists of a single reference is replaced by the value itself and keeps the type of the
     value. ``$${`` produces ``${``. Raise ``KeyError`` with the path of an argument that the call does not
     have."""
+    return _fill(template, {"args": args, "result": row or {}})
+
+
+def _fill(template: Any, values: Mapping[str, Mapping[str, Any]]) -> Any:
     if isinstance(template, str):
-        return _fill_text(template, args)
+        return _fill_text(template, values)
     if isinstance(template, Mapping):
-        return {key: fill_mock_template(value, args) for key, value in template.items()}
+        return {key: _fill(value, values) for key, value in template.items()}
     if isinstance(template, list | tuple):
-        return [fill_mock_template(value, args) for value in template]
+        return [_fill(value, values) for value in template]
     return template
 
 
-def _fill_text(template: str, args: Mapping[str, Any]) -> Any:
+def _fill_text(template: str, values: Mapping[str, Mapping[str, Any]]) -> Any:
     if "${" not in template:
         return template
     only = _REFERENCE.fullmatch(template)
     if only and only[2] is not None:
-        return _look_up(only[2], args)
+        return _look_up(only[2], values)
 
     def text(match: re.Match[str]) -> str:
         if match[1]:
             return match[1]
-        return as_text(_look_up(match[2], args))
+        return as_text(_look_up(match[2], values))
 
     return _REFERENCE.sub(text, template)
 
 
-def _look_up(reference: str, args: Mapping[str, Any]) -> Any:
-    _root, *path = reference.strip().split(".")
-    value: Any = args
+def _look_up(reference: str, values: Mapping[str, Mapping[str, Any]]) -> Any:
+    root, *path = reference.strip().split(".")
+    value: Any = values[root]
     for part in path:
         if isinstance(value, Mapping) and part in value:
             value = value[part]

@@ -4,7 +4,7 @@ samples that are run from it."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum, nonmember
 from functools import partial
@@ -614,6 +614,16 @@ class Tool(Value):
         return bool(self.model_fields_set & TOOL_ANSWERS)
 
     @property
+    def all_answers(self) -> Iterator[tuple[tuple[str | int, ...], ToolAnswer]]:
+        """All answers of the tool, each with the path of its keys, such as ``("rules", 1)``."""
+        yield (), self
+        yield from ((("sequence", at), step) for at, step in enumerate(self.sequence or ()))
+        for number, rule in enumerate(self.rules or ()):
+            yield ("rules", number), rule
+            steps = enumerate(rule.sequence or ())
+            yield from ((("rules", number, "sequence", at), step) for at, step in steps)
+
+    @property
     def functions(self) -> dict[str, str]:
         """The functions that answer calls, keyed by the path of their key."""
         rules = ((f"rules.{at}.python", rule.python) for at, rule in enumerate(self.rules or ()))
@@ -624,6 +634,8 @@ class Tool(Value):
         """True if a mark specifies the effect of the tool."""
         return self.reads or self.writes or self.destructive
 
+
+ToolAnswer: TypeAlias = Tool | ToolRule | ToolStep
 
 ShareBelow: TypeAlias = dict[Number, Annotated[Number, Field(ge=0, lt=1)]]
 
@@ -889,6 +901,12 @@ class Scenario(ScenarioFields):
     def is_scripted(self) -> bool:
         """True if all user messages are predefined."""
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
+
+    @property
+    def uses_state(self) -> bool:
+        """True if conversations work on a database: the scenario has a state, or its tools use SQL."""
+        answers = (answer for tool in self.tools.values() for _, answer in tool.all_answers)
+        return self.state is not None or any(answer.sql for answer in answers)
 
     @property
     def tools_named(self) -> frozenset[str]:

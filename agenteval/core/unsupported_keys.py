@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_NO_SQL = "use `returns`, `sequence`, `rules` or `python`"
 _NO_STATE = "use `expect.tool_calls` instead"
 
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
@@ -17,14 +16,12 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         "min_turns": "add the first messages as `turns`",
         "unreviewed": "remove it once you have reviewed the scenario",
         "include": "put it under `defaults` in this file",
-        **dict.fromkeys(("state", "world"), "mock the tools with `returns`, `sequence` or `python`"),
+        "world": "use `state` and `sql`, or mock the tools with `python`",
+        "state.expose": "use `sql` of tools",
         "turns.*.tool_calls": "state in the user message what the user did",
         "expect.state": _NO_STATE,
         "turns.*.expect.state": _NO_STATE,
         "thresholds.*.votes": "use only `at_least`",
-        **dict.fromkeys((f"tools.*.{key}" for key in ("sql", "one", "none")), _NO_SQL),
-        "tools.*.sequence.*.sql": _NO_SQL,
-        **dict.fromkeys((f"tools.*.rules.*.{key}" for key in ("sql", "one", "none")), _NO_SQL),
         "tools.*.faults": "use `error`, or a `sequence` with errors",
     },
     "config": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
@@ -60,6 +61,13 @@ with warnings.catch_warnings():
         base: str = ""  # set by the loader: the folder of the scenario's file
 
         INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
+
+        @property
+        def files(self) -> tuple[Path, ...]:
+            """The files of which the state is made."""
+            tables = (entry for entry in self.tables.values() if isinstance(entry, str | TableFile))
+            names = (entry if isinstance(entry, str) else entry.file for entry in tables)
+            return tuple(Path(self.base, name) for name in (self.schema, self.database, *names) if name)
 
         @model_validator(mode="after")
         def _has_content(self) -> StateSpec:

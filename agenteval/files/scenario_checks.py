@@ -36,7 +36,7 @@ def tool_problems(tool: Any, mark: Mark) -> Problems:
     parameters = tool.get("parameters")
     if isinstance(parameters, Mapping):
         yield from _schema_problems(parameters, mark.find(("parameters",)))
-    known = _argument_names(parameters)
+    known = argument_names(parameters)
     yield from _answers_problems(tool, mark, known)
     for index, rule in enumerate(rules := list_at(tool, "rules")):
         if isinstance(rule, Mapping):
@@ -74,12 +74,16 @@ def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] 
             yield Problem(
                 f"`{key}: null` does not define how the tool answers", remedy, mark.find((key,)).place
             )
+    has_row = "sql" in step
     for key in ("returns", "error"):
         if key in step:
-            yield from _template_problems(step[key], mark.find((key,)), known)
+            yield from _template_problems(step[key], mark.find((key,)), known, has_row=has_row)
+    none = step.get("none")
+    for key, template in none.items() if isinstance(none, Mapping) else ():
+        yield from _template_problems(template, mark.find(("none", key)), known)
 
 
-def _argument_names(parameters: Any) -> frozenset[str] | None:
+def argument_names(parameters: Any) -> frozenset[str] | None:
     """Return the names that arguments may have, or ``None`` if any other names are possible."""
     if not isinstance(parameters, Mapping) or not isinstance(parameters.get("properties"), Mapping):
         return None
@@ -88,13 +92,17 @@ def _argument_names(parameters: Any) -> frozenset[str] | None:
     return frozenset(parameters["properties"])
 
 
-def _template_problems(template: Any, mark: Mark, known: frozenset[str] | None) -> Problems:
+def _template_problems(
+    template: Any, mark: Mark, known: frozenset[str] | None, *, has_row: bool = False
+) -> Problems:
+    """Yield the mistakes in the references of a template. With ``has_row``, it may refer to the first row
+    that SQL found."""
     for loc, text in leaves(template):
         if isinstance(text, str) and "${" in text:
-            yield from _reference_problems(text, mark.find(loc), known)
+            yield from _reference_problems(text, mark.find(loc), known, has_row=has_row)
 
 
-def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> Problems:
+def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None, *, has_row: bool) -> Problems:
     for match in _REFERENCE.finditer(text):
         name = match["name"]
         if name is None:
@@ -104,6 +112,8 @@ def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> 
             yield Problem(f"'${{{name[:40]}' is not closed", remedy, mark.place)
             continue
         root, *path = name.strip().split(".")
+        if has_row and root == "result" and len(path) == 1 and path[0]:
+            continue
         if root != "args" or not all(path):
             yield Problem(f"'${{{name}}}' is not a valid reference", _template_remedy(root, path), mark.place)
         elif path and known is not None and path[0] not in known:

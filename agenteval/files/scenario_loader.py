@@ -29,6 +29,7 @@ from agenteval.core.scenario import (
 )
 from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS as NOT_YET
 from agenteval.core.value import Text, compact
+from agenteval.core.world_state import StateSpec
 from agenteval.files.data_rows import Table, read_table
 from agenteval.files.located_value import LocatedValue, empty_mapping
 from agenteval.files.prompts import load_user_prompt
@@ -110,10 +111,11 @@ def _keep_written_texts(document: SourceDocument) -> Any:
     return keep_scalar_text(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
 
 
-ScenarioCheck: TypeAlias = Callable[[Scenario], Iterable[Problem]]
+ScenarioCheck: TypeAlias = Callable[[Scenario, Mark], Iterable[Problem]]
+"""Yields the problems in a scenario that was written at the mark."""
 
 
-def no_extra_check(_scenario: Scenario) -> Iterable[Problem]:
+def no_extra_check(_scenario: Scenario, _mark: Mark) -> Iterable[Problem]:
     """Return no problems. This is the default for ``check``."""
     return ()
 
@@ -436,9 +438,14 @@ class _FileLoader:
         if made is None or len(self.problems) > before:
             return None
         scenario = made.model_copy(update=self._filled_in_fields(made, entry, case))
+        if scenario.state is not None:
+            if scenario.state.base:
+                self.problems.append(unknown_key("base", known_keys(StateSpec), mark.find(("state", "base"))))
+            state = scenario.state.model_copy(update={"base": self._base})
+            scenario = scenario.model_copy(update={"state": state})
         scenario = self._with_user_prompt_hash(scenario, mark)
         self.problems += _incomplete_problems(scenario, mark)
-        self.problems += (_with_column(problem, mark) for problem in self._check(scenario))
+        self.problems += (_with_column(problem, mark) for problem in self._check(scenario, mark))
         place = mark.find(("id",) if made.id else ("name",)).place
         return _LoadedScenario(compact(scenario), place) if len(self.problems) == before else None
 

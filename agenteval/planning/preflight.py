@@ -19,6 +19,7 @@ from agenteval.core.text_matching import contains
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.scenario_loader import is_vacuous_scenario, vacuous_problem
+from agenteval.files.yaml_source import Mark
 from agenteval.planning import judge_setup
 from agenteval.planning.plan_resolution import has_policy, has_threshold
 from agenteval.scoring.checks.impossible_calls import NEARLY_THE_SAME, find_impossible_calls
@@ -31,8 +32,8 @@ from agenteval.verdict.ledger import how_to_price, price_of
 _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini), or AGENTEVAL_MODEL"
 
 
-def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
-    """Yield the problems in a scenario that is part of this suite."""
+def scenario_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Iterable[Problem]:
+    """Yield the problems in a scenario that is part of this suite, and was written at the mark."""
     has_thresholds = has_threshold(scenario, suite)
     has_fail_on = suite.fail_on is not None
     policy = has_policy(scenario, suite)
@@ -44,6 +45,10 @@ def scenario_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Proble
         yield vacuous_problem(scenario, why)
     yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
+    if scenario.uses_state:
+        from agenteval.planning.state_problems import state_problems  # most suites have no state
+
+        yield from state_problems(scenario, mark, suite)
 
 
 def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
@@ -85,7 +90,7 @@ def _tool_problems(scenario: Scenario, suite: SuitePolicy) -> Iterable[Problem]:
     for name, tool in scenario.tools.items():
         if not tool.is_mocked and suite.unmocked_tools == "error":
             what = f"tool '{name}' has no mocked answer"
-            remedy = "add `returns`, `error`, `sequence`, `rules` or `python`"
+            remedy = "add `returns`, `error`, `sequence`, `rules`, `sql` or `python`"
             yield Problem(what, remedy, parse_place(scenario.where(f"tools.{name}")))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,7 +70,7 @@ def load_suite(request: Request, known: Registries) -> Suite:
     metrics = judge_setup.load_metrics(config)
     policy = suite_policy(config, metrics.available.values(), metrics.selected, no_judge=no_judge)
     try:
-        found = load_scenarios(full_request, config, lambda each: preflight.scenario_problems(each, policy))
+        found = load_scenarios(full_request, config, partial(preflight.scenario_problems, suite=policy))
     except scenario_loader.PartlyReadError as error:
         model_problems = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
         raise AuthorError(*dict.fromkeys((*error.problems, *model_problems))) from None

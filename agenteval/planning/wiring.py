@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from agenteval.adapters.transport.limits import RateLimits
     from agenteval.planning.sample_selection import SelectedSamples
     from agenteval.planning.suite import Settings, Suite
+    from agenteval.world.database import WorldDatabase
 
 
 def _marked_texts(config: Config) -> Iterator[str]:
@@ -356,7 +357,20 @@ def _make_runtime(
         visibility=plan.visibility,
         deadlines=Deadlines(plan.suite.deadlines.turn_s, plan.suite.deadlines.sample_s),
         fail_fast=suite.request.fail_fast,
+        make_database=partial(_make_database, now=plan.suite.now),
     )
+
+
+def _make_database(sample: Sample, now: str | None) -> WorldDatabase | None:
+    if not sample.scenario.uses_state:
+        return None
+    from agenteval.planning.state_problems import run_time, scenario_start_state
+    from agenteval.world.database import WorldDatabase
+    from agenteval.world.loading import world_time
+
+    start = scenario_start_state(sample.scenario, now)
+    assert start is not None
+    return WorldDatabase(start, world_time(now, run_time()), sample.seed)
 
 
 def _model_problems(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:

@@ -31,6 +31,7 @@ VARIABLES_SUFFIX = ": ${…}"
 _NOT_CONTENT: Any = {
     **dict.fromkeys(Scenario.PLACES | Scenario.NOTES, True),
     "tools": {"__all__": {"base"}},
+    "state": {"base"},
     "user_prompt_hash": True,  # one of the prompts
 }
 """Fields of a scenario that do not change what is measured."""

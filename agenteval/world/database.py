@@ -51,6 +51,7 @@ class WorldDatabase:
         self._is_closed = False
         self._lock = threading.Lock()
         self._owner = 0
+        self._origin = {"start": start.content_hash, "now": now.isoformat()}
 
     @classmethod
     def with_changes(
@@ -99,20 +100,22 @@ class WorldDatabase:
                 transaction.commit()
             finally:
                 transaction.rollback()
+                transaction.is_over = True
                 self._owner = 0
 
     def changes(self) -> StateChanges:
         """Return what differs from the start state."""
         with self.transaction():
             if self._copy is None:
-                return StateChanges()
+                return StateChanges(**self._origin)
             tables = [
                 name
                 for name in self.start.stored_tables
                 if name.lower() in self.written or name.startswith("sqlite_")
             ]
             with self._copy.unrestricted() as raw:
-                return find_changes(raw, self.start, tables)
+                found = find_changes(raw, self.start, tables)
+        return found.model_copy(update=self._origin)
 
     def close(self) -> None:
         """Free the copy. Everything else raises ``RuntimeError`` from now on."""
@@ -146,6 +149,7 @@ class WorldTransaction:
         self._database = database
         self._copy: WorldConnection | None = None
         self._is_undone = False
+        self.is_over = False
 
     def call(self, statements: Sequence[Statement], args: Mapping[str, Any]) -> SqlAnswer:
         """Run the statements of a tool, and return the result of the last one."""
@@ -165,6 +169,8 @@ class WorldTransaction:
 
     def run(self, statement: Statement, values: Mapping[str, Any] | Sequence[Any]) -> SqlRows:
         """Run a statement, and return its rows as their author wrote them."""
+        if self.is_over:
+            raise SqlCallError("the call to the tool is over")
         if self._is_undone:
             raise SqlCallError("an earlier statement of this call failed, and everything was undone")
         if statement.is_query:

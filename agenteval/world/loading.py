@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,18 +26,10 @@ def world_time(text: str | None, otherwise: datetime) -> datetime:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
-def state_files(spec: StateSpec) -> Iterator[Path]:
-    """Yield the files of which a state is made."""
-    names = [each for each in (spec.schema, spec.database) if each is not None]
-    for entry in spec.tables.values():
-        names += [entry] if isinstance(entry, str) else [entry.file] if isinstance(entry, TableFile) else []
-    yield from (Path(spec.base, name) for name in names)
-
-
 def load_start_state(spec: StateSpec, now: datetime, place_of: PlaceOf | None = None) -> StartState:
     """Load a state. ``now`` is the time in the tool world, and ``place_of`` returns the place of a key below
     ``state``. Raise ``AuthorError`` with all mistakes."""
-    key = (spec.base, spec.model_dump_json(), now, *map(_stamp, state_files(spec)))
+    key = (spec.base, spec.model_dump_json(), now, *map(_stamp, spec.files))
     if key not in _known:
         if len(_known) >= _MOST_KEPT:
             del _known[next(iter(_known))]

@@ -34,6 +34,8 @@ class Statement(NamedTuple):
     """The number of parameters written as ``?``."""
     writes: frozenset[str]
     """The tables that the statement may change, in lower case, through triggers and foreign keys, too."""
+    columns: tuple[str, ...] | None
+    """The names of the resulting columns, or ``None`` if they are not known (RETURNING)."""
     query_types: tuple[str, ...]
     """The declared types of a query's columns, each empty for a computed value."""
     target_types: Mapping[str, str]
@@ -113,11 +115,20 @@ def _check(text: str, start: StartState) -> Statement:
         parameters=parameters,
         position_count=position_count,
         writes=frozenset(writes),
+        columns=_names_of(columns, keywords, is_query=not writes),
         query_types=tuple(declared_type for _, declared_type in columns),
         target_types=_types_in_table(writes[0], start) if writes else {},
         duplicate_column=_duplicate(columns),
         is_ordered="ORDER" in keywords,
     )
+
+
+def _names_of(
+    columns: list[tuple[str, str]], keywords: Sequence[str], *, is_query: bool
+) -> tuple[str, ...] | None:
+    if is_query:
+        return tuple(name for name, _ in columns) or None
+    return None if "RETURNING" in keywords else ()
 
 
 def _without_end(tokens: list[SqlToken]) -> list[SqlToken]:

@@ -16,6 +16,7 @@ from agenteval.core.protocols import AgentTool
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
+from agenteval.files.yaml_source import Mark
 from agenteval.planning import preflight
 from agenteval.planning.judge_setup import Metrics
 from agenteval.planning.plan_resolution import suite_policy
@@ -23,6 +24,8 @@ from tests.support.verdict_runs import BEHAVIOR, GOAL, GOALS, LABELS, RULES, STA
 
 SPECS = (LABELS, GOALS, STARS, RULES)
 CALL = {"tool_calls": {"calls": [{"name": "pay"}]}}
+
+MARK = Mark("s.yaml", 1)
 
 
 def configured(**more: Any) -> Config:
@@ -85,7 +88,7 @@ def places(found: Iterable[Problem]) -> list[str]:
 def test_a_scenario_that_only_a_broken_agent_could_fail(
     fields: Any, judged: Sequence[str], config: Any, is_vacuous: bool
 ) -> None:
-    found = list(preflight.scenario_problems(scenario(**fields), policy(*judged, **config)))
+    found = list(preflight.scenario_problems(scenario(**fields), MARK, policy(*judged, **config)))
     assert len(found) == is_vacuous
     assert places(found) == ["s/a.yaml:2"] * is_vacuous
 
@@ -102,12 +105,12 @@ def test_a_scenario_that_only_a_broken_agent_could_fail(
 )
 def test_a_tool_without_an_answer(tool: Any, unmocked: str, problems: int) -> None:
     checked = scenario(checks="none", tools={"pay": tool, "b": {"returns": 1}}, lines={"tools.pay": 7})
-    found = list(preflight.scenario_problems(checked, policy(unmocked_tools=unmocked)))
+    found = list(preflight.scenario_problems(checked, MARK, policy(unmocked_tools=unmocked)))
     assert places(found) == ["s/a.yaml:7"] * problems
 
 
 def test_thresholds_of_the_scenario_are_checked_too() -> None:
-    found = preflight.scenario_problems(scenario(thresholds={"stars": 9}), policy("stars"))
+    found = preflight.scenario_problems(scenario(thresholds={"stars": 9}), MARK, policy("stars"))
     assert count(found) == 1
 
 
