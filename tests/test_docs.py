@@ -675,7 +675,7 @@ def test_what_is_not_built_is_listed_as_such_and_nothing_else() -> None:
     assert sorted(re.findall(r"`([^`]+)`", refused)) == sorted(NOT_YET["scenario"])
     tools = re.findall(r"`([^`]+)`", section("docs/tools.md", "## Not supported yet"))
     of_tools = [pattern.removeprefix("tools.*.") for pattern in NOT_YET["scenario"] if "tools.*." in pattern]
-    assert tools == [*of_tools, "state", "world"]
+    assert tools == [*of_tools, "state.expose", "world"]
 
 
 def test_the_command_line_of_the_page_is_that_of_the_code() -> None:

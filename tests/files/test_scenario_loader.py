@@ -263,8 +263,8 @@ def test_slugs(name: str, expected: str) -> None:
 
 KNOWN = (
     "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, id, knowledge,"
-    " matrix, max_turns, name, note, profile, rows, setup, skip, tags, teardown, thresholds, tools, turns,"
-    " types, user_prompt"
+    " matrix, max_turns, name, note, profile, rows, setup, skip, state, tags, teardown, thresholds, tools,"
+    " turns, types, user_prompt"
 )
 QUOTE = "quote the string if it contains ': '"
 
@@ -296,14 +296,14 @@ QUOTE = "quote the string if it contains ': '"
         ("tools: {t: null}", "4:9: `tools.t`: expected a mapping, got null — set a value, or remove the"
                              " key"),
         ("tools: {t: {retruns: 1}}", "4:13: unknown key 'retruns' — did you mean 'returns'?"),
-        ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error,"
-         " parameters, python, reads, returns, rules, sequence, writes"),
+        ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error, none,"
+         " one, parameters, python, reads, returns, rules, sequence, sql, writes"),
         ("tools: {t: {returns: 1, error: x}}",
          "4:9: `tools.t`: the answer is defined more than once, by returns and error — keep one"),
         ("tools: {t: {sequence: []}}", "4:13: `tools.t.sequence` must not be empty"),
         ("tools: {t: {rules: []}}", "4:13: `tools.t.rules` must not be empty"),
         ("tools: {t: {rules: [{when: {call: 1}}]}}",
-         "4:21: `tools.t.rules`: exactly one of `returns`, `error`, `sequence` and `python` must be set"),
+         "4:21: `tools.t.rules`: exactly one of `returns`, `error`, `sql`, `sequence` and `python` must be set"),
         ("tools: {t: {rules: [{when: {}, returns: 1}]}}",
          "4:22: `tools.t.rules.when`: the condition is empty — set `args`, `call` or `turn`, or remove"
          " `when`"),
@@ -319,8 +319,7 @@ QUOTE = "quote the string if it contains ': '"
         ("tools: {t: {rules: [{returns: \"${x}\"}]}}",
          "4:22: '${x}' is not a valid reference — use ${args.NAME} for an argument of the call, or $${ for a"
          " literal ${"),
-        ("tools: {t: {sequence: [{}]}}", "4:24: `tools.t.sequence`: exactly one of `returns` and"
-                                         " `error` must be set"),
+        ("tools: {t: {sequence: [{}]}}", "4:24: `tools.t.sequence`: exactly one of `returns`, `error` and `sql` must be set"),
         ("tools: {' ': {returns: 1}}", "4:9: a tool must have a name"),
         ("thresholds: {a: high}", "4:14: `thresholds.a`: expected a number or a mapping, got 'high'"),
         ("thresholds: {a: true}", "4:14: `thresholds.a`: expected a number or a mapping, got true"),
@@ -547,22 +546,15 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
     [
         ("tools: {t: {returns: 1, faults: []}}",
          "3:25: 'faults' is not supported yet — use `error`, or a `sequence` with errors"),
-        *((f"tools: {{t: {{{key}: x}}}}",
-           f"3:13: '{key}' is not supported yet — use `returns`, `sequence`, `rules` or `python`")
-          for key in ("sql", "one", "none")),
-        ("tools: {t: {sequence: [{sql: x}]}}",
-         "3:25: 'sql' is not supported yet — use `returns`, `sequence`, `rules` or `python`"),
-        ("tools: {t: {rules: [{sql: x}]}}",
-         "3:22: 'sql' is not supported yet — use `returns`, `sequence`, `rules` or `python`"),
         ("history: []",
          "3:1: 'history' is not supported yet — add the earlier messages as turns"),
         ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
                            " message"),
         ("min_turns: 2", "3:1: 'min_turns' is not supported yet — add the first messages as `turns`"),
         ("world: a.py:B",
-         "3:1: 'world' is not supported yet — mock the tools with `returns`, `sequence` or `python`"),
-        ("state: {}", "3:1: 'state' is not supported yet — mock the tools with `returns`, `sequence` or"
-                      " `python`"),
+         "3:1: 'world' is not supported yet — use `state` and `sql`, or mock the tools with `python`"),
+        ("state: {tables: {t: [{a: 1}]}, expose: X}",
+         "3:32: 'expose' is not supported yet — use `sql` of tools"),
         ("expect: {state: {}}", "3:10: 'state' is not supported yet — use `expect.tool_calls` instead"),
         ("turns: [{user: a, expect: {state: 1}}]",
          "3:28: 'state' is not supported yet — use `expect.tool_calls` instead"),

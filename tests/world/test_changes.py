@@ -73,7 +73,7 @@ def test_changed_rows_have_their_values_before_and_after() -> None:
 def test_what_was_undone_is_no_change() -> None:
     start = state({"orders": ORDERS})
     sample = after(start, "UPDATE orders SET total = total + 1", "UPDATE orders SET total = total - 1")
-    assert sample.changes() == StateChanges()
+    assert not sample.changes().tables
 
 
 def test_a_row_is_known_by_its_key_even_if_it_was_inserted_again(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_too_many_changes_are_never_taken_for_none() -> None:
 def test_changes_that_are_too_large_are_never_taken_for_none() -> None:
     start = state({"t": [{"a": "x"}]})
     changes = after(start, "UPDATE t SET a = hex(zeroblob(2000001))").changes()
-    assert changes == StateChanges(is_complete=False)
+    assert (changes.tables, changes.is_complete) == ({}, False)
 
 
 def test_a_text_that_cannot_be_recorded_is_never_taken_for_no_change() -> None:
@@ -235,7 +235,7 @@ def test_the_bounds_are_those_of_the_documentation() -> None:
 def test_a_change_is_a_frozen_value_of_json() -> None:
     sample = after(state({"t": [{"a": "x"}]}), "UPDATE t SET a = x'00ff'")
     changes = sample.changes()
-    assert json.loads(changes.model_dump_json()) == {
+    assert json.loads(changes.model_dump_json(exclude={"start", "now"})) == {
         "tables": {"t": [{"identity": [1], "before": {"a": "x"}, "after": {"a": {"$blob": "AP8="}}}]},
         "is_complete": True,
     }
