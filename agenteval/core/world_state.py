@@ -101,8 +101,8 @@ class StateExpectation(Value):
     empty: Literal[True] | None = None
     """True if the query must find no row."""
     changed: dict[str, tuple[dict[str, Any], ...]] | None = None
-    """Rows by table that must differ from the start, as they must read now; {$deleted: true} marks a deleted
-    row, and {} means that nothing may change."""
+    """Rows by table that must differ from the start, as they must read now; {} means that nothing may
+    change."""
     same_as: Annotated[tuple[StateCall, ...], Field(min_length=1)] | None = None
     """Calls that would have left the same state."""
 

@@ -303,7 +303,8 @@ QUOTE = "quote the string if it contains ': '"
         ("tools: {t: {sequence: []}}", "4:13: `tools.t.sequence` must not be empty"),
         ("tools: {t: {rules: []}}", "4:13: `tools.t.rules` must not be empty"),
         ("tools: {t: {rules: [{when: {call: 1}}]}}",
-         "4:21: `tools.t.rules`: exactly one of `returns`, `error`, `sql`, `sequence` and `python` must be set"),
+         "4:21: `tools.t.rules`: exactly one of `returns`, `error`, `sql`, `sequence` and `python` must be"
+         " set"),
         ("tools: {t: {rules: [{when: {}, returns: 1}]}}",
          "4:22: `tools.t.rules.when`: the condition is empty — set `args`, `call` or `turn`, or remove"
          " `when`"),
@@ -319,7 +320,8 @@ QUOTE = "quote the string if it contains ': '"
         ("tools: {t: {rules: [{returns: \"${x}\"}]}}",
          "4:22: '${x}' is not a valid reference — use ${args.NAME} for an argument of the call, or $${ for a"
          " literal ${"),
-        ("tools: {t: {sequence: [{}]}}", "4:24: `tools.t.sequence`: exactly one of `returns`, `error` and `sql` must be set"),
+        ("tools: {t: {sequence: [{}]}}",
+         "4:24: `tools.t.sequence`: exactly one of `returns`, `error` and `sql` must be set"),
         ("tools: {' ': {returns: 1}}", "4:9: a tool must have a name"),
         ("thresholds: {a: high}", "4:14: `thresholds.a`: expected a number or a mapping, got 'high'"),
         ("thresholds: {a: true}", "4:14: `thresholds.a`: expected a number or a mapping, got true"),
