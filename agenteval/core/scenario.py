@@ -488,8 +488,8 @@ class ToolStep(Value):
     """One answer of a mocked tool, defined by one of its keys."""
 
     returns: Any = None
-    """Result, which may be any value; ${args.NAME} is an argument of the call, ${result.NAME} a column of
-    the first row."""
+    """Result, any value; ${args.NAME} is an argument of the call, ${result.NAME} a column of the first row.
+    """
     error: Text | None = None
     """Error message that the call returns."""
     sql: Texts | None = None
