@@ -51,6 +51,8 @@ class WorldDatabase:
         self._is_closed = False
         self._lock = threading.Lock()
         self._owner = 0
+        self._found: tuple[int, StateChanges] | None = None
+        """The number of changes that statements had made, and what differed then."""
         self._origin = {"start": start.content_hash, "now": now.isoformat()}
 
     @classmethod
@@ -108,6 +110,9 @@ class WorldDatabase:
         with self.transaction():
             if self._copy is None:
                 return StateChanges(**self._origin)
+            count = self._copy.raw.total_changes
+            if self._found and self._found[0] == count:
+                return self._found[1]
             tables = [
                 name
                 for name in self.start.stored_tables
@@ -115,7 +120,8 @@ class WorldDatabase:
             ]
             with self._copy.unrestricted() as raw:
                 found = find_changes(raw, self.start, tables)
-        return found.model_copy(update=self._origin)
+            self._found = count, found.model_copy(update=self._origin)
+            return self._found[1]
 
     def close(self) -> None:
         """Free the copy. Everything else raises ``RuntimeError`` from now on."""
