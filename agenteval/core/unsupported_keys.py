@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_NO_STATE = "use `expect.tool_calls` instead"
-
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     # Dotted paths, with `*` for any key or item; after `=` the only value that is meant.
     "scenario": {
@@ -19,8 +17,6 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         "world": "use `state` and `sql`, or mock the tools with `python`",
         "state.expose": "use `sql` of tools",
         "turns.*.tool_calls": "state in the user message what the user did",
-        "expect.state": _NO_STATE,
-        "turns.*.expect.state": _NO_STATE,
         "thresholds.*.votes": "use only `at_least`",
         "tools.*.faults": "use `error`, or a `sequence` with errors",
     },

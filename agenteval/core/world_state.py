@@ -88,6 +88,8 @@ class StateCall(Value):
     """Arguments of the call."""
 
 
+DELETED = "$deleted"
+"""The key, with the value true, that marks an expected row as deleted."""
 _KINDS = ("sql", "changed", "same_as")
 
 
@@ -170,3 +172,5 @@ class StateChanges(Value):
     """A hash of the start state."""
     now: str = ""
     """The time in the tool world, in ISO 8601 format."""
+    seed: int = 0
+    """The seed of the random numbers in the tool world."""

@@ -84,7 +84,10 @@ _TEXT_KEYS = frozenset((
 ))  # fmt: skip
 _OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json"))
 _LINED_BELOW = frozenset(
-    ("expect", "tool_calls", "forbidden", "output", "limits", "python", "turns", "thresholds", "tools")
+    (
+        *("expect", "tool_calls", "forbidden", "output", "limits", "state", "python"),
+        *("turns", "thresholds", "tools"),
+    )
 )
 
 

@@ -45,7 +45,7 @@ def scenario_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Ite
         yield vacuous_problem(scenario, why)
     yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
-    if scenario.uses_state:
+    if scenario.uses_state or any(expect.state for _, expect in scenario.expectations):
         from agenteval.planning.state_problems import state_problems  # most suites have no state
 
         yield from state_problems(scenario, mark, suite)

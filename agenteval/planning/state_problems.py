@@ -13,6 +13,7 @@ from agenteval.core.scenario import Scenario, Tool, ToolAnswer
 from agenteval.files.scenario_checks import argument_names
 from agenteval.files.value_parts import leaves
 from agenteval.files.yaml_source import Mark
+from agenteval.scoring.checks.state_expectations import state_expectation_problems
 from agenteval.world.loading import load_start_state, world_time
 from agenteval.world.start_state import StartState
 from agenteval.world.statements import Statement, prepare_statements
@@ -46,12 +47,14 @@ def _place_in_state(mark: Mark, path: tuple[str | int, ...]) -> Place:
 
 
 def state_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Iterator[Problem]:
-    """Yield the mistakes in the state of a scenario, and in the SQL of its tools."""
+    """Yield the mistakes in the state of a scenario, in the SQL of its tools, and in what it expects of the
+    state."""
     try:
         start = scenario_start_state(scenario, suite.now, mark)
     except AuthorError as error:
         yield from error.problems
         return
+    yield from state_expectation_problems(scenario, mark, start)
     if start is None:
         return
     for name, tool in scenario.tools.items():

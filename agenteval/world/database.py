@@ -53,7 +53,11 @@ class WorldDatabase:
         self._owner = 0
         self._found: tuple[int, StateChanges] | None = None
         """The number of changes that statements had made, and what differed then."""
-        self._origin = {"start": start.content_hash, "now": now.isoformat()}
+        self._origin: dict[str, Any] = {
+            "start": start.content_hash,
+            "now": now.isoformat(),
+            "seed": seed,
+        }
 
     @classmethod
     def with_changes(

@@ -141,8 +141,6 @@ OF_SCENARIOS = {  # what is written, and what is named as not supported yet
     "user_tools: {pay: {returns: 1}}": "user_tools",
     "history: [{role: user, content: Hi}]": "history",
     "min_turns: 0": "min_turns",
-    "expect: {state: [{sql: SELECT 1, equals: 1}]}": "expect.state",
-    "turns: [{user: Hi, expect: {state: [{sql: SELECT 1, empty: true}]}}]": "turns.*.expect.state",
     "turns: [{user: Hi, tool_calls: [{name: pay, args: {}}]}]": "turns.*.tool_calls",
     "thresholds: {goal_completion: {at_least: 0.8, votes: 3}}": "thresholds.*.votes",
     "tools: {t: {sql: SELECT 1}}": "tools.*.sql",

@@ -12,6 +12,7 @@ from agenteval.scoring.checks.json_output import JSON
 from agenteval.scoring.checks.limits import LIMITS
 from agenteval.scoring.checks.output import OUTPUT
 from agenteval.scoring.checks.python_checks import PYTHON
+from agenteval.scoring.checks.state import STATE
 
-RULES: tuple[CheckRule, ...] = (*TOOL_CALLS, *AGENTS, *OUTPUT, *JSON, *CITES, *LIMITS, *PYTHON)
+RULES: tuple[CheckRule, ...] = (*TOOL_CALLS, *AGENTS, *OUTPUT, *JSON, *CITES, *LIMITS, *STATE, *PYTHON)
 """All rules, in the order in which results list them."""

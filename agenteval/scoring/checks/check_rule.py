@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import Mistake
 from agenteval.core.excerpts import excerpt
 from agenteval.core.reasoning import agent_texts, final_answer
-from agenteval.core.scenario import Expectation, has_expectation
+from agenteval.core.scenario import Expectation, Tool, has_expectation
 from agenteval.core.trajectory import ToolCall, Turn
+from agenteval.core.world_state import StateSpec
 
 _ANSWERS_SHOWN = 3
 
@@ -63,6 +64,10 @@ class CheckInput:
     """True if the agent's calls are visible."""
     timeout_s: float = 60.0
     """The time limit for the author's code."""
+    state: StateSpec | None = None
+    """The state with which the conversation began."""
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    """The scenario's tools."""
 
     @property
     def all_turns(self) -> Sequence[Turn]:
@@ -119,6 +124,9 @@ class CheckRule:
     evaluate_async: Callable[[Any, CheckInput], Awaitable[Sequence[CheckOutcome]]] | None = None
     """A function used instead of ``decide`` if the rule calls the author's code. It returns one outcome for
     each checked item."""
+    decide_each: Callable[[Any, CheckInput], Sequence[CheckOutcome]] | None = None
+    """A pure function used instead of ``decide`` if the rule is a list of expectations, each of which is a
+    check of its own. The outcomes have a ``subject`` and the ``key_path`` of their expectation."""
     needs_answers: bool = False
     """True if the rule checks answers. Such a rule is left undecided if the agent failed during the
     conversation."""
@@ -126,6 +134,12 @@ class CheckRule:
     find_mistakes: Callable[[Any], Iterator[Mistake]] = _no_mistakes
     """A function that yields the errors in the author's entry for the rule, in particular an entry that
     checks nothing. Empty lists are rejected for all rules."""
+
+    def decide_all(self, expected: Any, seen: CheckInput) -> Sequence[CheckOutcome]:
+        """Return all outcomes of the rule, or none if it calls the author's code."""
+        if self.decide_each is not None:
+            return self.decide_each(expected, seen)
+        return () if self.decide is None else (self.decide(expected, seen),)
 
     def get_expected(self, expect: Expectation) -> Any:
         """Return the value that ``expect`` sets for this rule, or ``None`` if the rule is not requested."""

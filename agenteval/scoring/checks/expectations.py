@@ -1,9 +1,9 @@
 """Runs the code checks (deterministic assertions) that ``expect`` and the short form request for a turn and
 for the whole conversation.
 
-Each rule in ``agenteval.scoring.checks`` produces one ``Check``, whose ``detail`` shows the expected and the
-actual values. In addition, every conversation is checked for ``no_error`` and ``answer``. A judge evaluates
-``criteria``."""
+Each rule in ``agenteval.scoring.checks`` produces one ``Check``, or one for each entry of a list, whose
+``detail`` shows the expected and the actual values. In addition, every conversation is checked for
+``no_error`` and ``answer``. A judge evaluates ``criteria``."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def turn_checks(
     ]
     if expect is None:
         return tuple(always)
-    return (*always, *_run_rules(expect, CheckInput((turn,), before=before), factory))
+    return (*always, *_run_rules(expect, _input(scenario, (turn,), before=before), factory))
 
 
 def _mock_checks(scenario: Scenario, turn: Turn, factory: _CheckFactory) -> Iterator[Check]:
@@ -121,7 +121,7 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
     turn = turn.without_uncertain_calls
     observed = _is_fully_seen(trajectory, (turn,))
     factory = _CheckFactory(scenario, f"turns.{turn.script}.expect", observed=observed)
-    cut = CheckInput((), turn, before=trajectory.turns, is_ongoing=True)
+    cut = _input(scenario, (), turn, before=trajectory.turns, is_ongoing=True)
     return tuple(_broken_for_good(rules, expect, cut, factory))
 
 
@@ -135,16 +135,16 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
     fault = trajectory.stop.fault if trajectory.stop else None
     observed = trajectory.all_calls_seen
     broke, factory = fault == "agent", _CheckFactory(scenario, "expect", observed=observed, whole=True)
-    cut = CheckInput(trajectory.turns, is_ongoing=True)
+    cut = _input(scenario, trajectory.turns, is_ongoing=True)
     if fault is not None and not broke:
         lost = trajectory.unfinished if fault in _KEEPING_CALLS else None
-        called = CheckInput(trajectory.turns, lost, is_ongoing=True)
+        called = _input(scenario, trajectory.turns, lost, is_ongoing=True)
         others = [rule for rule in RULES if rule not in TOOL_CALLS]
         return (
             *_broken_for_good(TOOL_CALLS, scenario.expect, called, factory),
             *_broken_for_good(others, scenario.expect, cut, factory),
         )
-    seen = CheckInput(trajectory.turns, trajectory.unfinished)
+    seen = _input(scenario, trajectory.turns, trajectory.unfinished)
     of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
         _no_error(trajectory, factory, broke=broke),
@@ -152,6 +152,19 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
         *_run_rules(scenario.expect, seen, factory, [rule for rule in RULES if rule not in of_answers]),
         *_broken_for_good(of_answers, scenario.expect, cut, factory),
         *_case_checks(scenario, seen, broke=broke, observed=observed),
+    )
+
+
+def _input(
+    scenario: Scenario,
+    turns: Sequence[Turn],
+    unfinished: Turn | None = None,
+    *,
+    before: Sequence[Turn] = (),
+    is_ongoing: bool = False,
+) -> CheckInput:
+    return CheckInput(
+        turns, unfinished, before, is_ongoing=is_ongoing, state=scenario.state, tools=scenario.tools
     )
 
 
@@ -180,10 +193,10 @@ def _outcomes(
 ) -> Iterator[tuple[CheckRule, CheckOutcome]]:
     for rule in rules:
         expected = rule.get_expected(expect)
-        if expected is None or rule.decide is None:
+        if expected is None:
             continue
         try:
-            yield rule, rule.decide(expected, seen)
+            yield from ((rule, outcome) for outcome in rule.decide_all(expected, seen))
         except SearchTimeoutError as endless:
             yield rule, CheckOutcome(None, str(endless))
 

@@ -1,0 +1,165 @@
+"""``expect.state`` from the file to the verdict: decided in a run and when its journal is scored, and refused
+with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.kit import Project, failed_checks
+
+AGENT = """
+import json
+
+async def agent(messages, ctx):
+    calls = json.loads(messages[-1]["content"])
+    for name, args in calls:
+        await ctx.call_tool(name, args)
+    return "Done."
+"""
+TOOLS: dict[str, Any] = {
+    "cancel": {"sql": "UPDATE orders SET status = 'cancelled' WHERE id = :id"},
+    "restore": {"sql": "UPDATE orders SET status = 'new' WHERE id = :id"},
+    "book": {"sql": "INSERT INTO orders VALUES (:id, random() || '')"},
+}
+CANCELLED = {"sql": "SELECT status FROM orders WHERE id = 1", "equals": "cancelled"}
+
+
+def set_up(project: Project, *turns: Any, **more: Any) -> None:
+    project.agent(AGENT)
+    project.config("now: '2026-11-30T08:00:00Z'\n")
+    project.write("scenarios/orders.csv", "id,status\n1,new\n2,new\n")
+    orders = {"file": "orders.csv", "types": {"id": "integer"}}
+    scenario = {"id": "s", "state": {"tables": {"orders": orders}}, "tools": TOOLS, "turns": turns, **more}
+    project.scenarios(json.dumps(scenario))
+
+
+def say(*calls: tuple[str, dict[str, Any]], **expect: Any) -> dict[str, Any]:
+    return {"user": json.dumps(calls), **({"expect": expect} if expect else {})}
+
+
+def test_milestones_and_the_end_are_decided_in_a_run_and_from_its_journal(project: Project) -> None:
+    turns = [
+        say(("cancel", {"id": 1}), state=CANCELLED),
+        say(("cancel", {"id": 2}), state={"changed": {"orders": [{"id": 1}]}}),
+        say(("restore", {"id": 2})),
+    ]
+    same = {"same_as": [{"name": "cancel", "args": {"id": 1}}]}
+    set_up(project, *turns, expect={"state": [same, CANCELLED, {"changed": {}}]})
+    done = project.run()
+    assert done.code == 1
+    assert 'collateral: orders {"id": 2} changed: status was "new", is "cancelled"' in done.out
+    found = failed_checks(project.sample())
+    assert found == {(1, "state.changed"), (None, "state.changed")}
+    assert project.call("score", "latest", "--report", "json=scored.json").code == 1
+    scored = json.loads((project.root / "scored.json").read_text("utf-8"))
+    assert failed_checks(scored["scenarios"][0]["samples"][0]) == found
+
+
+def test_a_check_has_the_line_of_its_expectation(project: Project) -> None:
+    project.agent("def agent(messages): return 'Done.'")
+    project.config()
+    project.scenarios("""
+        id: s
+        state: {tables: {orders: [{id: 1}]}}
+        turns:
+          - user: hi
+            expect:
+              state: {sql: SELECT id FROM orders, equals: 2}
+        expect:
+          state:
+            - {changed: {}}
+            - {sql: SELECT id FROM orders, empty: true}
+    """)
+    assert project.run().code == 1
+    sample = project.sample()
+    checks = [*sample["turns"][0]["checks"], *sample["checks"]]
+    assert [(check["name"], check["where"]) for check in checks if check["passed"] is False] == [
+        ("state.sql", "scenarios/suite.yaml:6"),
+        ("state.sql", "scenarios/suite.yaml:10"),
+    ]
+
+
+def test_the_state_is_decided_even_if_the_agent_fails_in_the_end(project: Project) -> None:
+    set_up(project, say(("cancel", {"id": 1})), expect={"state": [CANCELLED, {"changed": {}}]})
+    project.agent(AGENT.replace('return "Done."', 'raise RuntimeError("too late")'))
+    assert project.run().code == 1
+    sample = project.sample()
+    assert failed_checks(sample) == {(None, "no_error"), (None, "state.changed")}
+    assert ("state.sql", True) in [(check["name"], check["passed"]) for check in sample["checks"]]
+
+
+def test_a_state_whose_files_changed_decides_nothing(project: Project) -> None:
+    set_up(project, say(("cancel", {"id": 1})), expect={"state": CANCELLED})
+    assert project.run().code == 0
+    project.write("scenarios/orders.csv", "id,status\n1,cancelled\n")
+    done = project.call("score", "latest")
+    assert done.code == 3
+    assert "`state` is not the one with which the conversation began" in done.all
+    Path(project.root, "scenarios/orders.csv").unlink()
+    done = project.call("score", "latest")
+    assert done.code == 3
+    assert "orders.csv" in done.all
+
+
+def test_the_same_calls_draw_the_same_random_numbers(project: Project) -> None:
+    book = "book", {"id": 3}
+    expected = {"same_as": [{"name": "book", "args": {"id": 3}}]}
+    set_up(project, say(book), expect={"state": expected}, epochs=3)
+    done = project.run()
+    assert done.code == 0, done.all
+
+
+def test_a_state_is_an_expectation_and_needs_no_other(project: Project) -> None:
+    set_up(project, say(), expect={"state": {"changed": {}}})
+    assert project.call("validate").code == 0
+
+
+SUITE = """\
+id: s
+turns:
+  - user: hi
+    expect:
+      state: {sql: SELECT stat FROM orders, equals: x}
+STATE
+tools: {look: {sql: SELECT 1}}
+expect:
+  state:
+    - changed: {}
+    - EXPECTATION
+"""
+STATE = "state: {tables: {orders: [{id: 1, status: new}]}}"
+
+
+@pytest.mark.parametrize(
+    ("expectation", "facts"),
+    [
+        ("{sql: SELECT 1}", ("equals", "empty")),
+        ("{changed: {orders: [{idd: 1}]}}", ("idd", "'id'")),
+        ("{same_as: [{name: lok}]}", ("lok", "'look'")),
+        ("{sql: SELECT 1, equals: {$inn: [1]}}", ("$inn", "$in")),
+    ],
+)
+def test_mistakes_are_refused_at_their_place(
+    project: Project, expectation: str, facts: tuple[str, ...]
+) -> None:
+    project.agent(AGENT)
+    project.config()
+    suite = SUITE.replace("stat FROM", "status FROM")
+    project.scenarios(suite.replace("STATE", STATE).replace("EXPECTATION", expectation))
+    project.call("validate").refuses("scenarios/suite.yaml:11", *facts)
+
+
+def test_a_turn_and_a_scenario_without_a_state(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    last = "{sql: SELECT 1, equals: 1}"
+    project.scenarios(SUITE.replace("STATE", STATE).replace("EXPECTATION", last))
+    project.call("validate").refuses("scenarios/suite.yaml:5", "no such column: stat", "status")
+    project.scenarios(SUITE.replace("STATE", "").replace("EXPECTATION", last))
+    done = project.call("validate")
+    done.refuses("scenarios/suite.yaml:5", "needs the scenario's `state`")
+    assert "scenarios/suite.yaml:9" in done.err
