@@ -165,7 +165,8 @@ class _JournalReplay:
         return self._end is not None
 
     def _why_incomplete(self) -> str:
-        """Return why the journal is not that of a whole run, or an empty string if it is."""
+        """Return why the journal is not that of a whole run, or an empty string if it is. A run that a limit
+        ended has planned everything: what it did not play was lost."""
         shard, merged = self.started.plan.shard, self.started.merged
         if self._end is None:
             return "its run was cut off"
@@ -173,7 +174,7 @@ class _JournalReplay:
             return f"it is that of shard {shard} of its run"
         if merged and merged.incomplete:
             return "shards of its run are missing or did not finish"
-        return "" if self._end.outcome == "complete" else f"its run ended early ({self._end.outcome})"
+        return ""
 
     def _recorded(
         self,
