@@ -357,11 +357,13 @@ def _make_runtime(
         visibility=plan.visibility,
         deadlines=Deadlines(plan.suite.deadlines.turn_s, plan.suite.deadlines.sample_s),
         fail_fast=suite.request.fail_fast,
-        make_database=partial(_make_database, now=plan.suite.now),
+        make_database=partial(make_database, now=plan.suite.now),
     )
 
 
-def _make_database(sample: Sample, now: str | None) -> WorldDatabase | None:
+def make_database(sample: Sample, now: str | None) -> WorldDatabase | None:
+    """Create the database of a sample, or return None if its scenario has no state. ``now`` is the configured
+    time."""
     if not sample.scenario.uses_state:
         return None
     from agenteval.planning.state_problems import run_time, scenario_start_state

@@ -69,7 +69,7 @@ class _Collector:
 
 
 def _row_change(row: Sequence[Any], shape: TableShape) -> RowChange:
-    names = [column.name for column in shape.columns]
+    names = [column.name for column in shape.stored_columns]
     width, count = len(shape.identity), len(names)
     (was, now), values = row[:2], [*map(_to_json_value, row[2:])]
     before, after = values[width : width + count], values[width + count :]
@@ -105,12 +105,12 @@ def _names(source: str, columns: Iterable[str]) -> str:
 
 
 def _columns(source: str, shape: TableShape) -> str:
-    return _names(source, (column.name for column in shape.columns))
+    return _names(source, (column.name for column in shape.stored_columns))
 
 
 def _differs(shape: TableShape) -> str:
     """Return the condition that a row differs: by type, and by bytes, whatever the column's collation is."""
-    names = {quote_name(column.name): column.declared_type.upper() for column in shape.columns}
+    names = {quote_name(column.name): column.declared_type.upper() for column in shape.stored_columns}
     values = (f"was.{name} COLLATE BINARY IS NOT now.{name}" for name in names)
     # In columns of all other types, numbers that are equal are of one type.
     free = (
@@ -184,7 +184,7 @@ def _replace_rows(connection: sqlite3.Connection, shape: TableShape, rows: Seque
         f"DELETE FROM {table} WHERE {condition}",
         ([*map(_from_json_value, row.identity)] for row in rows if row.before is not None),
     )
-    names = [column.name for column in shape.columns if not column.is_generated]
+    names = [column.name for column in shape.stored_columns]
     own = [name for name in shape.identity if name not in names]
     holes = ", ".join("?" * (len(own) + len(names)))
     connection.executemany(
@@ -218,11 +218,20 @@ def changed_rows(changes: StateChanges, start: StartState) -> dict[str, list[Cha
     """Return the changed rows of the author's tables. A row that was deleted and inserted again with the same
     key is one changed row, and a row whose values are equal is none: 25 equals 25.0 here."""
     found = {
-        table: [row for row in _by_key(rows, start.tables[table]) if row.before != row.after]
+        table: [row for row in _by_key(rows, start.tables[table]) if not _is_equal(row.before, row.after)]
         for table, rows in changes.tables.items()
         if table in start.tables
     }
     return {table: rows for table, rows in found.items() if rows}
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Compare by value: 25 equals 25.0, but 1 is not true."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_is_equal(each, other[key]) for key, each in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_equal, one, other))
+    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
 
 
 def _by_key(rows: Sequence[RowChange], shape: TableShape) -> list[ChangedRow]:
@@ -240,7 +249,9 @@ def _by_key(rows: Sequence[RowChange], shape: TableShape) -> list[ChangedRow]:
 def _as_written(row: StoredRow | None, shape: TableShape) -> dict[str, Any] | None:
     if row is None:
         return None
-    return {column.name: from_stored(row[column.name], column.declared_type) for column in shape.columns}
+    return {
+        column.name: from_stored(row[column.name], column.declared_type) for column in shape.stored_columns
+    }
 
 
 def _key_of(row: Mapping[str, Any], shape: TableShape) -> str:

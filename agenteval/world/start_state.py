@@ -39,6 +39,11 @@ class TableShape(NamedTuple):
     identity: tuple[str, ...]
     """The columns by which SQLite knows a row: the rowid, or the primary key of a table WITHOUT ROWID."""
 
+    @property
+    def stored_columns(self) -> tuple[TableColumn, ...]:
+        """The columns whose values the schema does not compute from others."""
+        return tuple(column for column in self.columns if not column.is_generated)
+
 
 class StartState:
     """A start state. ``data`` is the serialized database, empty if it has no tables."""

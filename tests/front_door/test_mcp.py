@@ -172,6 +172,33 @@ def test_a_scenario_is_served_and_its_tools_are_read_back(served: Project) -> No
     assert tools["cancel_order"]["parameters"] == {"type": "object"}
 
 
+def test_a_served_world_has_its_state(project: Project) -> None:
+    tool = {
+        "parameters": {"type": "object", "properties": {"id": {"type": "string"}}},
+        "sql": "UPDATE orders SET status = 'lost' WHERE id = :id AND status = 'new'",
+        "none": {"error": "no new order"},
+    }
+    state = {"tables": {"orders": [{"id": "A", "status": "new"}]}}
+    scenario = {"id": "orders", "tools": {"lose": tool}, "state": state, "turns": ["hi"], "checks": "none"}
+    write(project, {"bot": {"mcp": True, **COMMAND}}, [scenario])
+    client = """
+import asyncio, sys
+from mcp import Client, StdioServerParameters
+async def main():
+    command = ["-m", "agenteval", "tools", "serve", "-s", "orders"]
+    async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
+        for _ in range(2):
+            result = await client.call_tool("lose", {"id": "A"})
+            print(result.is_error, result.content[0].text)
+asyncio.run(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", client],
+        cwd=project.root, env=environment(), capture_output=True, text=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ['False {"changed": 1}', 'True {"error": "no new order"}'], done.stderr
+
+
 def test_the_served_world_remembers_its_calls(served: Project) -> None:
     client = """
 import asyncio, sys

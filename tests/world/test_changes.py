@@ -250,3 +250,17 @@ def test_changes_are_found_although_the_sample_is_restricted() -> None:
     assert sample.changes().tables
     with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
         sample.own_copy().raw.execute("ATTACH ':memory:' AS x")
+
+
+def test_one_is_not_true_within_json() -> None:
+    start = state({"t": [{"id": 1, "a": [1]}, {"id": 2, "a": [{"b": 1}]}]})
+    changes = after(start, "UPDATE t SET a = replace(a, '1', iif(id = 1, 'true', '1.0'))").changes()
+    assert changed_rows(changes, start) == {"t": [ChangedRow({"id": 1, "a": [1]}, {"id": 1, "a": [True]})]}
+
+
+def test_a_column_that_the_schema_computes_is_not_compared(tmp_path: Path) -> None:
+    start = schema_state(tmp_path, "CREATE TABLE t (a INT, b INT AS (a + 1)); INSERT INTO t VALUES (1);")
+    changes = after(start, "UPDATE t SET a = 2").changes()
+    assert [dict(row.after or {}) for row in changes.tables["t"]] == [{"a": 2}]
+    again = WorldDatabase.with_changes(start, changes, NOW, 1)
+    assert again.read("SELECT a, b FROM t").rows == [(2, 3)]

@@ -31,6 +31,7 @@ from agenteval.core.tool_effects import marks_from_hints
 from agenteval.core.trajectory import ToolCall
 from agenteval.planning.request import Request
 from agenteval.planning.suite import load_config, load_scenarios
+from agenteval.planning.wiring import make_database
 from agenteval.running.registries import REGISTRIES
 
 _MOCK_S = 60.0
@@ -109,7 +110,8 @@ class _ServedWorld:
     def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
         key = SampleKey(scenario=scenario.id, agent="agent")
         sample = Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key))
-        self._world = ToolWorld(sample, mocks, unmocked_tools=config.unmocked_tools)
+        database = make_database(sample, config.now)
+        self._world = ToolWorld(sample, mocks, unmocked_tools=config.unmocked_tools, database=database)
         self._numbers = count(1)
 
     async def call(self, name: str, args: dict[str, Any]) -> ToolAnswer:

@@ -187,7 +187,7 @@ def resolve_names(
     found: dict[str, list[dict[str, Any]]] = {}
     for table, rows in expected.items():
         shape = tables[table.lower()]
-        names = {DELETED: DELETED, **{column.name.lower(): column.name for column in shape.columns}}
+        names = {DELETED: DELETED, **{column.name.lower(): column.name for column in shape.stored_columns}}
         found[shape.name] = [{names[name.lower()]: value for name, value in row.items()} for row in rows]
     return found
 
@@ -203,7 +203,7 @@ def find_unknown_names(
             remedy = did_you_mean(table, start.tables)
             yield (table,), Problem(f"the state has no table '{table}'", remedy)
             continue
-        columns = [column.name for column in shape.columns]
+        columns = [column.name for column in shape.stored_columns]
         for index, name in _unknown_columns(rows, columns):
             remedy = did_you_mean(name, columns)
             yield (table, index, name), Problem(f"the table '{shape.name}' has no column '{name}'", remedy)
