@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from agenteval.core.errors import Place
@@ -30,13 +31,17 @@ def load_start_state(spec: StateSpec, now: datetime, place_of: PlaceOf | None = 
     """Load a state. ``now`` is the time in the tool world, and ``place_of`` returns the place of a key below
     ``state``. Raise ``AuthorError`` with all mistakes."""
     key = (spec.base, spec.model_dump_json(), now, *map(_stamp, spec.files))
-    if key not in _known:
-        if len(_known) >= _MOST_KEPT:
-            del _known[next(iter(_known))]
-        _known[key] = _build(spec, now, place_of or _no_place)
-    return _known[key]
+    with _lock:
+        found = _known.get(key)
+        if found is None:
+            found = _build(spec, now, place_of or _no_place)
+            if len(_known) >= _MOST_KEPT:
+                del _known[next(iter(_known))]
+            _known[key] = found
+        return found
 
 
+_lock = Lock()
 _known: dict[tuple[Any, ...], StartState] = {}
 
 
