@@ -89,7 +89,7 @@ class SampleSlimmer:
 
     def _turn(self, turn: Turn, cited: Set[int]) -> Turn:
         steps = tuple(self._step(step, cited) for step in turn.steps)
-        return compact(copy_with(turn, {"user": turn.user and LEFT_OUT, "steps": steps}))
+        return compact(copy_with(turn, {"user": turn.user and LEFT_OUT, "steps": steps, "state": None}))
 
     def _step(self, step: Step, cited: Set[int]) -> Step:
         text = LEFT_OUT if (step.text or "").strip() else step.text

@@ -102,6 +102,14 @@ def test_changes_stay_until_the_conversation_ends(project: Project) -> None:
     ]  # fmt: skip
 
 
+def test_what_a_turn_changed_is_shown(project: Project) -> None:
+    cancel, delete = ("cancel_order", {"id": "ORD-42"}), ("delete_order", {"id": "ORD-43"})
+    played(project, [cancel], [cancel], [delete])
+    shown = project.call("show", "s").out
+    assert shown.count('orders "ORD-42": status "pending" → "cancelled"') == 1
+    assert shown.count('orders - {"id": "ORD-43"') == 1
+
+
 def test_rows_that_were_changed_are_counted(project: Project) -> None:
     delete: Call = ("delete_order", {"id": "ORD-43"})
     assert played(project, [delete, delete, ("describe", {"id": "ORD-43"})]) == [

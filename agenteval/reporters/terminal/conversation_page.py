@@ -38,6 +38,7 @@ from agenteval.reporters.words.score_cells import (
     score_columns,
     threshold_of,
 )
+from agenteval.reporters.words.state_lines import state_lines
 from agenteval.reporters.words.transcript_lines import (
     call_text,
     disclosed_secrets,
@@ -228,6 +229,9 @@ def _conversation(page: ConversationPage, sample: SampleReport, options: ReportO
     for index, turn in enumerate(sample.turns):
         table.begin(index)
         _add_turn(table, turn.turn, width, by_name=by_name)
+        before = sample.turns[index - 1].turn.state if index else None
+        for line in state_lines(before, turn.turn.state):
+            table.add("state", line, "cyan")
         annotations.turn(index, turn)
     annotations.whole()
     return table.table
