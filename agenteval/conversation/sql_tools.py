@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval.conversation.tools import SqlCall, error_result, fill_mock_template, refused_result
+from agenteval.conversation.tools import (
+    MissingColumnError,
+    SqlCall,
+    error_result,
+    fill_mock_template,
+    refused_result,
+)
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.trajectory import ToolResult
 from agenteval.world.connections import SqlCallError
 from agenteval.world.database import SqlAnswer, WorldDatabase, WorldTransaction
@@ -34,6 +41,9 @@ def _answer(transaction: WorldTransaction, database: WorldDatabase, call: SqlCal
             return ToolResult(value=fill_mock_template(step.none.returns, args))
         if "returns" in step.model_fields_set:
             return ToolResult(value=fill_mock_template(step.returns, args, first))
+    except MissingColumnError as missing:
+        what = f"tool '{call.tool}': `${{result.{missing.args[0]}}}` names no column of the result"
+        raise AuthorError(Problem(what, did_you_mean(missing.args[0], first or ()))) from None
     except KeyError as missing:
         transaction.rollback()
         return refused_result(f"wrong arguments: '{missing.args[0]}' is missing")

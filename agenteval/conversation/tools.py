@@ -187,6 +187,10 @@ def _answer(step: Tool | ToolRule | ToolStep, args: Mapping[str, Any]) -> ToolRe
 _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
+class MissingColumnError(KeyError):
+    """A reference to a column that the row does not have."""
+
+
 def fill_mock_template(template: Any, args: Mapping[str, Any], row: Mapping[str, Any] | None = None) -> Any:
     """Substitute the placeholders ``${args.path}`` and ``${result.column}`` in ``template``, the response of
     a mocked tool, in a single pass (interpolation), so inserted text is not parsed again. ``row`` is the
@@ -194,7 +198,7 @@ def fill_mock_template(template: Any, args: Mapping[str, Any], row: Mapping[str,
 
     A string that consists of a single reference is replaced by the value itself and keeps the type of the
     value. ``$${`` produces ``${``. Raise ``KeyError`` with the path of an argument that the call does not
-    have."""
+    have, and ``MissingColumnError`` with the name of a column that the row does not have."""
     return _fill(template, {"args": args, "result": row or {}})
 
 
@@ -232,5 +236,5 @@ def _look_up(reference: str, values: Mapping[str, Mapping[str, Any]]) -> Any:
         elif isinstance(value, list) and (index := parse_digits(part)) is not None and index < len(value):
             value = value[index]
         else:
-            raise KeyError(".".join(path))
+            raise (MissingColumnError if root == "result" else KeyError)(".".join(path))
     return value

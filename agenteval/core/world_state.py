@@ -19,16 +19,14 @@ from pydantic import (
 
 from agenteval.core.value import AlternativeSchema, Value
 
-ColumnType: TypeAlias = Literal["text", "integer", "real", "boolean", "json"]
-
 
 class TableFile(Value):
     """A table whose rows are in a file."""
 
     file: str
     """CSV, TSV, JSON, JSONL or YAML file with the rows, relative to the folder of this file."""
-    types: dict[str, ColumnType] = {}
-    """Types of the columns of a CSV file; default: text."""
+    types: dict[str, str] = {}
+    """Types of the columns of a CSV file: text, integer, real, boolean or json; default: text."""
 
     SHORT_FORM: ClassVar[str] = "a file name"
 

@@ -281,6 +281,14 @@ def test_a_mistake_in_a_statement(project: Project, look: str, facts: tuple[str,
     refused(project, look).refuses("scenarios/s.yaml:12", *facts)
 
 
+def test_a_column_that_returning_does_not_give_is_the_authors_mistake(project: Project) -> None:
+    sql = "UPDATE orders SET status = 'x' WHERE id = :id RETURNING status"
+    tools = {"lose": {"sql": sql, "none": {"error": "no"}, "returns": "${result.statuz}"}}
+    set_up(project, [("lose", {"id": "ORD-42"})], tools=tools)
+    done = project.run()
+    assert (done.code, "result.statuz" in done.all, "status" in done.all) == (2, True, True), done.all
+
+
 @pytest.mark.parametrize(
     ("look", "facts"),
     [
@@ -308,6 +316,7 @@ def test_a_mistake_beside_a_statement(project: Project, look: str, facts: tuple[
         ("state: {}", "4", ("empty",)),
         ("state: {tables: {orders: nothing.csv}}", "4", ("nothing.csv",)),
         ("state: {tables: {orders: [1]}}", "4", ()),
+        ("state: {tables: {o: {file: o.csv, types: {a: int}}}}", "4:43", ("'int'", "'integer'")),
         ("state: {tables: {orders: []}}", "4", ("orders",)),
         ("state: {schema: a.sql, database: b.sqlite}", "4", ("schema", "database")),
         ("state: {tabels: {}}", "4", ("tabels", "tables")),
@@ -317,6 +326,7 @@ def test_a_mistake_beside_a_statement(project: Project, look: str, facts: tuple[
 def test_a_mistake_in_a_state(project: Project, state: str, place: str, facts: tuple[str, ...]) -> None:
     project.agent(AGENT)
     project.config()
+    project.write("scenarios/o.csv", "a\n1\n")
     project.write("scenarios/s.yaml", f"id: s\nturns: [hi]\nchecks: none\n{state}\n")
     project.call("validate").refuses(f"scenarios/s.yaml:{place}", *facts)
 
