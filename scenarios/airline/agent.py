@@ -1,0 +1,2 @@
+async def agent(messages, ctx):
+    return "Hello"
