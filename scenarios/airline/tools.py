@@ -55,22 +55,27 @@ WHERE flight_number = :flight AND date = :date AND status = 'available'
 
 
 def next_day(date):
-    """There is no 2024-05-9, and no connection on such a day."""
+    """The days are counted as text: the day after 2024-05-08 is 2024-05-9, on which no flight is found."""
     return f"2024-05-{int(date[-2:]) + 1}"
 
 
 def search_onestop_flight(args, ctx):
-    def find(flight, date):
-        return first_row(ctx, AVAILABLE_FLIGHT, flight=flight, date=date)
-
     date, results = args["date"], []
     for connection in ctx.db.execute(CONNECTIONS, args).rows:
-        second_date = next_day(date) if connection["is_overnight"] else date
-        first, second = find(connection["first"], date), find(connection["second"], date)
-        if first and second and find(connection["second"], second_date):
-            # The second flight is shown with the prices and seats of the first one's date.
+        try:
+            second_date = next_day(date) if connection["is_overnight"] else date
+        except ValueError as error:
+            return f"Error: {error}"
+        first = find_available(ctx, connection["first"], date)
+        # The second flight is shown with the prices and seats of the first one's date.
+        second = find_available(ctx, connection["second"], date)
+        if first and second and find_available(ctx, connection["second"], second_date):
             results.append([{**first, "date": date}, {**second, "date": second_date}])
     return results
+
+
+def find_available(ctx, flight, date):
+    return first_row(ctx, AVAILABLE_FLIGHT, flight=flight, date=date)
 
 
 # ── booking and changing ─────────────────────────────────────────────────────────────────────────

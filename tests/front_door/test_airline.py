@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ from agenteval.scoring.checks import RULES
 from agenteval.world.changes import ChangedRow, changed_rows
 from agenteval.world.database import WorldDatabase
 from agenteval.world.loading import load_start_state
+from tests.support.kit import Project
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "scenarios" / "airline"
@@ -252,6 +254,71 @@ def differing_rows(one: Json, other: Json) -> Iterator[str]:
         )
 
 
+# ── calls that nobody published ──────────────────────────────────────────────────────────────────
+
+
+def call(name: str, **arguments: Any) -> Json:
+    return {"name": name, "arguments": arguments}
+
+
+def booking(*payments: tuple[str, int]) -> Json:
+    return call(
+        "book_reservation",
+        user_id="mia_li_3668",
+        origin="JFK",
+        destination="SEA",
+        flight_type="one_way",
+        cabin="economy",
+        flights=[{"flight_number": "HAT136", "date": "2024-05-20"}],
+        passengers=[{"first_name": "Mia", "last_name": "Li", "dob": "1990-04-05"}],
+        payment_methods=[{"payment_id": name, "amount": amount} for name, amount in payments],
+        total_baggages=0,
+        nonfree_baggages=0,
+        insurance="no",
+    )
+
+
+@needs_published
+def test_a_certificate_that_pays_twice_is_gone_and_nothing_is_booked() -> None:
+    certificate = "certificate_7504069"
+    results, changed = play([booking((certificate, 100), (certificate, 52))])
+    assert results == [f"Error: '{certificate}'"]
+    (gone,) = changed["users"]["mia_li_3668"].items()
+    assert changed.keys() == {"users"}
+    assert (gone[0], gone[1][1]) == (f"payment_methods.{certificate}", None)
+
+
+@needs_published
+def test_a_fourth_booking_takes_the_place_of_the_third() -> None:
+    results, changed = play([booking(("credit_card_4421486", 152))] * 4)
+    ids = [json.loads(each)["reservation_id"] for each in results]
+    assert ids == ["HATHAT", "HATHAU", "HATHAV", "HATHAV"]
+    assert sorted(changed["reservations"]) == ["HATHAT", "HATHAU", "HATHAV"]
+    assert changed["users"]["mia_li_3668"]["reservations"][1][-4:] == ids
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (call("calculate", expression="1 / 0"), "Error: division by zero"),
+        (call("calculate", expression="9**9**9"), "Error: powers are not supported"),
+        (call("calculate", expression="abs(1)"), "Error: invalid characters in expression"),
+        (call("search_onestop_flight", origin="JFK", destination="SEA", date="soon"), "[]"),
+        (
+            call("search_onestop_flight", origin="ATL", destination="BOS", date="soon"),
+            "Error: invalid literal for int() with base 10: 'on'",
+        ),
+        (call("cancel_reservation", reservation_id="NONE"), "Error: reservation not found"),
+        (call("send_certificate", user_id="nobody", amount=5), "Error: user not found"),
+    ],
+)
+def test_what_cannot_be_done_is_said(made: Json, text: str) -> None:
+    database = new_database()
+    assert anyio.run(_make, [made], database) == [text]
+    assert not database.changes().tables
+    database.close()
+
+
 # ── calls that agents made ───────────────────────────────────────────────────────────────────────
 
 RECORDED = SHARED / "tau_airline.jsonl.gz"
@@ -281,3 +348,29 @@ def recorded_calls(messages: Iterable[Json]) -> tuple[list[Json], list[str]]:
         if message["role"] == "tool":
             results.append(message["content"])
     return calls, results
+
+
+# ── the example suite ────────────────────────────────────────────────────────────────────────────
+
+FAILING = {
+    "task-3": {"state.changed": {"reservations.total_baggages"}},
+    "task-31": {"state.same_as": {"reservations.payment_history"}},
+    "task-45": {"state.same_as": {"payment_methods.amount"}},
+}
+
+
+def test_the_suite_passes_seven_tasks_and_fails_three_by_their_states(tmp_path: Path) -> None:
+    project = Project(shutil.copytree(EXAMPLE, tmp_path / "airline", ignore=IGNORED))
+    done = project.run()
+    assert done.code == 1, done.all
+    scenarios = project.results()["scenarios"]
+    assert len(scenarios) == 10
+    assert {each["id"] for each in scenarios if each["verdict"] != "passed"} == FAILING.keys()
+    for each in scenarios:
+        checks = [check for check in each["samples"][0]["checks"] if check["passed"] is False]
+        assert {check["name"] for check in checks} == FAILING.get(each["id"], {}).keys(), each["id"]
+        for check in checks:
+            assert any(part in str(check) for part in FAILING[each["id"]][check["name"]])
+
+
+IGNORED = shutil.ignore_patterns("__pycache__", ".agenteval")
