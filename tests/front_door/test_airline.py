@@ -297,6 +297,16 @@ def test_a_fourth_booking_takes_the_place_of_the_third() -> None:
     assert changed["users"]["mia_li_3668"]["reservations"][1][-4:] == ids
 
 
+@needs_published
+def test_fewer_paid_bags_cost_nothing_and_refund_nothing() -> None:
+    card = {"reservation_id": "HATHAT", "payment_id": "credit_card_4421486", "total_baggages": 2}
+    bags = [call("update_reservation_baggages", **card, nonfree_baggages=count) for count in (2, 0)]
+    results, _ = play([booking((card["payment_id"], 152)), *bags])
+    left = json.loads(results[-1])
+    assert [each["amount"] for each in left["payment_history"]] == [152, 100]
+    assert left["nonfree_baggages"] == 0
+
+
 @pytest.mark.parametrize(
     ("made", "text"),
     [
