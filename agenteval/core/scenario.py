@@ -449,6 +449,8 @@ def _only_given(value: Value, dump: SerializerFunctionWrapHandler) -> Any:
 def _find_answers(value: Value, *, at_least: int) -> str:
     """Check that one key defines the answer. Return what is wrong, or an empty string."""
     given = value.model_fields_set
+    if "sql" in given and not getattr(value, "sql", None):
+        return "`sql` has no statement; write one, or remove it"
     kinds = [key for key in _ANSWER_KINDS if key in type(value).model_fields]
     answers = [key for key in kinds if key in given]
     if "sql" in answers:

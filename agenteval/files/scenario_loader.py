@@ -125,7 +125,7 @@ def no_extra_check(_scenario: Scenario, _mark: Mark) -> Iterable[Problem]:
 
 def _with_column(problem: Problem, mark: Mark) -> Problem:
     """Add the column to a problem on a scenario's line, because a scenario stores only its line."""
-    has_only_line = problem.place is not None and problem.place.line == mark.line and not problem.place.column
+    has_only_line = problem.place == mark.place._replace(column=0)
     return problem._replace(place=mark.place) if has_only_line else problem
 
 

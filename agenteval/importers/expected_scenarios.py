@@ -95,19 +95,21 @@ class ExpectedScenarios:
 
 def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
     """Combine the recorded tools with the author's tools. Recorded descriptions and schemas take precedence
-    over the author's; the author's marks take precedence over recorded hints. Mocks are dropped, because no
-    tool is executed."""
+    over the author's; the author's marks take precedence over recorded hints. A tool that a mock answered in
+    the conversation keeps its mock, as the author writes it now; other mocks answered nothing, and are
+    dropped."""
     joined = {}
     for name in dict.fromkeys((*recorded, *expected)):
         recorded_tool, expected_tool = recorded.get(name, Tool()), expected.get(name, Tool())
         marked = expected_tool if expected_tool.is_marked else recorded_tool
-        joined[name] = Tool(
-            description=recorded_tool.description or expected_tool.description,
-            parameters=recorded_tool.parameters or expected_tool.parameters,
-            reads=marked.reads,
-            writes=marked.writes,
-            destructive=marked.destructive,
-        )
+        words = {
+            "description": recorded_tool.description or expected_tool.description,
+            "parameters": recorded_tool.parameters or expected_tool.parameters,
+        }
+        marks = {"reads": marked.reads, "writes": marked.writes, "destructive": marked.destructive}
+        mock = expected_tool if expected_tool.is_mocked else recorded_tool
+        answered = mock if recorded_tool.is_mocked else Tool()
+        joined[name] = answered.model_copy(update={**words, **marks})
     return joined
 
 

@@ -52,7 +52,8 @@ def state_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Iterat
     try:
         start = scenario_start_state(scenario, suite.now, mark)
     except AuthorError as error:
-        yield from error.problems
+        here = mark.find(("state",)).place
+        yield from (problem if problem.place else problem._replace(place=here) for problem in error.problems)
         return
     yield from state_expectation_problems(scenario, mark, start)
     if start is None:

@@ -121,11 +121,11 @@ def _run_schema(connection: sqlite3.Connection, data: bytes, shown_as: str) -> N
 def _statement_problems(
     connection: sqlite3.Connection, tokens: list[SqlToken], place: Place
 ) -> Iterator[Problem]:
-    first = " ".join(token.text.upper() for token in without_space(tokens)[:3])
-    if not first:
+    words = [token.text for token in without_space(tokens)[:3]]
+    if not words:
         return
-    if not _IN_SCHEMA.match(first):
-        what = f"a schema may not contain {' '.join(first.split()[:2])}"
+    if not _IN_SCHEMA.match(" ".join(words).upper()):
+        what = f"a schema may not contain {' '.join(words[:2])}"
         yield Problem(what, _ONLY_IN_SCHEMA, place)
         return
     connection.execute("".join(token.text for token in tokens))

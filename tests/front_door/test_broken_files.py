@@ -64,11 +64,7 @@ BROKEN: dict[str, tuple[str | bytes, str, tuple[str, ...]]] = {
         ":1:40",
         ("'${arg.x}'", "'${args.x}'"),
     ),
-    "later": (
-        "cases: [{id: la, input: x, state: {}}]\n",
-        ":1:28",
-        ("'state'", "returns", "sequence", "python"),
-    ),
+    "empty-state": ("cases: [{id: es, input: x, state: {}}]\n", ":1:28", ("`state`", "`tables`")),
     "escape-in-id": ('cases: [{id: "a\\e[31m", input: x}]\n', ":1:10", ("id",)),
     "long-number": (f"cases: [{{id: ln, input: x, epochs: {'9' * 5000}}}]\n", ":1:36", ("5,000",)),
 }

@@ -343,3 +343,36 @@ def test_a_run_is_not_resumed_with_another_state(project: Project) -> None:
     project.write("scenarios/orders.csv", "id\n2\n")
     done = project.call("run", "--resume", "latest")
     assert (done.code, "orders.csv" in done.err) == (2, True), done.all
+
+
+@pytest.mark.parametrize(
+    ("tool", "place"),
+    [
+        ("{sql: []}", "4:3"),
+        ("{sql: null}", "4:3"),
+        ("{rules: [{sql: []}]}", "4:17"),
+        ("{sequence: [{returns: 1}, {sql: null}]}", "4:34"),
+    ],
+)
+def test_sql_without_a_statement_is_refused(project: Project, tool: str, place: str) -> None:
+    project.agent(AGENT)
+    project.config()
+    project.scenarios(f"""
+        id: s
+        turns: [hi]
+        tools:
+          get: {tool}
+    """)
+    project.call("validate").refuses(f"scenarios/suite.yaml:{place}", "sql", "no statement")
+
+
+def test_mistakes_in_the_first_line_of_a_schema_and_without_a_line_have_a_place(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    project.write("scenarios/a.sql", "ATTACH 'x' AS y;")
+    project.write("scenarios/b.sql", "CREATE TABLE t (u REFERENCES nope (id)); INSERT INTO t VALUES (5);")
+    project.scenarios("{id: a, state: {schema: a.sql}, turns: [hi]}")
+    project.write("scenarios/b.yaml", "{id: b, turns: [hi], state: {schema: b.sql}}")
+    done = project.call("validate")
+    done.refuses("scenarios/a.sql:1", "ATTACH", "CREATE TABLE")
+    done.refuses("scenarios/b.yaml:1:22", "'u' is 5", "'nope'")

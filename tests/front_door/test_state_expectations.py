@@ -163,3 +163,55 @@ def test_a_turn_and_a_scenario_without_a_state(project: Project) -> None:
     done = project.call("validate")
     done.refuses("scenarios/suite.yaml:5", "needs the scenario's `state`")
     assert "scenarios/suite.yaml:9" in done.err
+
+
+def test_a_path_whose_call_fails_is_no_path(project: Project) -> None:
+    """An agent that does nothing would leave the same state."""
+    tools = {"cancel": {**TOOLS["cancel"], "none": {"error": "no order ${args.id}"}}}
+    for number, code in ((1, 1), (7, 3)):
+        same = {"same_as": [{"name": "cancel", "args": {"id": number}}]}
+        set_up(project, say(), tools=tools, expect={"state": same})
+        done = project.run()
+        assert done.code == code, done.all
+    assert 'cancel(id=7) returns {"error": "no order 7"}' in done.all
+    set_up(project, say(("cancel", {"id": 1})), tools=tools, expect={"state": {**same, "same_as": [
+        {"name": "cancel", "args": {"id": 1}}]}})  # fmt: skip
+    assert project.run().code == 0
+
+
+def test_a_tool_that_the_agent_ran_itself_leaves_the_state_unknown(project: Project) -> None:
+    """The world did not change, but who knows what the agent's own tool did."""
+    expected = {"changed": {"orders": [{"id": 1, "status": "cancelled"}]}}
+    set_up(project, say(("cancel", {"id": 1})), expect={"state": expected})
+    project.agent(
+        """
+        async def agent(messages):
+            call = {"id": "1", "type": "function", "function": {"name": "cancel", "arguments": '{"id": 1}'}}
+            return [
+                {"role": "assistant", "content": "", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "1", "content": "ok"},
+                {"role": "assistant", "content": "Done."},
+            ]
+        """
+    )
+    done = project.run()
+    assert done.code == 3
+    checks = {check["name"]: check for check in project.sample()["checks"]}
+    assert checks["state.changed"]["passed"] is None
+    assert "not the mock of 'cancel', answered" in checks["state.changed"]["detail"]
+
+
+def test_expectations_from_a_file_are_decided_with_its_tools(project: Project) -> None:
+    same = {"same_as": [{"name": "cancel", "args": {"id": 1}}]}
+    set_up(
+        project, say(("cancel", {"id": 1})), expect={"state": [same, {"changed": {"orders": [{"id": 1}]}}]}
+    )
+    assert project.run().code == 0
+    done = project.call("score", "latest", "--scenarios", "scenarios/suite.yaml")
+    assert done.code == 0, done.all
+    set_up(
+        project,
+        say(("cancel", {"id": 1})),
+        expect={"state": {"same_as": [{"name": "cancel", "args": {"id": 2}}]}},
+    )
+    assert project.call("score", "latest", "--scenarios", "scenarios/suite.yaml").code == 1

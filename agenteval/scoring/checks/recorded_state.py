@@ -65,14 +65,23 @@ class RecordedState:
     def database(self) -> WorldDatabase:
         return WorldDatabase.with_changes(self.start, self.changes, self.now, self.changes.seed)
 
+    def count_rows(self, table: str, key: Mapping[str, Any]) -> int:
+        """Return the number of rows with this key, whose parts must be plain values."""
+        sql = f"SELECT COUNT(*) AS n FROM {quote_name(table)} WHERE {_equals(key)}"
+        with self.database.transaction() as transaction:
+            return int(transaction.execute(sql, [*key.values()]).rows[0]["n"])
+
     def find_row(
         self, table: str, key: Mapping[str, Any], columns: Sequence[str]
     ) -> Mapping[str, Any] | None:
         """Return the given columns of the first row with this key, or ``None`` if there is none. Raise
         ``SqlCallError`` for binary data."""
-        condition = " AND ".join(f"{quote_name(name)} IS ?" for name in key)
         shown = ", ".join(map(quote_name, columns))
-        sql = f"SELECT {shown} FROM {quote_name(table)} WHERE {condition}"
+        sql = f"SELECT {shown} FROM {quote_name(table)} WHERE {_equals(key)}"
         with self.database.transaction() as transaction:
             rows = transaction.execute(sql, [*key.values()]).rows
         return rows[0] if rows else None
+
+
+def _equals(key: Mapping[str, Any]) -> str:
+    return " AND ".join(f"{quote_name(name)} IS ?" for name in key)

@@ -15,6 +15,7 @@ from agenteval.core.world_state import DELETED, StateExpectation
 from agenteval.files.value_matching import find_matcher_mistakes
 from agenteval.files.yaml_scalars import display_value
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule
+from agenteval.scoring.checks.mocks import describe_foreign_answers
 from agenteval.scoring.checks.state_queries import is_row
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def check_state(expected: Sequence[StateExpectation], seen: CheckInput) -> Seque
     )
 
     try:
+        if what := _describe_unseen_changes(seen):
+            raise UnknownStateError(what)
         state = open_recorded_state(seen.state, seen.all_turns)
         outcomes = [_check(each, state, seen) for each in expected]
     except UnknownStateError as error:
@@ -40,6 +43,17 @@ def check_state(expected: Sequence[StateExpectation], seen: CheckInput) -> Seque
         outcome._replace(subject=each.kind, key_path=str(index))
         for index, (each, outcome) in enumerate(zip(expected, outcomes, strict=True))
     ]
+
+
+def _describe_unseen_changes(seen: CheckInput) -> str:
+    """Describe calls that would have worked on the state if the agent's own code had not answered them."""
+    over_state = {
+        name
+        for name, tool in seen.tools.items()
+        if tool.functions or any(answer.sql for _, answer in tool.all_answers)
+    }
+    answered = (describe_foreign_answers(over_state, turn) for turn in seen.all_turns)
+    return next(filter(None, answered), "")
 
 
 def _check(expected: StateExpectation, state: RecordedState, seen: CheckInput) -> CheckOutcome:
@@ -74,8 +88,10 @@ def find_state_mistakes(written: Any) -> Iterator[Mistake]:
 
 def _find_equals_mistakes(equals: Any, path: Path) -> Iterator[Mistake]:
     yield from find_matcher_mistakes(equals, path)
-    if equals == {}:
-        yield Mistake("an empty row names no column", "use `{column: value}`, or `empty: true`", path)
+    items = enumerate(equals) if isinstance(equals, list) else ()
+    for below, row in [(path, equals), *(((*path, at), item) for at, item in items)]:
+        if row == {}:
+            yield Mistake("an empty row names no column", "use `{column: value}`, or `empty: true`", below)
     if isinstance(equals, list) and len({is_row(item) for item in equals}) > 1:
         remedy = "write every item as {column: value}, or every item as a value"
         yield Mistake("`equals` lists rows and values", remedy, path)

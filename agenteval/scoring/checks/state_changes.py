@@ -42,13 +42,17 @@ def check_changed(expected: Mapping[str, Sequence[Mapping[str, Any]]], state: Re
     wanted = resolve_names(expected, state.start)
     faults: list[StateFault] = []
     collateral: list[StateFault] = []
+    ambiguous: list[str] = []
     for table in dict.fromkeys((*wanted, *state.changed_rows)):
         changes = _TableChanges(state, state.start.tables[table], wanted.get(table, ()))
         wrong, others = changes.compare()
         faults += wrong
         collateral += others
+        ambiguous += changes.ambiguous
     if faults or collateral:
         return fail_with([*faults, *collateral])
+    if ambiguous:
+        return CheckOutcome(None, ambiguous[0])
     count = sum(map(len, wanted.values()))
     return CheckOutcome(True, f"{plural(count, 'row')} changed, as expected" if count else "nothing changed")
 
@@ -58,9 +62,10 @@ class _TableChanges:
 
     def __init__(self, state: RecordedState, shape: TableShape, wanted: Sequence[Mapping[str, Any]]) -> None:
         self._state, self._shape = state, shape
-        found = state.changed_rows.get(shape.name, ())
+        found = [*self._split_rows(state.changed_rows.get(shape.name, ()), wanted)]
         edges = [[at for at, row in enumerate(found) if _holds(each, row)] for each in wanted]
         assignment = find_maximum_matching(edges)
+        self._met = [(wanted[at], found[row]) for at, row in assignment.items()]
         self._unmet = [each for at, each in enumerate(wanted) if at not in assignment]
         taken = set(assignment.values())
         self._left = [row for at, row in enumerate(found) if at not in taken]
@@ -68,7 +73,46 @@ class _TableChanges:
     def compare(self) -> tuple[list[StateFault], list[StateFault]]:
         """Return the expected rows that differ, and the changed rows that are not expected."""
         faults = [self._describe_unmet(want) for want in self._unmet]
+        faults += [fault for want, row in self._met for fault in self._find_duplicates(want, row)]
         return faults, [_describe_collateral(row, self._shape) for row in self._left]
+
+    @property
+    def ambiguous(self) -> Iterator[str]:
+        """Descriptions of the rows that may be changed ones, or new ones in the place of deleted ones.
+
+        Without a key, only a named column that kept its value shows that it is the same row: SQLite gives
+        the number of a deleted row to the next one."""
+        for want, (before, after) in () if self._shape.key else self._met:
+            if before is None or after is None:
+                continue
+            if all(json_key(before[name]) != json_key(after[name]) for name in want):
+                was = describe_expected(before, literal=True)
+                what = f"the row that was {was} changed, or was deleted while another one was inserted"
+                remedy = f"name a column that keeps its value, or give '{self._shape.name}' a primary key"
+                yield f"{self._label(want)}: {what} — {remedy}"
+
+    def _split_rows(
+        self, rows: Sequence[ChangedRow], wanted: Sequence[Mapping[str, Any]]
+    ) -> Iterator[ChangedRow]:
+        """Yield the changed rows. If the table has no key, a row that the author expects to be deleted is not
+        the one that took its place."""
+        deleted = [want for want in wanted if DELETED in want]
+        for row in rows:
+            removed = ChangedRow(row.before, None)
+            is_replaced = row.before is not None and row.after is not None and not self._shape.key
+            if is_replaced and any(_holds(want, removed) for want in deleted):
+                yield from (removed, ChangedRow(None, row.after))
+            else:
+                yield row
+
+    def _find_duplicates(self, want: Mapping[str, Any], row: ChangedRow) -> Iterator[StateFault]:
+        """Yield a fault if the expected row was inserted beside another one with its key, which ``id`` does
+        not prevent unless the table declares it."""
+        if self._shape.key and row.before is None and row.after is not None:
+            key = {name: row.after[name] for name in self._shape.key}
+            if (count := self._state.count_rows(self._shape.name, key)) > 1:
+                what = f"{self._label(want)}: was inserted, but {count:,} rows have this key"
+                yield StateFault(what, (f"{self._shape.name}: row duplicated",))
 
     def _describe_unmet(self, want: Mapping[str, Any]) -> StateFault:
         """Describe how an expected row differs. A changed row with its key is this row, and no collateral."""
