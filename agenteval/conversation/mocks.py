@@ -77,14 +77,21 @@ class MockFunctions:
                 return _to_tool_result(value, call.tool, place)
         except ToolError as error:
             return error_result(str(error))
-        except (asyncio.CancelledError, AuthorError, BlockedLoopError):
+        except (asyncio.CancelledError, BlockedLoopError):
             raise
+        except AuthorError as error:  # such as wrong SQL, which knows no place
+            raise AuthorError(*(_in_mock(each, call.tool, place) for each in error.problems)) from error
         except Exception as error:
             what = f"the mock of '{call.tool}' raised {describe_error(error)}"
             if isinstance(error, DeadlineError):
                 what = f"the mock of '{call.tool}' did not return within {self._timeout_s:g} s"
             remedy = "to return an error to the agent, raise `agenteval.ToolError`"
             raise AuthorError(Problem(what, remedy, place)) from error
+
+
+def _in_mock(problem: Problem, tool: str, place: Place) -> Problem:
+    what = f"the mock of '{tool}': {problem.what}"
+    return problem if problem.place else problem._replace(what=what, place=place)
 
 
 def _to_tool_result(value: Any, tool: str, place: Place) -> ToolResult:

@@ -172,6 +172,16 @@ def test_functions_work_on_the_same_state_and_an_error_undoes_what_they_did(proj
     ]
 
 
+def test_wrong_sql_of_a_function_names_its_tool_and_its_line(project: Project) -> None:
+    look = "def look(args, ctx):\n    return ctx.db.execute('SELECT * FROM orderz').rows\n"
+    project.write("scenarios/mocks.py", look)
+    set_up(project, [("look", {})], tools={"look": {"python": "mocks.py:look"}})
+    assert project.run().code == 2
+    reason = project.results()["scenarios"][0]["samples"][0]["reason"]
+    assert "scenarios/suite.yaml:1: the mock of 'look': no such table: orderz" in reason
+    assert "did you mean 'orders'?" in reason
+
+
 def test_calls_at_the_same_time_do_not_mix(project: Project) -> None:
     set_up(project)
     project.agent("""
