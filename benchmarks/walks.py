@@ -35,7 +35,7 @@ _PACKAGE = f"{os.sep}agenteval{os.sep}"
 
 MOST = {
     "threshold": (222, 528),
-    "reply": (242, 472),
+    "reply": (243, 474),
     "broken judge": (72, 151),
 }
 """Stays, near and far."""
