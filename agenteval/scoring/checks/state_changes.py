@@ -73,23 +73,44 @@ class _TableChanges:
     def compare(self) -> tuple[list[StateFault], list[StateFault]]:
         """Return the expected rows that differ, and the changed rows that are not expected."""
         faults = [self._describe_unmet(want) for want in self._unmet]
-        faults += [fault for want, row in self._met for fault in self._find_duplicates(want, row)]
         return faults, [_describe_collateral(row, self._shape) for row in self._left]
 
     @property
     def ambiguous(self) -> Iterator[str]:
-        """Descriptions of the rows that may be changed ones, or new ones in the place of deleted ones.
+        """Descriptions of the changed rows that may not be those that the author means."""
+        describe = self._describe_repeated_key if self._shape.key else self._describe_replaced
+        return filter(None, (describe(want, row) for want, row in self._met))
 
-        Without a key, only a named column that kept its value shows that it is the same row: SQLite gives
-        the number of a deleted row to the next one."""
-        for want, (before, after) in () if self._shape.key else self._met:
-            if before is None or after is None:
-                continue
-            if all(json_key(before[name]) != json_key(after[name]) for name in want):
-                was = describe_expected(before, literal=True)
-                what = f"the row that was {was} changed, or was deleted while another one was inserted"
-                remedy = f"name a column that keeps its value, or give '{self._shape.name}' a primary key"
-                yield f"{self._label(want)}: {what} — {remedy}"
+    def _describe_replaced(self, want: Mapping[str, Any], row: ChangedRow) -> str:
+        """Describe a row of a table without a key that may be a new one. Only a named column that kept its
+        value shows that it is the same row: SQLite gives the number of a deleted row to the next one."""
+        before, after = row
+        if (
+            before is None
+            or after is None
+            or any(json_key(before[name]) == json_key(after[name]) for name in want)
+        ):
+            return ""
+        was = describe_expected(before, literal=True)
+        what = f"the row that was {was} changed, or was deleted while another one was inserted"
+        remedy = f"name a column that keeps its value, or give '{self._shape.name}' a primary key"
+        return f"{self._label(want)}: {what} — {remedy}"
+
+    def _describe_repeated_key(self, want: Mapping[str, Any], row: ChangedRow) -> str:
+        """Describe a row that was inserted beside another one with its key. Only ``id`` can be repeated, if
+        the table does not declare it as its key."""
+        if row.before is not None or row.after is None:
+            return ""
+        key = {name: row.after[name] for name in self._shape.key}
+        expected = sum(
+            all(json_key(value) == json_key((other.after or {}).get(name)) for name, value in key.items())
+            for _, other in self._met
+        )
+        if (count := self._state.count_rows(self._shape.name, key)) <= expected:
+            return ""
+        what = f"was inserted, but {count:,} rows have this key"
+        remedy = f"give '{self._shape.name}' a primary key, or use `sql`"
+        return f"{self._label(want)}: {what} — {remedy}"
 
     def _split_rows(
         self, rows: Sequence[ChangedRow], wanted: Sequence[Mapping[str, Any]]
@@ -104,15 +125,6 @@ class _TableChanges:
                 yield from (removed, ChangedRow(None, row.after))
             else:
                 yield row
-
-    def _find_duplicates(self, want: Mapping[str, Any], row: ChangedRow) -> Iterator[StateFault]:
-        """Yield a fault if the expected row was inserted beside another one with its key, which ``id`` does
-        not prevent unless the table declares it."""
-        if self._shape.key and row.before is None and row.after is not None:
-            key = {name: row.after[name] for name in self._shape.key}
-            if (count := self._state.count_rows(self._shape.name, key)) > 1:
-                what = f"{self._label(want)}: was inserted, but {count:,} rows have this key"
-                yield StateFault(what, (f"{self._shape.name}: row duplicated",))
 
     def _describe_unmet(self, want: Mapping[str, Any]) -> StateFault:
         """Describe how an expected row differs. A changed row with its key is this row, and no collateral."""
