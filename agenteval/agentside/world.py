@@ -50,6 +50,8 @@ class ToolAnswer(NamedTuple):
 
     value: Any
     is_error: bool = False
+    is_timeout: bool = False
+    """True for an error that is a timeout, for which an intercepted function raises ``TimeoutError``."""
 
     @property
     def text(self) -> str:

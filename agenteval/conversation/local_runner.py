@@ -157,7 +157,7 @@ class _LocalSample:
             runtime.call_function,
             unmocked_tools=runtime.unmocked_tools,
             sees_all_calls=_reads_all(runtime, sample),
-            database=runtime.make_database(sample),
+            make_database=partial(runtime.make_database, sample),
         )
         world.on_warning = self._warn_once
         agent: Agent | None = None

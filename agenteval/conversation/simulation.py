@@ -16,6 +16,7 @@ import anyio
 
 from agenteval.agentside.world import RequestedCall
 from agenteval.conversation.deadlines import current_stopwatch
+from agenteval.conversation.tool_faults import DrawnFault, FaultDraws, distort, failed_result, mark_played
 from agenteval.conversation.tools import (
     FunctionCall,
     SqlCall,
@@ -81,6 +82,7 @@ MAX_CALLS = 1000
 """The maximum number of calls in one reply. A reply with more calls is unreadable, and none of its calls are
 carried out."""
 
+FoundAnswer: TypeAlias = ToolResult | FunctionCall | SqlCall | UnmatchedCall
 CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolResult]]
 """Runs a mock function written in Python for a sample and a turn (from 0)."""
 
@@ -96,11 +98,11 @@ class ToolWorld:
         *,
         unmocked_tools: str = "error",
         sees_all_calls: bool = False,
-        database: WorldDatabase | None = None,
+        make_database: Callable[[], WorldDatabase | None] = lambda: None,
     ) -> None:
-        """Create the tools of ``sample``, with its ``database`` if the scenario has a state. If
-        ``sees_all_calls`` is true, the author declares that all calls are seen, so unrecognized content
-        contains no calls."""
+        """Create the tools of ``sample``. ``make_database`` makes a database in the start state if the
+        scenario has a state. If ``sees_all_calls`` is true, the author declares that all calls are seen, so
+        unrecognized content contains no calls."""
         self._sample = sample
         self.sees_all_calls = sees_all_calls
         self._list_asked = False
@@ -109,7 +111,11 @@ class ToolWorld:
         self._call_function = call_function
         self._unmocked = unmocked_tools
         self._state = ToolState()
-        self._database = database
+        self._make_database = make_database
+        self._database = make_database()
+        self._faults = FaultDraws(sample.seed)
+        self._earlier_results: dict[tuple[str, Any], ToolResult] = {}
+        """The latest results of the tools that may give a stale one, keyed by tool and arguments."""
         self._database_lock = anyio.Lock()
         self.schemas = schemas_of(sample.scenario.tools)
         self.watch = current_stopwatch()
@@ -162,38 +168,102 @@ class ToolWorld:
         return await self.rounds.call(name, args, batch, own, known=known)
 
     async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
-        tools = self._sample.scenario.tools
-        self._state, answer = resolve_tool_call(
-            tools,
-            self._state,
+        state, answer = self._find_answer(call, turn, self._state)
+        tool = self._sample.scenario.tools.get(call.name)
+        is_refused = isinstance(answer, ToolResult) and answer.refused
+        if tool is not None and tool.faults and not is_refused:
+            drawn = self._faults.draw(call.name, tool.faults)
+            if drawn is not None:
+                with self.watch.track_activity(f"the tool '{call.name}'"):
+                    return await self._answer_with_fault(drawn, call, turn, state, answer)
+        self._state = state
+        result = await self._answer(answer, turn)
+        if tool is not None and any(fault.kind == "stale" for fault in tool.faults):
+            self._earlier_results[call.name, json_key(call.args)] = result
+        return result
+
+    def _find_answer(self, call: ToolCall, turn: int, state: ToolState) -> tuple[ToolState, FoundAnswer]:
+        return resolve_tool_call(
+            self._sample.scenario.tools,
+            state,
             call.name,
             call.args,
             unmocked_tools=self._unmocked,
             known=call.known,
             turn=turn,
         )
+
+    async def _answer(self, answer: FoundAnswer, turn: int, *, is_undone: bool = False) -> ToolResult:
         if isinstance(answer, UnmatchedCall):
             self.on_warning(f"tool '{answer.tool}': no rule matches the arguments {as_text(answer.args)}")
             return error_result("there is no result for these arguments")
         if isinstance(answer, ToolResult):
             return answer
-        with self.watch.track_activity(f"the tool '{call.name}'"):
-            return await self._answer_from_state(answer, turn)
+        with self.watch.track_activity(f"the tool '{answer.tool}'"):
+            return await self._answer_from_state(answer, turn, self._database, is_undone=is_undone)
 
-    async def _answer_from_state(self, call: FunctionCall | SqlCall, turn: int) -> ToolResult:
+    async def _answer_with_fault(
+        self, drawn: DrawnFault, call: ToolCall, turn: int, state: ToolState, answer: FoundAnswer
+    ) -> ToolResult:
+        """Answer a call that has a fault. A call that is not carried out uses up no entry of a sequence."""
+        fault, args = drawn.fault, call.args or {}
+        if failed := failed_result(fault):
+            return failed
+        if fault.kind == "no_op":
+            return mark_played(await self._answer(answer, turn, is_undone=True), fault, "nothing was changed")
+        if fault.kind == "stale":
+            return await self._answer_stale(drawn, call, turn, answer)
+        self._state = state
+        if fault.kind == "latency":
+            await anyio.sleep((fault.ms or 0) / 1000)
+            return mark_played(await self._answer(answer, turn), fault, f"{fault.ms or 0:g} ms late")
+        return distort(await self._answer(answer, turn), drawn, args)
+
+    async def _answer_stale(
+        self, drawn: DrawnFault, call: ToolCall, turn: int, answer: FoundAnswer
+    ) -> ToolResult:
+        """Answer a call with the previous answer to its arguments or, if there is none, with the answer over
+        the start state. Nothing is carried out. An answer that is up to date is no fault."""
+        current = await self._answer(answer, turn, is_undone=True)
+        stale = self._earlier_results.get((call.name, json_key(call.args)))
+        if stale is None:
+            _, first = self._find_answer(call, turn, ToolState())
+            stale = await self._answer_over_start(first, turn)
+        if stale.value == current.value:
+            return current
+        return mark_played(stale, drawn.fault, "an earlier answer")
+
+    async def _answer_over_start(self, answer: FoundAnswer, turn: int) -> ToolResult:
+        if isinstance(answer, ToolResult | UnmatchedCall):
+            return await self._answer(answer, turn)  # no state has a part in it
+        start = self._make_database()
+        try:
+            return await self._answer_from_state(answer, turn, start)
+        finally:
+            if start is not None:
+                start.close()
+
+    async def _answer_from_state(
+        self,
+        call: FunctionCall | SqlCall,
+        turn: int,
+        database: WorldDatabase | None,
+        *,
+        is_undone: bool = False,
+    ) -> ToolResult:
         """Answer a call that may read and change the state, on which one call works at a time."""
-        if self._database is None:
+        if database is None:
             assert isinstance(call, FunctionCall)  # a scenario with SQL has a state, even if it is empty
             return await self._call_function(call, self._sample, turn)
         from agenteval.conversation.sql_tools import answer_sql_call  # most scenarios have no state
 
         async with self._database_lock:
             if isinstance(call, SqlCall):
-                return answer_sql_call(self._database, call)
-            with self._database.transaction() as transaction:
+                return answer_sql_call(database, call, is_undone=is_undone)
+            with database.transaction() as transaction:
                 with_state = call._replace(database=transaction)
                 result = await self._call_function(with_state, self._sample, turn)
-                if result.is_error:
+                if result.is_error or is_undone:
                     transaction.rollback()
                 return result
 

@@ -19,12 +19,15 @@ from agenteval.world.database import SqlAnswer, WorldDatabase, WorldTransaction
 from agenteval.world.statements import prepare_statements
 
 
-def answer_sql_call(database: WorldDatabase, call: SqlCall) -> ToolResult:
+def answer_sql_call(database: WorldDatabase, call: SqlCall, *, is_undone: bool = False) -> ToolResult:
     """Run the statements of a call in one transaction, and return its result. A call that fails, or that is
-    answered by ``none: {error: …}``, changes nothing."""
+    answered by ``none: {error: …}``, changes nothing. Neither does one that ``is_undone``."""
     try:
         with database.transaction() as transaction:
-            return _answer(transaction, database, call)
+            result = _answer(transaction, database, call)
+            if is_undone:
+                transaction.rollback()
+            return result
     except SqlCallError as error:
         return error_result(str(error))
 

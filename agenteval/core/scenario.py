@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from agenteval.core import patterns, text_matching
+from agenteval.core.tool_faults import ToolFault
 from agenteval.core.trajectory import Turn
 from agenteval.core.value import (
     AlternativeSchema,
@@ -595,6 +596,8 @@ class Tool(Value):
     """True if the tool changes something."""
     destructive: bool = False
     """True if the effect cannot be undone, so that the tool requires the user's confirmation."""
+    faults: Annotated[tuple[ToolFault, ...], Field(exclude_if=lambda faults: not faults)] = ()
+    """Faults of the calls, such as {kind: timeout, on_call: 1}; the first that applies to a call counts."""
     base: str = ""  # set by the loader: the scenario file's folder, where `python` paths start
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -605,6 +608,10 @@ class Tool(Value):
             raise ValueError(wrong)
         if self.reads and (self.writes or self.destructive):
             raise ValueError("`reads` cannot be combined with `writes` or `destructive`; keep one of them")
+        if self.faults and not self.is_mocked:
+            raise ValueError("`faults` need an answer that they can change; add `returns`, `sql` or `python`")
+        if not self.has_effects and any(fault.kind == "no_op" for fault in self.faults):
+            raise ValueError("a `no_op` has no effect on fixed answers; it needs `sql` or `python`")
         return self
 
     @model_serializer(mode="wrap")
@@ -630,6 +637,11 @@ class Tool(Value):
         """The functions that answer calls, keyed by the path of their key."""
         rules = ((f"rules.{at}.python", rule.python) for at, rule in enumerate(self.rules or ()))
         return {path: target for path, target in (("python", self.python), *rules) if target is not None}
+
+    @property
+    def has_effects(self) -> bool:
+        """True if calls may change something: SQL or a function answers them."""
+        return any(answer.sql or getattr(answer, "python", None) for _, answer in self.all_answers)
 
     @property
     def is_marked(self) -> bool:

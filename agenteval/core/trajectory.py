@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeAlias, assert_never
 from pydantic import Field
 
 from agenteval.core.json_text import as_text
+from agenteval.core.tool_faults import PlayedFault
 from agenteval.core.value import Value
 from agenteval.core.world_state import StateChanges
 
@@ -115,6 +116,13 @@ class ToolResult(Value):
     refused: bool = False
     """True if the call was not carried out, because the tool does not exist (hallucinated tool), or because
     the arguments are unreadable or violate the tool's schema."""
+    fault: Annotated[PlayedFault | None, Field(exclude_if=_is_none)] = None
+    """The fault that the scenario gave this call."""
+
+    @property
+    def is_timeout(self) -> bool:
+        """True if the call failed because the scenario let it time out."""
+        return self.is_error and self.fault is not None and self.fault.kind == "timeout"
 
     @property
     def text(self) -> str:

@@ -18,7 +18,6 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         "state.expose": "use `sql` of tools",
         "turns.*.tool_calls": "state in the user message what the user did",
         "thresholds.*.votes": "use only `at_least`",
-        "tools.*.faults": "use `error`, or a `sequence` with errors",
     },
     "config": {
         "thresholds.*.votes": "use only `at_least`",

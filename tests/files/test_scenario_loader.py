@@ -296,8 +296,8 @@ QUOTE = "quote the string if it contains ': '"
         ("tools: {t: null}", "4:9: `tools.t`: expected a mapping, got null — set a value, or remove the"
                              " key"),
         ("tools: {t: {retruns: 1}}", "4:13: unknown key 'retruns' — did you mean 'returns'?"),
-        ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error, none,"
-         " one, parameters, python, reads, returns, rules, sequence, sql, writes"),
+        ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error, faults,"
+         " none, one, parameters, python, reads, returns, rules, sequence, sql, writes"),
         ("tools: {t: {returns: 1, error: x}}",
          "4:9: `tools.t`: the answer is defined more than once, by returns and error — keep one"),
         ("tools: {t: {sequence: []}}", "4:13: `tools.t.sequence` must not be empty"),
@@ -546,8 +546,6 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("tools: {t: {returns: 1, faults: []}}",
-         "3:25: 'faults' is not supported yet — use `error`, or a `sequence` with errors"),
         ("history: []",
          "3:1: 'history' is not supported yet — add the earlier messages as turns"),
         ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"

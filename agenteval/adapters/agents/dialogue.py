@@ -589,8 +589,9 @@ class _ProgramToolCalls:
         except asyncio.CancelledError:
             self._send_result(call, {"over": True})
             raise
-        failed = {"is_error": True} if self._is_worker and result.is_error else {}
-        self._send_result(call, {"result": result.value, **failed})
+        flags = {"is_error": result.is_error, "is_timeout": result.is_timeout} if self._is_worker else {}
+        raised = {name: True for name, is_raised in flags.items() if is_raised}
+        self._send_result(call, {"result": result.value, **raised})
 
     def _send_result(self, call: Any, outcome: Mapping[str, Any]) -> None:
         call_id = call.get("id") if isinstance(call, Mapping) else None

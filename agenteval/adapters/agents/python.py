@@ -142,7 +142,7 @@ class AgentContext(Context):
         call = self.turn_tools.call_known if known and self.turn_tools.call_known else self.turn_tools.call
         with self.tool_time.running():
             result = await call(name, args, batch)
-        return ToolAnswer(deepcopy(result.value), result.is_error)
+        return ToolAnswer(deepcopy(result.value), result.is_error, result.is_timeout)
 
     async def _recorded(
         self, name: str, args: dict[str, Any], batch: int, own: PassthroughCall

@@ -34,6 +34,11 @@ class ToolError(RuntimeError):
     """Raised by an intercepted function if its tool fails."""
 
 
+class ToolTimeoutError(ToolError, TimeoutError):
+    """Raised by an intercepted function if its tool times out. Code that handles timeouts expects a
+    ``TimeoutError``."""
+
+
 class CannotInterceptError(Exception):
     """Raised for a function that cannot be intercepted. ``tool`` is the name of the tool that the function
     implements."""
@@ -406,4 +411,5 @@ def _return_or_raise(answer: ToolAnswer) -> Any:
         return answer.value
     value = answer.value
     is_plain = isinstance(value, dict) and list(value) == ["error"]
-    raise ToolError(str(value["error"] if is_plain else value))
+    failure = ToolTimeoutError if answer.is_timeout else ToolError
+    raise failure(str(value["error"] if is_plain else value))

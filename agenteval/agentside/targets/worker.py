@@ -5,8 +5,8 @@ The protocol consists of JSON lines:
 ::
 
     to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
-                        {"tool_result": {"id", "result", "is_error"}}, with "over": true if no more calls
-                        will be answered
+                        {"tool_result": {"id", "result", "is_error", "is_timeout"}}, with "over": true if no
+                        more calls will be answered
                         {"tool_result": {"id", "go": true}}: the worker must run the tool itself
                         {"over": true}: the conversation is over, and the process may run another conversation
     from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else;
@@ -183,7 +183,7 @@ class _Wire:
         return future
 
     def _send_done(self, number: int, done: Future[ToolAnswer]) -> None:
-        value, is_error = done.result()
+        value, is_error, _ = done.result()
         self.send({"tool_done": {"id": number, "result": value, "is_error": is_error}})
 
     def listen(self, lines: IO[bytes], requests: Queue[dict[str, Any] | None]) -> None:
@@ -211,7 +211,8 @@ class _Wire:
             future.set_running_or_notify_cancel()
             return
         with contextlib.suppress(Exception):  # cancelled at this very moment
-            future.set_result(ToolAnswer(result.get("result"), bool(result.get("is_error"))))
+            flags = (bool(result.get(name)) for name in ("is_error", "is_timeout"))
+            future.set_result(ToolAnswer(result.get("result"), *flags))
 
 
 class _WorkerContext(Context):

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -110,8 +111,12 @@ class _ServedWorld:
     def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
         key = SampleKey(scenario=scenario.id, agent="agent")
         sample = Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key))
-        database = make_database(sample, config.now)
-        self._world = ToolWorld(sample, mocks, unmocked_tools=config.unmocked_tools, database=database)
+        self._world = ToolWorld(
+            sample,
+            mocks,
+            unmocked_tools=config.unmocked_tools,
+            make_database=partial(make_database, sample, config.now),
+        )
         self._numbers = count(1)
 
     async def call(self, name: str, args: dict[str, Any]) -> ToolAnswer:

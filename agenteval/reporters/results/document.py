@@ -390,6 +390,7 @@ def _tool_call(call: ToolCall) -> shape.ToolCallShape:
         error=error,
         agent=call.agent,
         attempted=call.attempted,
+        fault=call.result.fault.kind if call.result and call.result.fault else None,
         **({"raw_args": call.raw_args} if call.args is None else {}),
     )
 

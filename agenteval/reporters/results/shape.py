@@ -286,6 +286,8 @@ class ToolCallShape(Shape):
     attempted: IfAny[bool] = None
     """True for a call that was denied before any tool ran or that is waiting for approval; otherwise
     omitted."""
+    fault: IfAny[str] = None
+    """The kind of the fault that the scenario gave the call, if any."""
 
 
 class TurnShape(Shape):

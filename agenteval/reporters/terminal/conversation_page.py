@@ -42,6 +42,7 @@ from agenteval.reporters.words.state_lines import state_lines
 from agenteval.reporters.words.transcript_lines import (
     call_text,
     disclosed_secrets,
+    fault_text,
     has_several_agents,
     how_it_ended,
     mask_secrets,
@@ -262,6 +263,8 @@ def _add_call(table: _TurnTable, call: ToolCall, step: Step | None, width: int, 
     elif call.result is not None:
         is_error = call.result.is_error
         table.add("←", "\n".join(tree_lines(call.result.value, width)), "red" if is_error else "")
+        if call.result.fault:
+            table.add("", one_line(fault_text(call.result.fault), 200), "yellow")
 
 
 def _call(call: ToolCall, width: int) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN
 from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.sample_report import SampleReport
+from agenteval.core.tool_faults import PlayedFault
 from agenteval.core.trajectory import StopReason, ToolCall, Turn
 from agenteval.reporters.words.json_tree import json_text, value_text
 
@@ -126,6 +127,13 @@ def _call_lines(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]
         else call.result and value_text(call.result.value)
     ):
         yield TranscriptLine("result", one_line(result, _CALL_LIMIT), index)
+    if call.result and call.result.fault:
+        yield TranscriptLine("note", one_line(fault_text(call.result.fault), _CALL_LIMIT), index)
+
+
+def fault_text(fault: PlayedFault) -> str:
+    """Describe the fault that the scenario gave a call."""
+    return f"(fault {fault.kind}: {fault.detail})" if fault.detail else f"(fault {fault.kind})"
 
 
 def call_text(call: ToolCall) -> str:

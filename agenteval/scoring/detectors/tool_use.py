@@ -34,10 +34,11 @@ def repeated_tool_call(conversation: DetectorInput) -> Iterator[Proof]:
     """Find repeated (duplicate) tool calls, as loop detection does: calls with the same name, arguments and
     result as an earlier call, although nothing had changed in between.
 
-    A call is reported only if the earlier call had not failed, no call in between may have changed anything,
-    and no later identical call returned a different result (which would mean that the agent was polling). In
-    later turns, only tools marked ``reads`` are covered, because the world may have changed by itself. Tools
-    that are meant to be called repeatedly (``next_page``) are excluded."""
+    A call is reported only if the earlier call had not failed and had no fault of the scenario, no call in
+    between may have changed anything, and no later identical call returned a different result (which would
+    mean that the agent was polling). In later turns, only tools marked ``reads`` are covered, because the
+    world may have changed by itself. Tools that are meant to be called repeatedly (``next_page``) are
+    excluded."""
     course = _build_course(conversation)
     latest: dict[object, LocatedCall] = {}
     for placed in conversation.calls:
@@ -185,6 +186,8 @@ def _changed_nothing(
     one, other = earlier.call, placed.call
     if earlier.error is not None or (not one.args and one.result is None):
         return False
+    if one.result is not None and one.result.fault is not None:
+        return False  # the tool lied, or what it said was of no use
     does = _certainly_changes(one.name, conversation.tools.get(one.name))
     if one.result is not None and other.result is not None and not is_same_result(one.result, other.result):
         return does and placed.error is None

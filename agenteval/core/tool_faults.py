@@ -1,0 +1,107 @@
+"""Faults of tools (fault injection, chaos): what an author writes, and what is recorded of a call that had
+one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from agenteval.core.value import Count, Number, Text, Value
+
+FaultKind: TypeAlias = Literal[
+    "timeout",
+    "latency",
+    "error",
+    "http_error",
+    "rate_limit",
+    "malformed",
+    "truncated",
+    "empty",
+    "stale",
+    "no_op",
+    "wrong_value",
+    "partial",
+    "renamed",
+    "inject",
+]
+FAULT_KINDS: tuple[str, ...] = get_args(FaultKind)
+FAILING_KINDS = frozenset(("timeout", "error", "http_error", "rate_limit"))
+"""The kinds of which the agent gets an error. The call is not carried out."""
+LYING_KINDS = frozenset(("truncated", "empty", "stale", "no_op", "wrong_value", "partial", "renamed"))
+"""The kinds whose answer looks like a proper one, so that an agent may not notice the fault."""
+
+_KEYS_OF_KINDS: dict[str, tuple[str, ...]] = {
+    "ms": ("latency",),
+    "text": ("error", "inject"),
+    "status": ("http_error",),
+    "field": ("wrong_value", "renamed"),
+    "to": ("renamed",),
+}
+"""The kinds that a key belongs to."""
+_REQUIRED: dict[str, tuple[str, ...]] = {
+    "latency": ("ms",),
+    "error": ("text",),
+    "inject": ("text",),
+}
+"""The keys that a kind needs."""
+
+
+class ToolFault(Value):
+    """A fault of a tool: what becomes of some of its calls, or of all of them."""
+
+    kind: FaultKind
+    """Kind of the fault, such as timeout, http_error, no_op or wrong_value."""
+    calls: Annotated[Count, Field(ge=1)] | None = None
+    """Number of calls after which the fault passes; default: it stays."""
+    on_call: Annotated[Count, Field(ge=1)] | None = None
+    """Number of the only call that has the fault, from 1."""
+    probability: Annotated[Number, Field(gt=0, le=1)] | None = None
+    """Probability of the fault at each call; the draws depend on the conversation's seed."""
+    ms: Annotated[Number, Field(gt=0, le=600_000)] | None = None
+    """Delay of a latency, in milliseconds."""
+    text: Text | None = None
+    """Message of an error, or the text that inject puts into the result."""
+    status: Annotated[Count, Field(ge=400, le=599)] | None = None
+    """Status of an http_error; default: 503."""
+    field: Text | None = None
+    """Name of the field that is wrong or renamed; default: one is drawn."""
+    to: Text | None = None
+    """New name of a renamed field."""
+
+    EXAMPLE: ClassVar[str] = "{kind: http_error, status: 503, calls: 2}"
+
+    @model_validator(mode="after")
+    def _keys_fit_the_kind(self) -> ToolFault:
+        for key, kinds in _KEYS_OF_KINDS.items():
+            if getattr(self, key) is not None and self.kind not in kinds:
+                raise ValueError(f"`{key}` belongs to {' and '.join(kinds)}, not to {self.kind}; remove it")
+        for key in _REQUIRED.get(self.kind, ()):
+            if getattr(self, key) is None:
+                raise ValueError(f"`{key}` is missing, which {self.kind} needs")
+        if self.calls is not None and self.on_call is not None:
+            raise ValueError("`calls` cannot be combined with `on_call`; keep one of them")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> Any:
+        return {name: value for name, value in dump(self).items() if value is not None}
+
+    @property
+    def stays(self) -> bool:
+        """True if every call has the fault, so that no repetition helps."""
+        return self.calls is None and self.on_call is None and self.probability is None
+
+    @property
+    def title(self) -> str:
+        """The kind, and for how many calls it lasts: ``http_error ×2``."""
+        times = self.calls if self.calls is not None else None
+        return f"{self.kind} ×{times}" if times is not None else self.kind
+
+
+class PlayedFault(Value):
+    """The fault that a call had."""
+
+    kind: FaultKind
+    detail: Text = ""
+    """What it changed, for readers of reports: ``total: 52.5 instead of 25.5``."""

@@ -1,0 +1,193 @@
+"""Faults of tools from the file to the verdict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.kit import Project, failed_checks
+
+CAREFUL = """
+async def agent(messages, ctx):
+    for attempt in range(3):
+        done = await ctx.call_tool("cancel_order", {"id": "ORD-42"})
+        if not isinstance(done, dict) or "error" in done:
+            continue
+        now = await ctx.call_tool("get_order", {"id": "ORD-42"})
+        if isinstance(now, dict) and now.get("status") == "cancelled":
+            return f"ORD-42 is cancelled; {now.get('total')} is refunded."
+    return "I could not cancel ORD-42."
+"""
+HASTY = """
+async def agent(messages, ctx):
+    await ctx.call_tool("cancel_order", {"id": "ORD-42"})
+    return "ORD-42 is cancelled; 25.5 is refunded."
+"""
+ORDERS = [
+    {"id": "ORD-42", "status": "pending", "total": 25.5},
+    {"id": "ORD-43", "status": "new", "total": 8.0},
+]
+GET = {
+    "reads": True,
+    "sql": "SELECT * FROM orders WHERE id = :id",
+    "one": True,
+    "none": {"error": "no order"},
+}
+CANCEL = {
+    "sql": "UPDATE orders SET status = 'cancelled' WHERE id = :id",
+    "none": {"error": "no"},
+    "returns": {"ok": True},
+}
+SUITE: dict[str, Any] = {
+    "state": {"tables": {"orders": ORDERS}},
+    "tools": {"get_order": GET, "cancel_order": CANCEL},
+    "turns": ["Cancel ORD-42"],
+    "expect": {"state": {"changed": {"orders": [{"id": "ORD-42", "status": "cancelled"}]}}},
+}
+
+
+def set_up(project: Project, agent: str, tool: str, *faults: dict[str, Any], **more: Any) -> None:
+    project.agent(agent)
+    project.config()
+    tools = {name: dict(each) for name, each in SUITE["tools"].items()}
+    tools[tool]["faults"] = faults
+    project.scenarios(json.dumps({"id": "s", **SUITE, "tools": tools, **more}))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "no_op", "calls": 1},
+        {"kind": "timeout", "calls": 2},
+        {"kind": "http_error", "on_call": 1},
+        {"kind": "rate_limit", "calls": 1},
+        {"kind": "error", "text": "locked", "calls": 1},
+    ],
+)
+def test_an_agent_that_looks_again_recovers_and_one_that_does_not_is_red(
+    project: Project, fault: dict[str, Any]
+) -> None:
+    set_up(project, CAREFUL, "cancel_order", fault)
+    assert project.run("--report", "json=careful.json").code == 0
+    set_up(project, HASTY, "cancel_order", fault)
+    done = project.run()
+    assert done.code == 1
+    assert failed_checks(project.sample()) == {(None, "state.changed")}
+    assert 'did not change: status: expected "cancelled"' in done.out
+    assert f"(fault {fault['kind']}" in done.out
+    assert project.sample()["turns"][0]["tool_calls"][0]["fault"] == fault["kind"]
+
+
+def test_a_wrong_value_reaches_the_answer_of_an_agent_that_believes_it(project: Project) -> None:
+    expect = {"output": {"contains": ["25.5"]}}
+    wrong = {"kind": "wrong_value", "field": "total"}
+    set_up(project, CAREFUL, "get_order", wrong, expect=expect)
+    assert project.run().code == 1
+    call = project.sample()["turns"][0]["tool_calls"][-1]
+    assert (call["result"]["total"], call["fault"]) == (52.5, "wrong_value")
+    assert "52.5 instead of 25.5" in project.call("show", "s").out
+    set_up(project, CAREFUL, "get_order", {**wrong, "on_call": 2}, expect=expect)
+    assert project.run().code == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "seen"),
+    [(2, "pending None pending None closed"), (3, "pending None cancelled None cancelled")],
+)
+def test_a_stale_answer_is_the_previous_one_to_the_same_arguments(
+    project: Project, call: int, seen: str
+) -> None:
+    project.agent("""
+        async def agent(messages, ctx):
+            seen = []
+            for name in ("get", "cancel", "get", "close", "get"):
+                seen.append(await ctx.call_tool(f"{name}_order", {"id": "ORD-42"}))
+            return " ".join(str(each.get("status")) for each in seen)
+    """)
+    project.config()
+    tools = {
+        "get_order": {**GET, "faults": [{"kind": "stale", "on_call": call}]},
+        "cancel_order": CANCEL,
+        "close_order": {"sql": "UPDATE orders SET status = 'closed' WHERE id = :id"},
+    }
+    expect = {"output": {"contains": [seen]}}
+    project.scenarios(json.dumps({"id": "s", **SUITE, "tools": tools, "expect": expect}))
+    assert project.run().code == 0
+
+
+def test_the_first_stale_answer_is_that_of_the_start_state(project: Project) -> None:
+    project.agent("""
+        async def agent(messages, ctx):
+            await ctx.call_tool("cancel_order", {"id": "ORD-42"})
+            return str(await ctx.call_tool("get_order", {"id": "ORD-42"}))
+    """)
+    project.config()
+    tools = {"get_order": {**GET, "faults": [{"kind": "stale"}]}, "cancel_order": CANCEL}
+    expect = {"output": {"contains": ["pending"]}}
+    project.scenarios(json.dumps({"id": "s", **SUITE, "tools": tools, "expect": expect}))
+    assert project.run().code == 0
+
+
+def test_a_call_that_fails_uses_up_no_entry_of_a_sequence(project: Project) -> None:
+    project.agent("""
+        async def agent(messages, ctx):
+            return str([await ctx.call_tool("t", {}) for _ in range(3)])
+    """)
+    project.config()
+    project.scenarios("""
+        id: s
+        tools: {t: {sequence: [{returns: one}, {returns: two}], faults: [{kind: timeout, on_call: 2}]}}
+        turns: [hi]
+        expect: {output: {contains: ["['one', {'error': 'timed out: no answer within 30 s'}, 'two']"]}}
+    """)
+    assert project.run().code == 0
+
+
+def test_an_intercepted_function_times_out_with_a_timeout_error(project: Project) -> None:
+    project.write("shop.py", "def get_order(id):\n    return {'id': id}\n")
+    project.agent("""
+        import shop
+
+        def agent(messages):
+            try:
+                return str(shop.get_order("1"))
+            except TimeoutError as error:
+                return f"late: {error}"
+    """)
+    target = "agent: {target: 'agent.py:agent', intercept: {get_order: 'shop.py:get_order'}}\n"
+    project.config(target, target="")
+    project.scenarios("""
+        id: s
+        turns: [hi]
+        tools: {get_order: {returns: 1, faults: [{kind: timeout}]}}
+        expect: {output: {contains: ["late: timed out"]}}
+    """)
+    assert project.run().code == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "message"),
+    [
+        (
+            "{parameters: {type: object}, faults: [{kind: timeout}]}",
+            "`faults` need an answer that they can change",
+        ),
+        (
+            "{returns: 1, faults: [{kind: no_op}]}",
+            "a `no_op` has no effect on fixed answers",
+        ),
+        ("{returns: 1, faults: [{kind: slow}]}", "kind"),
+        ("{returns: 1, faults: [{kind: timeout, cals: 1}]}", "did you mean 'calls'?"),
+        ("{returns: 1, faults: [{kind: latency}]}", "`ms` is missing, which latency needs"),
+    ],
+)
+def test_wrong_faults_are_refused_at_their_line(project: Project, tool: str, message: str) -> None:
+    project.agent("def agent(messages): return 'x'")
+    project.config()
+    project.scenarios(f"id: s\nturns: [hi]\nchecks: none\ntools:\n  t: {tool}\n")
+    done = project.call("validate")
+    assert done.code == 2
+    assert message in done.err
+    assert ":5:" in done.err
