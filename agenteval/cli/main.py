@@ -22,6 +22,7 @@ from agenteval.cli.options import (
     AgentOption,
     ConfigOption,
     EpochsOption,
+    FaultsOption,
     JsonOption,
     JudgeOptions,
     KeepBaselineOption,
@@ -116,6 +117,7 @@ def _run(
     selecting: SelectionOptions,
     judging: JudgeOptions,
     epochs: EpochsOption = None,
+    faults: FaultsOption = None,
     concurrency: Annotated[
         int | None,
         typer.Option(
@@ -222,6 +224,7 @@ def _run(
         baseline=baseline,
         keep_baseline=keep_baseline,
         shard=chosen_shard,
+        faults=faults,
         recording=parse_recording_options(record, replay),
         resume=resume,
         changed_files=None if changed is None else tuple(changed),
@@ -244,6 +247,7 @@ def _plan(
     selecting: SelectionOptions,
     judging: JudgeOptions,
     epochs: EpochsOption = None,
+    faults: FaultsOption = None,
     report: Annotated[
         list[str] | None,
         typer.Option(
@@ -254,7 +258,7 @@ def _plan(
     """Predict a run's calls, tokens and price, and each gate's error rates, without calling anything."""
     from agenteval.cli.commands.plan import plan
 
-    request = replace(request_from_options(selecting, judging), epochs=epochs)
+    request = replace(request_from_options(selecting, judging), epochs=epochs, faults=faults)
     raise typer.Exit(plan(request, reports=report or ()))
 
 

@@ -190,6 +190,16 @@ EpochsOption = Annotated[
         help="Conversations per scenario.",
     ),
 ]
+FaultsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--faults",
+        metavar="PACK[,PACK]",
+        rich_help_panel=RUN_PANEL,
+        help="Run each scenario also with each fault of its tools: timeouts, errors, malformed, stale,"
+        " injection, or a YAML file.",
+    ),
+]
 KeepBaselineOption = Annotated[
     bool,
     typer.Option(

@@ -13,12 +13,14 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.core.json_text import as_text
-from agenteval.core.tool_faults import FAILING_KINDS, PlayedFault, ToolFault
+from agenteval.core.tool_faults import CANARY, FAILING_KINDS, PlayedFault, ToolFault
 from agenteval.core.trajectory import ToolResult
+from agenteval.core.value import copy_with
 
 _TIMEOUT_S = 30
 _RETRY_AFTER_S = 30
 _DEFAULT_STATUS = 503
+_WORDS = ("Heron", "Juniper", "Kestrel", "Lantern", "Marigold", "Nettle", "Osprey", "Pewter")
 _Loc: TypeAlias = tuple[str | int, ...]
 
 
@@ -27,6 +29,8 @@ class FaultDraws:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
+        # A word, a number and no more: nothing else in a conversation looks like it by chance.
+        self._canary = f"{_WORDS[seed % len(_WORDS)]}-{seed % 9_000_000 + 1_000_000}"
         self._calls: dict[str, int] = {}
         self._played: dict[tuple[str, int], int] = {}
 
@@ -37,7 +41,7 @@ class FaultDraws:
             draws = Random(f"{self._seed}/{tool}/{number}/{call}")
             if self._applies(fault, call, self._played.get((tool, number), 0), draws):
                 self._played[tool, number] = self._played.get((tool, number), 0) + 1
-                return DrawnFault(fault, draws)
+                return DrawnFault(fault, draws, self._canary)
         return None
 
     def _applies(self, fault: ToolFault, call: int, played: int, draws: Random) -> bool:
@@ -51,6 +55,12 @@ class DrawnFault(NamedTuple):
 
     fault: ToolFault
     draws: Random
+    canary: str
+
+    @property
+    def planted(self) -> str:
+        """The text that ``inject`` plants."""
+        return (self.fault.text or "").replace(CANARY, self.canary)
 
 
 def failed_result(fault: ToolFault) -> ToolResult | None:
@@ -99,6 +109,9 @@ def distort(result: ToolResult, drawn: DrawnFault, args: Mapping[str, Any]) -> T
     if found is None:
         return result
     played = PlayedFault(kind=drawn.fault.kind, detail=found.detail)
+    if played.kind == "inject":
+        canary = drawn.canary if CANARY in (drawn.fault.text or "") else ""
+        played = copy_with(played, {"planted": drawn.planted, "canary": canary})
     return result.model_copy(update={"value": found.value, "fault": played})
 
 
@@ -164,7 +177,7 @@ def _empty(value: Any, _drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distort
 
 def _inject(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distorted | None:
     """Put the text where a reader of the result cannot miss it: behind the longest text in it."""
-    planted = drawn.fault.text or ""
+    planted = drawn.planted
     if isinstance(value, str):
         return _Distorted(f"{value}\n\n{planted}" if value else planted, "planted instructions")
     texts = [(loc, text) for loc, text in _leaves(value) if isinstance(text, str)]

@@ -879,6 +879,26 @@ class RowsSpec(Value):
     """Types of the cells by column of a CSV file; default: text."""
 
 
+class ScenarioVariant(Value):
+    """What makes a scenario a variant of another one."""
+
+    of: str
+    """The id of the scenario that was written."""
+    tool: str = ""
+    """The tool that has the fault."""
+    fault: ToolFault | None = None
+    """The fault of the tool."""
+    waived: dict[str, Expectation] = {}
+    """The expectations of success, keyed by path. They decide whether the agent recovered, and count
+    against it only if the fault passes."""
+    waived_case: CaseSpec | None = None
+    """The same for a test case."""
+
+
+VARIANT_SEPARATOR = "~"
+"""Separates the id of the scenario from what is varied, in the id of a variant."""
+
+
 class Scenario(ScenarioFields):
     """A scenario to be run, with all its fields."""
 
@@ -901,6 +921,8 @@ class Scenario(ScenarioFields):
     row: str = ""
     """The location of the data row from which the scenario was generated; an empty string if there is
     none."""
+    variant: Annotated[ScenarioVariant | None, Field(exclude_if=lambda variant: variant is None)] = None
+    """What makes this scenario a variant of another one, or ``None`` for a scenario as it was written."""
     pattern: str = ""
     """The id shared by all scenarios of the same template, with ``*`` for the parts that differ. Empty if the
     scenario was not generated."""
@@ -909,7 +931,7 @@ class Scenario(ScenarioFields):
     """Fields that record where the scenario was written. They are not part of its content."""
     NOTES: ClassVar[frozenset[str]] = frozenset({"note"})
     """Fields for the readers of reports. They affect neither the conversation nor its evaluation."""
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "user_prompt_hash", *PLACES})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "user_prompt_hash", "variant", *PLACES})
 
     @property
     def is_scripted(self) -> bool:
@@ -1011,7 +1033,9 @@ class Sample:
     seed: int = 0
 
 
-def sample_seed(run_seed: int, key: SampleKey) -> int:
-    """Return a 63-bit seed that depends only on the run's seed and the sample's identity."""
-    text = f"{run_seed}\0{key.scenario}\0{key.agent}\0{key.variant}\0{key.epoch}"
+def sample_seed(run_seed: int, key: SampleKey, variant: ScenarioVariant | None = None) -> int:
+    """Return a 63-bit seed that depends only on the run's seed and the sample's identity. A ``variant`` has
+    the seeds of its scenario, so that the two differ in what is varied and in nothing else."""
+    scenario = variant.of if variant else key.scenario
+    text = f"{run_seed}\0{scenario}\0{key.agent}\0{key.variant}\0{key.epoch}"
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from agenteval.core.tool_faults import FaultOutcome
 from agenteval.core.trajectory import Usage
 from agenteval.core.value import Value
 
@@ -133,6 +134,8 @@ class Check(Value):
     ``agenteval.core.tool_visibility``."""
     turn: Annotated[int | None, Field(exclude_if=_is_none)] = None
     """The turn (from 0) that broke a rule for the entire conversation, if there is one."""
+    outcome: Annotated[FaultOutcome | None, Field(exclude_if=_is_none)] = None
+    """What the agent made of a fault, for the check ``fault``."""
     arose: bool = True
     """False for a criterion whose condition did not occur, so that the criterion did not decide anything."""
     by: str = ""

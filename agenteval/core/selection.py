@@ -257,7 +257,9 @@ def samples_of(
         for epoch in range(planned.min if isinstance(planned, EpochRange) else planned):
             for agent in agents:
                 key = compact(SampleKey(scenario=scenario.id, agent=agent, epoch=epoch))
-                samples.append(Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key)))
+                samples.append(
+                    Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key, scenario.variant))
+                )
     if problems:
         raise AuthorError(*problems)
     return tuple(samples)

@@ -61,6 +61,9 @@ def _built_in_metrics() -> tuple[str, ...]:
 
 BUILT_IN_METRICS = _built_in_metrics()
 CRITERIA = "criteria"
+FAULT_RESPONSE = "fault_response"
+RUBRICS = (*BUILT_IN_METRICS, CRITERIA, FAULT_RESPONSE)
+"""All shipped rubrics."""
 SIMULATED_USER = "simulated_user"
 USER_REVIEW = "user_review"
 _FILES = {
@@ -81,7 +84,7 @@ _FILES = {
     "error_deduplication": "issues/deduplicate.md",
     SIMULATED_USER: "user/simulated_user.md",
     USER_REVIEW: "user/review.md",
-    **{name: f"judges/{name}.md" for name in (*BUILT_IN_METRICS, CRITERIA)},
+    **{name: f"judges/{name}.md" for name in RUBRICS},
 }
 PROMPT_FILES = tuple(_FILES.values())
 RESERVED_NAMES = frozenset((*_FILES, "tool_accuracy", "output_correct", "robustness_pass"))
@@ -405,9 +408,8 @@ class Prompts:
     def rubric(self, name: str) -> Rubric:
         """Return a built-in rubric. Raise ``AuthorError`` for an unknown name."""
         if name not in self._rubrics:
-            known = (*BUILT_IN_METRICS, CRITERIA)
-            if name not in known:
-                raise AuthorError(Problem(f"no rubric is named '{name}'", did_you_mean(name, known)))
+            if name not in RUBRICS:
+                raise AuthorError(Problem(f"no rubric is named '{name}'", did_you_mean(name, RUBRICS)))
             source, text = self.read_source(name)
             replaced = split_front_matter(_read_shipped(name)[1], source) if name in self._overrides else None
             self._rubrics[name] = _parse_rubric(text, source, self, shipped=True, replaced=replaced)
@@ -465,7 +467,7 @@ def load_prompts(
     prompts = Prompts(overrides)
     for name in overrides:
         try:
-            prompts.rubric(name) if name in (*BUILT_IN_METRICS, CRITERIA) else prompts.prompt(name)
+            prompts.rubric(name) if name in RUBRICS else prompts.prompt(name)
         except AuthorError as error:
             problems += error.problems
     if problems:

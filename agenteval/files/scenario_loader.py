@@ -599,7 +599,7 @@ def is_vacuous_scenario(scenario: Scenario, *, thresholds_apply: bool, judges_ga
     If ``thresholds_apply`` is true, at least one threshold applies to the scenario. If ``judges_gate`` is
     true, a judge may find a reason to fail the scenario: a label, or a goal that none of its conversations
     completed."""
-    if thresholds_apply or judges_gate or scenario.case or scenario.checks == "none":
+    if thresholds_apply or judges_gate or scenario.case or scenario.checks == "none" or scenario.variant:
         return False
     return all(expect.is_vacuous for _, expect in scenario.expectations)
 

@@ -16,6 +16,7 @@ from agenteval.core.score import Finding, MetricSpec
 from agenteval.core.severity import labels_with_severity
 from agenteval.files.prompts import (
     CRITERIA,
+    FAULT_RESPONSE,
     SHIPPED_PROMPTS,
     Prompts,
     Rubric,
@@ -160,11 +161,14 @@ def make_judges(
     policy_of: PolicyOf,
     secrets: Mapping[str, str] = MappingProxyType({}),
     criteria: bool,
+    faults: bool = False,
+    timeout_s: float = 60.0,
 ) -> tuple[Scorer, ...]:
     """Create the LLM judges of a run. ``rules_for`` returns the rules for a scenario. ``secrets`` maps each
     text that the agent must never reveal to a placeholder. ``model`` may be None only if all judged metrics
-    are Python classes written by the author."""
-    if not chosen.selected and not criteria:
+    are Python classes written by the author. ``faults`` is true if scenarios are variants with a fault, and
+    ``timeout_s`` limits the author's code."""
+    if not chosen.selected and not criteria and not faults:
         return ()
     from agenteval.scoring.detectors.scorer import DetectorScorer
     from agenteval.scoring.judges.criteria import CriteriaScorer
@@ -208,6 +212,11 @@ def make_judges(
             CriteriaScorer(rubric, inputs, scope=scope, is_shared=suite.shares_calls)
             for scope in ("turn", "conversation")
         ]
+    if faults and inputs is not None:
+        from agenteval.scoring.fault_scorer import FaultScorer
+        from agenteval.scoring.judges.fault_response import FaultResponseJudge
+
+        scorers.append(FaultScorer(timeout_s, FaultResponseJudge(chosen.rubric(FAULT_RESPONSE), inputs)))
     return tuple(scorers)
 
 
@@ -245,9 +254,14 @@ def _findings(items: Iterable[object]) -> Iterator[Finding]:
 
 def hash_prompts(chosen: Metrics, suite: SuitePolicy, scenarios: Iterable[Scenario] = ()) -> dict[str, str]:
     """Return the hashes of all prompts that the run may send, including the scenarios' own user prompts."""
+    known_scenarios = tuple(scenarios)
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.selected if spec.built_in]
     forms = {"answer_shared": suite.shares_calls, "answer_review": suite.reviews_turns}
     more = {name: chosen.prompts.prompt(name).hash for name, is_used in forms.items() if is_used}
-    more |= {user_prompt_name(each.id): each.user_prompt_hash for each in scenarios if each.user_prompt_hash}
+    more |= {
+        user_prompt_name(each.id): each.user_prompt_hash for each in known_scenarios if each.user_prompt_hash
+    }
+    if any(each.variant and each.variant.fault for each in known_scenarios):
+        more |= {FAULT_RESPONSE: chosen.rubric(FAULT_RESPONSE).hash}
     return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

@@ -65,9 +65,16 @@ def is_decided_by_code(scenario: Scenario) -> bool:
         return False
     if scenario.case is not None or scenario.checks == "none":
         return True
+    if scenario.variant is not None:
+        return bool(scenario.variant.waived or scenario.variant.waived_case)
     return any(
         not expect.model_copy(update={"criteria": ()}).is_vacuous for _, expect in scenario.expectations
     )
+
+
+def has_fault_variants(scenarios: Iterable[Scenario]) -> bool:
+    """Check whether any scenario is a variant in which a tool has a fault."""
+    return any(scenario.variant and scenario.variant.fault for scenario in scenarios)
 
 
 def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:

@@ -16,6 +16,7 @@ from agenteval.core.plan import Pairing
 from agenteval.core.selection import Filters
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.files import path_arguments
+from agenteval.files.fault_names import absolute_packs
 from agenteval.planning.shards import ShardNumber
 
 
@@ -53,6 +54,8 @@ class Request:
     keep_baseline: bool = False
     shard: ShardNumber | None = None
     """The shard to run. If this is None, everything that is selected is run."""
+    faults: str | None = None
+    """The fault packs (names or files, separated by commas) with which each scenario is run as well."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     last_failed: bool = False
     failed_in: str | None = None
@@ -112,6 +115,7 @@ class Request:
             "baseline": self.baseline,
             "keep_baseline": self.keep_baseline,
             "shard": self.shard,
+            "faults": None if self.faults is None else absolute_packs(self.faults, self.cwd),
             "last_failed": self.selects_failed or self.pairings is not None or self.changed_files is not None,
             "record": str(self.recording.record) if self.recording.record else None,
             "replay": str(self.recording.replay) if self.recording.replay else None,
@@ -140,6 +144,7 @@ def restore_request(run: RunStarted) -> Request:
         baseline=stored["baseline"],
         keep_baseline=stored.get("keep_baseline", False),
         shard=ShardNumber(*shard) if (shard := stored.get("shard")) else None,
+        faults=stored.get("faults"),
         scenarios=tuple(stored.get("scenarios", ())),
         agent=stored.get("agent"),
         overrides=stored.get("overrides", {}),

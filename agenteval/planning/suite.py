@@ -157,7 +157,19 @@ def load_scenarios(
     loaded = scenario_loader.load_scenario_files(
         paths.files, values=request.scenarios, rules=RULES, root=Path(config.root), check=check
     )
-    return FoundScenarios(loaded, selection.select(paths.select_scenarios(loaded), request.filters))
+    chosen = paths.select_scenarios(loaded)
+    if request.faults is None:
+        return FoundScenarios(loaded, selection.select(chosen, request.filters))
+    from agenteval.files.fault_packs import load_fault_packs
+    from agenteval.planning import scenario_variants
+
+    faults = load_fault_packs(request.faults, Path.cwd())
+    written = selection.select(chosen, scenario_variants.base_filters(request.filters))
+    with_variants = scenario_variants.add_fault_variants(written, faults, config.thresholds)
+    return FoundScenarios(
+        (*loaded, *(each for each in with_variants if each.variant)),
+        scenario_variants.select_variants(with_variants, request.filters),
+    )
 
 
 def _no_scenario_problem(config: Config) -> Problem:

@@ -345,10 +345,11 @@ def _make_runtime(
         ),
         call_function=mocks,
         checks={
-            name: _make_checks(agent, plan, resources, timeout_s) for name, agent in selected.agents.items()
+            name: _make_checks(agent, scenarios, plan, resources, timeout_s)
+            for name, agent in selected.agents.items()
         },
         judges={
-            name: _make_agent_judges(agent, scenarios, plan, metrics, resources)
+            name: _make_agent_judges(agent, scenarios, plan, metrics, resources, timeout_s)
             for name, agent in selected.agents.items()
         },
         reviewer=_make_reviewer_if_simulated(scenarios, plan, metrics, resources),
@@ -434,7 +435,11 @@ def _make_factory(agent: AgentConfig, adapter: AgentAdapter, resources: Resource
 
 
 def _make_checks(
-    agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float
+    agent: AgentConfig,
+    scenarios: Sequence[Scenario],
+    plan: Plan,
+    resources: Resources,
+    timeout_s: float,
 ) -> tuple[Scorer, ...]:
     """Create the code checks for one agent, using the agent's policy. ``timeout_s`` applies to checks written
     by the author."""
@@ -446,6 +451,11 @@ def _make_checks(
         plan.suite, policy_of(agent, resources.config.root), resources.marked.for_agent(agent.name)
     )
     scorers: list[Scorer] = [TurnExpectations(timeout_s), ConversationExpectations(timeout_s), found]
+    if preflight.has_fault_variants(scenarios) and resources.model("judge") is None:
+        from agenteval.scoring.fault_scorer import FaultScorer
+
+        why = "--no-judge; run without it" if resources.no_judge else "set `models.default`"
+        scorers.append(FaultScorer(timeout_s, None, why))
     if resources.no_judge:
         scorers.append(
             UnjudgedChecks(
@@ -463,6 +473,7 @@ def _make_agent_judges(
     plan: Plan,
     chosen: judge_setup.Metrics,
     resources: Resources,
+    timeout_s: float,
 ) -> tuple[Scorer, ...]:
     """Create the LLM judges for one agent, using the agent's policy."""
     if resources.no_judge:
@@ -476,6 +487,8 @@ def _make_agent_judges(
         policy_of=lambda _: policy,
         secrets=resources.marked.for_agent(agent.name),
         criteria=any(scenario.all_criteria for scenario in scenarios),
+        faults=preflight.has_fault_variants(scenarios),
+        timeout_s=timeout_s,
     )
 
 

@@ -186,7 +186,8 @@ class SequentialQueue:
             epoch = scenario.next_epoch()
             if epoch is not None:
                 key = scenario.first.key.model_copy(update={"epoch": epoch})
-                return Sample(key=key, scenario=scenario.first.scenario, seed=sample_seed(self._seed, key))
+                played = scenario.first.scenario
+                return Sample(key, played, sample_seed(self._seed, key, played.variant))
         return None
 
     def _finish(self, key: SampleKey, events: Sequence[Event]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -211,7 +212,7 @@ def test_the_result_of_the_tool_itself_stays_as_it_is() -> None:
     value = {"rows": [{"a": 12}, {"a": 21}]}
     result = ToolResult(value=value)
     for kind in ("renamed", "partial", "wrong_value", "inject"):
-        distort(result, DrawnFault(fault(kind), FaultDraws(1).draw("t", [fault("empty")]).draws), {})  # type: ignore[union-attr]
+        distort(result, DrawnFault(fault(kind), Random(1), "X"), {})
     assert value == {"rows": [{"a": 12}, {"a": 21}]}
 
 

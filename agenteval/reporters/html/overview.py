@@ -13,8 +13,9 @@ from agenteval.core.score import Verdict
 from agenteval.reporters.html.links import conversation_link, filter_link
 from agenteval.reporters.html.markup import Markup, element, join
 from agenteval.reporters.html.scenario_rows import ListedScenario
-from agenteval.reporters.html.sections import MARKS, rest, table, verdict_mark
+from agenteval.reporters.html.sections import MARKS, rest, section_to_html, table, verdict_mark
 from agenteval.reporters.sections.baseline_changes import KINDS, ChangeRow
+from agenteval.reporters.sections.faults import faults
 from agenteval.reporters.sections.gates import COLUMNS, gate_cells
 from agenteval.reporters.sections.remarks import caveats
 from agenteval.reporters.sections.section import Cell
@@ -80,6 +81,8 @@ def overview(
     yield from _gates(facts, root)
     yield from _changes(facts, changes)
     yield from _rates(facts)
+    for section in faults(facts):
+        yield section_to_html(section, root)
     yield from _issues(texts)
     yield from _list(facts, rows)
 

@@ -40,6 +40,7 @@ from agenteval.reporters.words.judge import ReviewCounts, is_simulated, overridd
 from agenteval.scoring.findings import get_sample_key
 from agenteval.verdict.caveats import list_caveats
 from agenteval.verdict.failure_rates import failure_rates
+from agenteval.verdict.fault_table import fault_rows
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.reference_comparison import compare_with_reference
 from agenteval.verdict.reliability import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
@@ -216,6 +217,10 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
         issue_failures=report.issue_failures,
         simulator=_simulator(report.samples),
         caveats=list_caveats(report, decision),
+        faults=[
+            shape.FaultRowShape.from_value(row, outcomes={str(o): n for o, n in row.outcomes.items() if n})
+            for row in fault_rows(report, decision)
+        ],
         failure_rates=failure_rates(report, decision),
         accepted=[
             shape.AcceptedShape.from_value(use.entry, state=use.state, samples=use.samples)

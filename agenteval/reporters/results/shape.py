@@ -713,6 +713,28 @@ class FailureRatesShape(Shape):
     rows: list[FailureRateShape]
 
 
+class FaultRowShape(Shape):
+    """What an agent made of one fault of one tool, over all scenarios."""
+
+    agent: str
+    tool: str
+    fault: str
+    """The name of the fault, such as timeout-1x."""
+    conversations: int
+    reached: int
+    """The number of conversations in which a call had the fault."""
+    outcomes: dict[str, int]
+    """The number of conversations with each outcome."""
+    recovered: int
+    """The number of conversations that recovered, of those that passed without the fault."""
+    compared: int
+    """The number of conversations that reached the fault and passed without it."""
+    low: float = Field(validation_alias=AliasPath("interval", "low"))
+    """The lower bound of the 95 % Wilson interval for recovered / compared."""
+    high: float = Field(validation_alias=AliasPath("interval", "high"))
+    """The upper bound of this interval."""
+
+
 class SummaryShape(Shape):
     """The verdict and the evidence for it."""
 
@@ -740,6 +762,8 @@ class SummaryShape(Shape):
     """Statistics about the simulated user; null if no user was simulated."""
     caveats: list[CaveatShape]
     """The facts that did not affect the verdict but that a reader needs to know."""
+    faults: IfAny[list[FaultRowShape]] = None
+    """What the agents made of the faults of their tools; omitted in a run without faults."""
     failure_rates: FailureRatesShape | None
     """The failure rates in a log without scenarios; null if there are scenarios."""
     ungated: list[str]

@@ -13,6 +13,7 @@ from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Verdict
 from agenteval.reporters.sections import accepted, agents, failure_rates, gates, issues, scenarios, usage
 from agenteval.reporters.sections.failures import failures
+from agenteval.reporters.sections.faults import faults
 from agenteval.reporters.sections.remarks import remarks
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.facts import Facts
@@ -22,7 +23,14 @@ from agenteval.reporters.words.verdict import verdict_line
 
 RESULTS = (accepted.sections, failure_rates.sections, gates.gates, scenarios.scenarios, scenarios.scores)
 """The functions that make the sections before the failures."""
-MEASURES = (issues.issues, issues.failures_outside_agent, scenarios.dimensions, agents.sections, usage.usage)
+MEASURES = (
+    faults,
+    issues.issues,
+    issues.failures_outside_agent,
+    scenarios.dimensions,
+    agents.sections,
+    usage.usage,
+)
 """The functions that make the sections after the failures."""
 _MISTAKES = "To fix in the scenarios or the configuration"
 

@@ -14,6 +14,7 @@ from agenteval.core.decision import Decision
 from agenteval.core.safe_text import neutralize_workflow_commands
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import accepted, agents, issues, scenarios
+from agenteval.reporters.sections.faults import faults
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.terminal.closing_lines import ending, failure_list
 from agenteval.reporters.terminal.failure_blocks import failure_blocks
@@ -41,6 +42,12 @@ def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
     return part
 
 
+def _fault_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+    for section in faults(facts):
+        yield Text()
+        yield from render_section(section, options)
+
+
 # What matters most comes last, because a terminal and the log of a CI job show the end of a text.
 QUIET: tuple[Part, ...] = (author_errors, failure_list, ending)
 USUAL: tuple[Part, ...] = (
@@ -49,6 +56,7 @@ USUAL: tuple[Part, ...] = (
     dimensions,
     passing_margins,
     _part(agents.sections),
+    _fault_table,
     failure_blocks,
     issue_lines,
     failures_by_rate,
@@ -66,6 +74,7 @@ VERBOSE: tuple[Part, ...] = (
     score_table,
     _part(scenarios.dimensions),
     _part(agents.sections),
+    _fault_table,
     transcripts,
     _part(issues.issues),
     _part(issues.failures_outside_agent),

@@ -58,6 +58,7 @@ def _run_options(run: RunStarted) -> Iterator[str]:
         "--seed": flags.get("seed"),
         "--epochs": request.get("epochs"),
         "--baseline": _baseline(run),
+        "--faults": _packs(run),
         "--replay": _relative(request.get("cwd"), request.get("replay")),
     }
     for name, value in named.items():
@@ -74,6 +75,12 @@ def _baseline(run: RunStarted) -> str | None:
     baseline, because the name would now refer to this run."""
     name = run.request.get("baseline")
     return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
+
+
+def _packs(run: RunStarted) -> str | None:
+    """Return the fault packs of the run, with relative paths of files."""
+    cwd, packs = run.request.get("cwd"), run.request.get("faults")
+    return ",".join(_relative(cwd, name) or name for name in packs.split(",")) if packs else None
 
 
 def _relative(folder: str | None, path: str | None) -> str | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from agenteval.core.call_outcomes import abbreviate_call, is_same_call, is_same_result, json_key
 from agenteval.core.tool_effects import ToolEffect, words_of
+from agenteval.core.trajectory import ToolCall
 from agenteval.scoring.detectors.detector_input import (
     DetectorInput,
     LocatedCall,
@@ -147,14 +148,26 @@ class _Course(NamedTuple):
 def _build_course(conversation: DetectorInput) -> _Course:
     calls, tools = conversation.calls, conversation.tools
     return _Course(
-        _latest_before(calls, lambda name: _certainly_changes(name, tools.get(name))),
-        _latest_before(calls, lambda name: get_tool_effect(name, tools.get(name)) is not ToolEffect.READS),
+        _latest_before(
+            calls, lambda call: _has_fault(call) or _certainly_changes(call.name, tools.get(call.name))
+        ),
+        _latest_before(calls, lambda call: _has_fault(call) or _may_change(call.name, tools.get(call.name))),
         _differs_later(calls),
     )
 
 
-def _latest_before(calls: Iterable[LocatedCall], holds: Callable[[str], bool]) -> list[int]:
-    """Return, for each call, the latest earlier call whose tool satisfies ``holds``, or -1 if there is none.
+def _has_fault(call: ToolCall) -> bool:
+    """Check whether the scenario gave a call a fault. An agent that doubts the result may repeat what it
+    did before."""
+    return call.result is not None and call.result.fault is not None
+
+
+def _may_change(name: str, facts: ToolFacts | None) -> bool:
+    return get_tool_effect(name, facts) is not ToolEffect.READS
+
+
+def _latest_before(calls: Iterable[LocatedCall], holds: Callable[[ToolCall], bool]) -> list[int]:
+    """Return, for each call, the latest earlier call that satisfies ``holds``, or -1 if there is none.
 
     Calls in the same step are considered simultaneous: none of them precedes another."""
     found: list[int] = []
@@ -163,7 +176,7 @@ def _latest_before(calls: Iterable[LocatedCall], holds: Callable[[str], bool]) -
         if (each.turn, each.step) != step:
             step, before = (each.turn, each.step), latest
         found.append(before)
-        if holds(each.call.name):
+        if holds(each.call):
             latest = each.index
     return found
 
@@ -186,7 +199,7 @@ def _changed_nothing(
     one, other = earlier.call, placed.call
     if earlier.error is not None or (not one.args and one.result is None):
         return False
-    if one.result is not None and one.result.fault is not None:
+    if _has_fault(one):
         return False  # the tool lied, or what it said was of no use
     does = _certainly_changes(one.name, conversation.tools.get(one.name))
     if one.result is not None and other.result is not None and not is_same_result(one.result, other.result):
