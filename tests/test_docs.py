@@ -805,6 +805,7 @@ SHAPES = {
     "`usage`": "UsageShape",
     "`ledger[]`": "LedgerLineShape",
     "`merged`": "MergedShape",
+    "`summary.faults[]`": "FaultRowShape",
 }
 
 

@@ -20,7 +20,7 @@ from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, Simulate
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
 from agenteval.files.prompt_templates import find_placeholders
-from agenteval.files.prompts import CRITERIA, Rubric
+from agenteval.files.prompts import CRITERIA, FAULT_RESPONSE, Rubric
 from agenteval.planning.judge_setup import Metrics
 from agenteval.scoring import metrics
 from agenteval.scoring.judges.corroboration import SAMPLING_INTERVAL
@@ -327,6 +327,8 @@ class ConversationEstimator:
             for spec in specs
             if metrics.applies_to_trajectory(spec, scenario, trajectory, policy=known)
         ]
+        if scope == "conversation" and scenario.variant and scenario.variant.fault:
+            asked.append(self._chosen.rubric(FAULT_RESPONSE))  # unless code decides
         return asked + [self._chosen.rubric(CRITERIA)] * criteria
 
     def _with_tokens(

@@ -174,7 +174,7 @@ def _make_judges(settings: Settings, resources: Resources, *, has_criteria: bool
     if model is None and needed:
         remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set `models: {judge: …}`"
         raise AuthorError(Problem("judges were requested, but no model is set", remedy))
-    # A journal may have criteria of its own.
+    # A journal may have criteria and faults of its own.
     return judge_setup.make_judges(
         chosen,
         model,
@@ -182,6 +182,7 @@ def _make_judges(settings: Settings, resources: Resources, *, has_criteria: bool
         rules_for=partial(rules_for, suite=policy),
         policy_of=lambda scenario: scenario.policy,
         criteria=model is not None,
+        faults=model is not None,
     )
 
 

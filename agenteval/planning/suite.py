@@ -16,7 +16,7 @@ from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
 from agenteval.core.marked_secrets import MarkedSecrets
 from agenteval.core.plan import SuitePolicy
-from agenteval.core.scenario import Scenario
+from agenteval.core.scenario import VARIANT_SEPARATOR, Scenario
 from agenteval.files import config_file, path_arguments, scenario_loader
 from agenteval.files.config_checks import Registries
 from agenteval.planning import judge_setup, preflight
@@ -159,6 +159,9 @@ def load_scenarios(
     )
     chosen = paths.select_scenarios(loaded)
     if request.faults is None:
+        if named := [text for text in request.filters.scenarios if _is_missing_variant(text, chosen)]:
+            what = f"'{named[0]}' is a variant, and this run has none"
+            raise NothingSelectedError(Problem(what, "add --faults PACK, as in the run that had it"))
         return FoundScenarios(loaded, selection.select(chosen, request.filters))
     from agenteval.files.fault_packs import load_fault_packs
     from agenteval.planning import scenario_variants
@@ -170,6 +173,12 @@ def load_scenarios(
         (*loaded, *(each for each in with_variants if each.variant)),
         scenario_variants.select_variants(with_variants, request.filters),
     )
+
+
+def _is_missing_variant(text: str, scenarios: Sequence[Scenario]) -> bool:
+    base = text.rpartition(selection.ID_SEPARATOR)[2].partition(VARIANT_SEPARATOR)[0]
+    ids = {scenario.id for scenario in scenarios}
+    return VARIANT_SEPARATOR in text and text not in ids and base in ids
 
 
 def _no_scenario_problem(config: Config) -> Problem:

@@ -164,6 +164,7 @@ def _make_reviewer(scoring: Scoring) -> Reviewer | None:
 def _make_checks(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[Scorer]]:
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.detectors.scorer import DetectorScorer
+    from agenteval.scoring.fault_scorer import FaultScorer
     from agenteval.scoring.judges.unjudged_checks import UnjudgedChecks
 
     plan, wired = scoring.plan, scoring.wired
@@ -171,6 +172,7 @@ def _make_checks(scoring: Scoring) -> Callable[[RecordedConversation], Sequence[
     always: list[Scorer] = [ConversationExpectations()]
     if not wired.judges:
         always.append(UnjudgedChecks(lambda _: False, "no judge was asked"))
+        always.append(FaultScorer(60.0, None, "no judge was asked"))
 
     @lru_cache(maxsize=1)  # usually all conversations have one policy
     def detectors(agent: str, policy: str, run: tuple[str, str | None] | None) -> Scorer:

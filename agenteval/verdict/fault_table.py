@@ -13,7 +13,7 @@ from agenteval.core.scenario import VARIANT_SEPARATOR, SampleKey, Scenario
 from agenteval.core.score import Check, Verdict
 from agenteval.core.tool_faults import FaultOutcome
 from agenteval.verdict.report import Report
-from agenteval.verdict.statistics.estimates import Interval, wilson
+from agenteval.verdict.statistics.estimates import wilson
 
 
 @dataclass
@@ -44,9 +44,14 @@ class FaultRow:
         return self.recovered / self.compared if self.compared else None
 
     @property
-    def interval(self) -> Interval:
-        """The 95 % Wilson interval of the share."""
-        return wilson(self.recovered, self.compared)
+    def low(self) -> float:
+        """The lower bound of the 95 % Wilson interval of the share."""
+        return wilson(self.recovered, self.compared).low
+
+    @property
+    def high(self) -> float:
+        """The upper bound of this interval."""
+        return wilson(self.recovered, self.compared).high
 
 
 def fault_rows(report: Report, decision: Decision) -> tuple[FaultRow, ...]:

@@ -21,8 +21,8 @@ from agenteval.core.scenario import Scenario
 from agenteval.files import scenario_loader
 from agenteval.files.prompt_templates import find_placeholders
 from agenteval.files.prompts import (
-    BUILT_IN_METRICS,
     CRITERIA,
+    RUBRICS,
     SHIPPED_PROMPTS,
     SIMULATED_USER,
     USER_REVIEW,
@@ -68,7 +68,7 @@ def _may_be_of_scenario(name: str | None) -> bool:
 
 
 def _shipped_names() -> tuple[str, ...]:
-    return (*BUILT_IN_METRICS, CRITERIA, REVIEW, "error_deduplication", SIMULATED_USER, USER_REVIEW, *_PARTS)
+    return (*RUBRICS, REVIEW, "error_deduplication", SIMULATED_USER, USER_REVIEW, *_PARTS)
 
 
 _PARTS = {
@@ -137,8 +137,7 @@ def render_prompts(
 ) -> str:
     """Render the prompt of ``metric``, or all prompts. ``custom`` contains the author's own rubrics.
     ``by_scenario`` contains the user prompts of scenarios that have their own."""
-    built_in = (*BUILT_IN_METRICS, CRITERIA)
-    shown: dict[str, Callable[[], str]] = {name: _rubric_page(prompts.rubric(name)) for name in built_in}
+    shown: dict[str, Callable[[], str]] = {name: _rubric_page(prompts.rubric(name)) for name in RUBRICS}
     shown[REVIEW] = _review_page(prompts)
     shown["error_deduplication"] = _prompt_page("error_deduplication", "dedup", DedupReply, prompts)
     shown[SIMULATED_USER] = _prompt_page(SIMULATED_USER, "user", UserReply, prompts)

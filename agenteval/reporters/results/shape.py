@@ -729,9 +729,9 @@ class FaultRowShape(Shape):
     """The number of conversations that recovered, of those that passed without the fault."""
     compared: int
     """The number of conversations that reached the fault and passed without it."""
-    low: float = Field(validation_alias=AliasPath("interval", "low"))
+    low: float
     """The lower bound of the 95 % Wilson interval for recovered / compared."""
-    high: float = Field(validation_alias=AliasPath("interval", "high"))
+    high: float
     """The upper bound of this interval."""
 
 

@@ -63,8 +63,7 @@ def _count(row: FaultRow, outcome: FaultOutcome) -> Cell:
 def _recovery(row: FaultRow) -> str:
     if row.recovery is None:
         return "–"
-    low, high = row.interval
-    return f"{row.recovery:.0%} of {row.compared} [{low:.0%}–{high:.0%}]"
+    return f"{row.recovery:.0%} of {row.compared} [{row.low:.0%}–{row.high:.0%}]"
 
 
 def _notes(rows: tuple[FaultRow, ...]) -> Iterator[str]:
