@@ -215,3 +215,15 @@ def test_expectations_from_a_file_are_decided_with_its_tools(project: Project) -
         expect={"state": {"same_as": [{"name": "cancel", "args": {"id": 2}}]}},
     )
     assert project.call("score", "latest", "--scenarios", "scenarios/suite.yaml").code == 1
+
+
+def test_the_results_and_the_page_say_what_each_turn_changed(project: Project) -> None:
+    turns = [say(("cancel", {"id": 1})), say(), say(("restore", {"id": 1}), ("book", {"id": 3}))]
+    set_up(project, *turns, checks="none")
+    project.run("--report", "html=page.html")
+    turns = project.sample()["turns"]
+    assert turns[0]["state_changes"] == ['orders 1: status "new" → "cancelled"']
+    assert "state_changes" not in turns[1]
+    assert turns[2]["state_changes"][0] == 'orders 1: status "cancelled" → "new"'
+    assert turns[2]["state_changes"][1].startswith('orders + {"id": 3')
+    assert "changes of the state" in (project.root / "page.html").read_text("utf-8")

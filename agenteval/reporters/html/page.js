@@ -549,6 +549,8 @@
       message("user", turn.user, quotes, turn.user_model ? `simulated by ${turn.user_model}` : ""),
       drawSteps(record.steps[at], turn, quotes, numbers),
       turn.error ? message("error", turn.error, []) : null,
+      turn.state_changes ? element("div", { class: "message call" },
+        element("div", { class: "who" }, "state"), element("pre", { "aria-label": "changes of the state" }, turn.state_changes.join("\n"))) : null,
       turn.unplaced ? element("p", { class: "verdict inconclusive" },
         `Not fully seen, so calls may be missing: ${turn.unplaced.join(", ")}`) : null,
       annotations(conversation, record, turn, at, ""));
@@ -576,7 +578,7 @@
 
   function drawCall(call, quotes, numbers) {
     const at = numbers.call++;
-    const about = [call.agent, call.attempted ? "not carried out" : "", call.observed ? "" : "answered by agenteval"];
+    const about = [call.agent, call.attempted ? "not carried out" : "", call.fault ? `fault: ${call.fault}` : "", call.observed ? "" : "answered by agenteval"];
     const sent = call.args === null ? call.raw_args : call.args;
     const hasResult = call.result !== null && call.result !== undefined;
     return element("div", { class: "message call" },
@@ -806,7 +808,8 @@
       record.note ? fence(record.note) : "",
       rules.map((rule) => item(rule.name, place(rule), rule.detail, rule.where)).join("\n"),
       ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, by("user", turn.user), ...turn.tool_calls.map(call),
-        turn.error ? by("error", turn.error) : by("agent", turn.agent), found(at), low(at)]),
+        turn.error ? by("error", turn.error) : by("agent", turn.agent),
+        turn.state_changes ? by("state", turn.state_changes.join("\n")) : "", found(at), low(at)]),
       found(null), low(null), fence(record.repeat),
     ].filter(Boolean).join("\n\n");
   }

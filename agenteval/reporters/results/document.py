@@ -18,6 +18,7 @@ from agenteval.core.event import ModelAsked
 from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.trajectory import ToolCall, ToolResult, Trajectory
+from agenteval.core.world_state import StateChanges
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.results import shape
 from agenteval.reporters.results.parts import (
@@ -37,6 +38,7 @@ from agenteval.reporters.words.failure import (
 )
 from agenteval.reporters.words.issue import by_scenario, issues_text
 from agenteval.reporters.words.judge import ReviewCounts, is_simulated, overridden_prompts, simulation
+from agenteval.reporters.words.state_lines import state_lines
 from agenteval.scoring.findings import get_sample_key
 from agenteval.verdict.caveats import list_caveats
 from agenteval.verdict.failure_rates import failure_rates
@@ -357,7 +359,10 @@ def sample_shape(
             finding_shape(finding, issues.get(index), failure)
             for index, (finding, failure) in enumerate(zip(shown.findings, found.findings, strict=True))
         ],
-        turns=[_turn(turn, check_shapes(turn.checks, found, turn=i)) for i, turn in enumerate(shown.turns)],
+        turns=[
+            _turn(turn, check_shapes(turn.checks, found, turn=i), _state_before(shown, i))
+            for i, turn in enumerate(shown.turns)
+        ],
         scripted=shown.scripted,
         accepted=[shape.ViolationShape.from_value(each, epoch=key.epoch) for each in decided.accepted],
         simulator=_simulator([shown]),
@@ -366,7 +371,13 @@ def sample_shape(
     )
 
 
-def _turn(report: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
+def _state_before(sample: SampleReport, turn: int) -> StateChanges | None:
+    return sample.turns[turn - 1].turn.state if turn else None
+
+
+def _turn(
+    report: TurnReport, checks: list[shape.CheckShape], state_before: StateChanges | None
+) -> shape.TurnShape:
     turn = report.turn
     by_people = {} if is_simulated(turn) else dict.fromkeys(("user_model", "user_usage", "user_fault"))
     return shape.TurnShape.from_value(
@@ -379,6 +390,7 @@ def _turn(report: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape
         scores=report.scores,
         score_failures=report.score_failures,
         agents=[agent or None for agent in turn.spoken] if any(turn.spoken) else None,
+        state_changes=[*state_lines(state_before, turn.state)],
         **by_people,
     )
 

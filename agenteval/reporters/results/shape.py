@@ -315,6 +315,8 @@ class TurnShape(Shape):
     agents: IfAny[list[str | None]] = None
     """The agents in a multi-agent system that spoke, in order. An unknown agent is null; the field is omitted
     if no agent is known."""
+    state_changes: IfAny[list[str]] = None
+    """The rows of the tool world's state that changed in the turn, as text. Omitted if there are none."""
     unplaced: IfAny[list[str]] = None
     """The parts of the turn's record that no parser recognized, so calls in them may have been missed.
     Omitted if there are no such parts."""
