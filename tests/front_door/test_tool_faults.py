@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -191,3 +192,86 @@ def test_wrong_faults_are_refused_at_their_line(project: Project, tool: str, mes
     assert done.code == 2
     assert message in done.err
     assert ":5:" in done.err
+
+
+# ── the form in which each kind of agent gets it ─────────────────────────────────────────────────
+
+ONE_TOOL = """
+    id: s
+    turns: [hi]
+    tools:
+      get_order:
+        parameters: {{type: object, properties: {{id: {{type: string}}}}}}
+        returns: {{id: "1"}}
+        faults: [{{kind: {}}}]
+    expect: {{output: {{contains: ["{}"]}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "seen"),
+    [("timeout", "True timed out*"), ("rate_limit", "True HTTP 429*"), ("empty", "False {}")],
+)
+def test_over_mcp_an_error_is_marked_as_one(project: Project, fault: str, seen: str) -> None:
+    project.agent("""
+        import asyncio, json, os
+        from mcp import Client
+
+        async def agent(message: str) -> str:
+            async with Client(os.environ["AGENTEVAL_MCP_URL"]) as client:
+                found = await client.call_tool("get_order", {"id": "1"})
+                return f"{bool(found.is_error)} {found.content[0].text}"
+    """)
+    project.config("agent: {target: 'agent.py:agent', mcp: true}\n", target="")
+    project.scenarios(ONE_TOOL.format(fault, seen))
+    done = project.run()
+    assert done.code == 0, done.out
+
+
+@pytest.mark.parametrize(
+    ("fault", "seen"),
+    [("http_error", "{'error': 'HTTP 503 Service Unavailable'}"), ("truncated", "str")],
+)
+def test_over_json_lines_a_result_is_what_the_tool_would_have_sent(
+    project: Project, fault: str, seen: str
+) -> None:
+    project.write(
+        "bot.py",
+        """
+        import json, sys
+        for line in sys.stdin:
+            asked = json.loads(line)
+            last = asked["messages"][-1]
+            if last["role"] == "tool":
+                content = last["content"]
+                try:
+                    shown = str(json.loads(content))
+                except ValueError:
+                    shown = type(content).__name__
+                print(json.dumps({"text": shown}), flush=True)
+            else:
+                call = {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": "{}"}}
+                print(json.dumps({"tool_calls": [call]}), flush=True)
+        """,
+    )
+    project.config(f"agent: {{command: ['{sys.executable}', bot.py]}}\n", target="")
+    project.scenarios(ONE_TOOL.format(fault, seen))
+    done = project.run()
+    assert done.code == 0, done.out + done.err
+
+
+def test_in_an_interpreter_of_its_own_a_timeout_is_a_timeout_error(project: Project) -> None:
+    project.write("shop.py", "def get_order(id):\n    return {'id': id}\n")
+    project.agent("""
+        import shop
+
+        def agent(messages):
+            try:
+                return str(shop.get_order("1"))
+            except TimeoutError as error:
+                return f"late: {error}"
+    """)
+    target = f"target: 'agent.py:agent', interpreter: '{sys.executable}'"
+    project.config(f"agent: {{{target}, intercept: {{get_order: 'shop.py:get_order'}}}}\n", target="")
+    project.scenarios(ONE_TOOL.format("timeout", "late: timed out*"))
+    assert project.run().code == 0
