@@ -217,10 +217,13 @@ def test_over_mcp_an_error_is_marked_as_one(project: Project, fault: str, seen: 
         import asyncio, json, os
         from mcp import Client
 
+        def shown(text):
+            return json.loads(text).get('error') or text
+
         async def agent(message: str) -> str:
             async with Client(os.environ["AGENTEVAL_MCP_URL"]) as client:
                 found = await client.call_tool("get_order", {"id": "1"})
-                return f"{bool(found.is_error)} {found.content[0].text}"
+                return f"{bool(found.is_error)} {shown(found.content[0].text)}"
     """)
     project.config("agent: {target: 'agent.py:agent', mcp: true}\n", target="")
     project.scenarios(ONE_TOOL.format(fault, seen))
