@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -190,6 +191,15 @@ def _run(
             help="Make no calls; use recorded answers instead.",
         ),
     ] = None,
+    record_tools: Annotated[
+        Path | None,
+        typer.Option(
+            "--record-tools",
+            metavar="FILE",
+            rich_help_panel=RUN_PANEL,
+            help="Write what the agent's own tools answer as mocks (unmocked_tools: passthrough).",
+        ),
+    ] = None,
     watching: Annotated[
         bool,
         typer.Option(
@@ -209,12 +219,17 @@ def _run(
     if watching:
         from agenteval.cli.commands.watch import watch
 
-        never = {"--resume": resume, "--record": record, "--open": reporting.open, "--shard": chosen_shard}
+        never = {
+            **{"--resume": resume, "--record": record, "--record-tools": record_tools},
+            **{"--open": reporting.open, "--shard": chosen_shard},
+        }
         _refuse_with("--watch", never)
         request = request_from_options(selecting, judging)
         raise typer.Exit(watch(request, [each for each in sys.argv[1:] if each != "--watch"]))
     if chosen_shard:
         _refuse_with("--shard", {"--keep-baseline": keep_baseline}, "merge the shards with --keep-baseline")
+    if record_tools:
+        _refuse_with("--record-tools", {"--replay": replay}, "remove one of them; a replay runs no tools")
     request = replace(
         request_from_options(selecting, judging, drop_unset_keys(concurrency=concurrency, cache=cache)),
         epochs=epochs,
@@ -227,7 +242,15 @@ def _run(
         changed_files=None if changed is None else tuple(changed),
         options_given=given_options(context),
     )
-    raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail, opens=reporting.open))
+    raise typer.Exit(
+        run(
+            request,
+            reports=reporting.choices,
+            detail=reporting.detail,
+            opens=reporting.open,
+            record_tools=record_tools and Path.cwd() / record_tools,
+        )
+    )
 
 
 @command("validate", RUNNING)
