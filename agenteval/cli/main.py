@@ -601,7 +601,7 @@ tools_app = typer.Typer(
     name="tools",
     cls=_ToolsCommands,
     add_completion=False,
-    help="Serve a scenario's tools as an MCP server, or print those of a real one.",
+    help="Serve a scenario's tools as an MCP server, print those of a real one, or check mocks.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -668,6 +668,29 @@ def _schemas(
     from agenteval.cli.commands.tools import schemas
 
     raise typer.Exit(schemas(server, out))
+
+
+@tools_command("check")
+def _check(
+    *,
+    selecting: SelectionOptions,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore", metavar="FIELD", help="Leave out a field (a name or dotted path); repeatable."
+        ),
+    ] = None,
+    mcp: Annotated[
+        str | None,
+        typer.Option("--mcp", metavar="URL|COMMAND", help="An MCP server whose tools are the real ones."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Call the real tools that only read, and report mocks that no longer agree (exit code 1)."""
+    from agenteval.cli.commands.tools_check import check
+
+    request = request_from_options(selecting)
+    raise typer.Exit(check(request, ignore=ignore or (), mcp=mcp, as_json=as_json))
 
 
 @command("doctor", CHECKING)

@@ -50,7 +50,7 @@ class KnownTool(NamedTuple):
     """The reason why no scenario can answer for the tool, or an empty string if one can."""
 
 
-class ToolAnswer(NamedTuple):
+class RecordedAnswer(NamedTuple):
     """One answer of a real tool, in the form of a mock: ``returns`` or ``error``."""
 
     kind: str
@@ -67,7 +67,7 @@ class RecordedRule:
     """The answers to one set of arguments."""
 
     args: Mapping[str, Any]
-    answers: list[ToolAnswer]
+    answers: list[RecordedAnswer]
     """The answers in order of occurrence, in one conversation."""
     calls: int = 0
     """The number of calls with these arguments that had a usable answer."""
@@ -149,7 +149,7 @@ def record_tools(
     return made
 
 
-def _merge_answers(rule: RecordedRule, found: Sequence[ToolAnswer]) -> None:
+def _merge_answers(rule: RecordedRule, found: Sequence[RecordedAnswer]) -> None:
     """Add the answers of another conversation. One that went on where the recorded answers end extends
     them."""
     shorter = min(len(rule.answers), len(found))
@@ -159,7 +159,7 @@ def _merge_answers(rule: RecordedRule, found: Sequence[ToolAnswer]) -> None:
         rule.answers = list(found)
 
 
-_Answers = dict[tuple[str, Any], tuple[Mapping[str, Any], list[ToolAnswer]]]
+_Answers = dict[tuple[str, Any], tuple[Mapping[str, Any], list[RecordedAnswer]]]
 
 
 def _answers_of(
@@ -182,7 +182,7 @@ def _answers_of(
             continue
         key = (call.name, _args_key(args))
         answer = _answer_of(call, mask)
-        if isinstance(answer, ToolAnswer) and key in ended:
+        if isinstance(answer, RecordedAnswer) and key in ended:
             answer = "an earlier answer to the same arguments was left out"
         if isinstance(answer, str):
             left_out[answer] += 1
@@ -235,7 +235,7 @@ def without_origin(error: str) -> str:
     return _ORIGIN.sub("", error)
 
 
-def _answer_of(call: ToolCall, mask: Callable[[str], str]) -> ToolAnswer | str:
+def _answer_of(call: ToolCall, mask: Callable[[str], str]) -> RecordedAnswer | str:
     """Return the answer to a call, or the reason why it is left out."""
     result = call.result
     if call.given_up or result is None:
@@ -254,7 +254,7 @@ def _answer_of(call: ToolCall, mask: Callable[[str], str]) -> ToolAnswer | str:
         return "the result is not JSON, so that a part of it is not known"
     if len(to_json(value)) > MAX_RESULT:
         return f"the result is longer than {MAX_RESULT:,} characters"
-    return ToolAnswer("error" if result.is_error else "returns", value)
+    return RecordedAnswer("error" if result.is_error else "returns", value)
 
 
 def _is_writable(value: Any) -> bool:
@@ -280,6 +280,8 @@ def _usable(known: KnownTool, rules: Iterable[RecordedRule], mask: Callable[[str
     recorded call."""
     known = known._replace(description=mask(known.description).strip())
     parameters = mask_value(known.parameters, mask) if known.parameters is not None else None
+    if parameters is None and known.argument_names == frozenset():
+        parameters = {"type": "object", "properties": {}, "additionalProperties": False}
     if not isinstance(parameters, Mapping) or not _is_accepted(parameters, rules):
         return known._replace(parameters=None)
     return known._replace(parameters=parameters)
@@ -376,7 +378,7 @@ def _tool_lines(tools: Sequence[RecordedTool]) -> Iterator[str]:
     for tool in tools:
         yield f"    {_dump(tool.name)}:"
         known = tool.known
-        about = {"description": known.description} if known.description else {}
+        about: dict[str, Any] = {"description": known.description} if known.description else {}
         if known.parameters is not None:
             about["parameters"] = dict(known.parameters)
         about |= known.marks
@@ -401,7 +403,7 @@ def _condition(args: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, An
     return args or {name: {"$optional": None} for name in sorted(names)}
 
 
-def _answer_in_yaml(answers: Sequence[ToolAnswer]) -> dict[str, Any]:
+def _answer_in_yaml(answers: Sequence[RecordedAnswer]) -> dict[str, Any]:
     steps = list(answers)
     while len(steps) > 1 and steps[-1].key == steps[-2].key:  # the last one of a sequence repeats
         steps.pop()

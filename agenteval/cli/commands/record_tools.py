@@ -36,6 +36,7 @@ class ToolRecordingFile:
         self.has_failed = False
         """True if the file could not be written at the end."""
         self._path = path
+        self._shown = _display_path(path)
         self._known = find_known_tools(config, agent_tools)
 
     def refuse_reports(self, targets: Sequence[ReportTarget]) -> None:
@@ -57,7 +58,7 @@ class ToolRecordingFile:
         recording = self.recorder.recording(self._known)
         if not recording.tools:
             what = "no answer of a tool that the agent ran itself was seen"
-            print_err(f"warning: {_OPTION}: {what}; {self._path} was not written{_left_out(recording)}")
+            print_err(f"warning: {_OPTION}: {what}; {self._shown} was not written{_left_out(recording)}")
             return
         try:
             _require_writable(self._path)  # it may have been edited during the run
@@ -65,13 +66,17 @@ class ToolRecordingFile:
         except (AuthorError, OSError) as error:
             self.has_failed = True
             reason = getattr(error, "strerror", None) or error
-            print_err(f"agenteval: {_OPTION}: {self._path} was not written: {reason}")
+            print_err(f"agenteval: {_OPTION}: {self._shown} was not written: {reason}")
             return
         recorded = f"{plural(len(recording.tools), 'tool')}, {plural(recording.calls, 'call')}"
-        print_err(f"recorded tools: {self._path} ({recorded}{_left_out(recording)})")
+        print_err(f"recorded tools: {self._shown} ({recorded}{_left_out(recording)})")
         if recording.differing:
             rules = plural(recording.differing, "rule")
             print_err(f"warning: {rules}: other conversations got other answers; the first one was recorded")
+
+
+def _display_path(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _left_out(recording: ToolRecording) -> str:
@@ -81,7 +86,7 @@ def _left_out(recording: ToolRecording) -> str:
 
 def _require_writable(path: Path) -> None:
     """Raise ``AuthorError`` if the file cannot be written, or contains what a recording would destroy."""
-    shown, remedy = f"{_OPTION} {path}", "use another file"
+    shown, remedy = f"{_OPTION} {_display_path(path)}", "use another file"
     if path.is_dir():
         raise AuthorError(Problem(f"{shown}: it is a folder", "name a file in it"))
     if not path.parent.is_dir():

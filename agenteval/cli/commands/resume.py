@@ -121,4 +121,6 @@ def _announce_resume(resumable: Resumable, observer: Observer, *, records_tools:
             f"agenteval: the recording ends where the run was interrupted: {run.request['record']}"
         )
     if not records_tools and any(each.startswith("--record-tools") for each in run.command):
-        observer.show_line("agenteval: tools are no longer recorded; add --record-tools FILE for the whole run")
+        observer.show_line(
+            "agenteval: tools are no longer recorded; add --record-tools FILE for the whole run"
+        )

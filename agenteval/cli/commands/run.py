@@ -31,8 +31,8 @@ def run(
     record_tools: Path | None = None,
 ) -> int:
     """Run scenarios against the agent and return the exit code. If ``opens`` is True, the HTML report is
-    opened in a browser. ``record_tools`` is the file for the answers of the agent's own tools. Output printed by the author's code is redirected to stderr, because stdout is
-    reserved for results."""
+    opened in a browser. ``record_tools`` is the file for the answers of the agent's own tools. Output
+    printed by the author's code is redirected to stderr, because stdout is reserved for results."""
     if request.resume is not None:
         return resume(request, reports=reports, detail=detail, opens=opens, record_tools=record_tools)
     observer = TerminalObserver()
