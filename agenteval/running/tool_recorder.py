@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from agenteval.conversation.real_tools import UncallableError, find_function, parameter_names
 from agenteval.core.config import AgentConfig, Config
@@ -66,27 +66,30 @@ class ToolRecorder:
         return [call for index in sorted(turns) for call in turns[index]]
 
 
-def find_known_tools(config: Config, agent_tools: Mapping[str, Sequence[AgentTool]]) -> dict[str, KnownTool]:
-    """Return what is known about the tools of the agents: descriptions, schemas and hints from frameworks
+def find_known_tools(
+    config: Config, agents: Collection[str], agent_tools: Mapping[str, Sequence[AgentTool]]
+) -> dict[str, KnownTool]:
+    """Return what is known about the tools of ``agents``: descriptions, schemas and hints from frameworks
     (``agent_tools``, keyed by agent), and the parameters of functions under ``intercept``. If agents differ,
     the first one in the configuration counts; a mark counts only if no agent contradicts it."""
-    known: dict[str, KnownTool] = {}
-    for agent in config.all_agents:
+    found: dict[str, list[KnownTool]] = {}
+    used = [agent for agent in config.all_agents if agent.name in agents]
+    for agent in used:
         for tool in agent_tools.get(agent.name, ()):
-            _add(known, tool.name, _of_framework(tool))
-    for agent in config.all_agents:
+            found.setdefault(tool.name, []).append(_of_framework(tool))
+    for agent in used:
         for name, function in _intercepted(agent, config.root):
-            names = parameter_names(function)
-            _add(known, name, KnownTool(argument_names=names))
-    known.pop("", None)  # tools that are known only during a run
-    return known
+            found.setdefault(name, []).append(KnownTool(argument_names=parameter_names(function)))
+    found.pop("", None)  # stands for tools that are known only during a run
+    return {name: _combined(tools) for name, tools in found.items()}
 
 
-def _add(known: dict[str, KnownTool], name: str, tool: KnownTool) -> None:
-    before = known.setdefault(name, tool)
-    known[name] = before._replace(
-        marks=before.marks if tool.marks in ({}, before.marks) else tool.marks if not before.marks else {},
-        argument_names=tool.argument_names if before.argument_names is None else before.argument_names,
+def _combined(tools: Sequence[KnownTool]) -> KnownTool:
+    marks = [tool.marks for tool in tools if tool.marks]
+    names = (tool.argument_names for tool in tools if tool.argument_names is not None)
+    return tools[0]._replace(
+        marks=marks[0] if marks and all(each == marks[0] for each in marks) else {},
+        argument_names=next(names, None),
     )
 
 
@@ -104,9 +107,9 @@ def intercepted_functions(agent: AgentConfig) -> Mapping[str, str]:
     return written if isinstance(written, Mapping) else {}
 
 
-def _intercepted(agent: AgentConfig, root: str) -> Iterator[tuple[str, partial[object]]]:
+def _intercepted(agent: AgentConfig, root: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     for name, target in intercepted_functions(agent).items():
         try:
-            yield name, find_function(name, target, root)  # type: ignore[misc]
+            yield name, find_function(name, target, root)
         except (AuthorError, UncallableError):
             continue  # its parameters are not known

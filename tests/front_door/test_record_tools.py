@@ -7,6 +7,8 @@ import signal
 import stat
 import sys
 
+import pytest
+
 from tests.support.kit import Project, failed_checks
 from tests.support.local_servers import Behaviour, LocalServer, Request, answer, respond_json
 from tests.support.patience import eventually
@@ -20,6 +22,7 @@ from tests.support.recorded_tools import (
     set_up,
     use_recording,
 )
+from tests.support.toy import PLACES, TOY_TOOLS, install_toy
 
 ORDER_2 = {"id": "ORD-2", "status": "shipped", "total": 8}
 
@@ -385,3 +388,46 @@ def test_a_file_that_can_no_longer_be_written_is_never_green(project: Project) -
     assert done.code == 3, done.all
     assert "was not written" in done.err
     assert (project.root / "mocks.yaml").read_text("utf-8") == "mine"
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_what_a_framework_knows_of_its_tools_goes_along(project: Project, where: str) -> None:
+    install_toy(project)
+    project.agent(
+        TOY_TOOLS
+        + """
+get_order.metadata = {"readOnlyHint": True}
+cancel_order.metadata = {"readOnlyHint": False}
+
+async def play(run, text):
+    await run.call("cancel_order", id="A-8")
+    return (await run.call("get_order", id="A-7"))["status"]
+
+agent = Agent(play, get_order, cancel_order)
+"""
+    )
+    project.config(f"agent: {{target: 'agent.py:agent'{where}}}\nunmocked_tools: passthrough\n", target="")
+    project.scenarios("id: a\nturns: [hello]\nchecks: none\n")
+    done = record(project)
+    assert done.code == 0, done.all
+    parameters = {"type": "object", "properties": {"id": {"type": "string"}}}
+    assert recorded(project) == {
+        "cancel_order": {
+            "description": "Cancel an order.",
+            "parameters": parameters,
+            "writes": True,
+            "rules": [{"when": {"args": {"id": "A-8"}}, "returns": {"cancelled": "really"}}],
+        },
+        "get_order": {
+            "description": "Look an order up.",
+            "parameters": parameters,
+            "reads": True,
+            "rules": [{"when": {"args": {"id": "A-7"}}, "returns": {"status": "real"}}],
+        },
+    }
+    marks = (project.root / "marks").read_text("utf-8")
+    use_recording(project, "[{id: b, turns: [hello], expect: {output: {contains: [real]}}}]")
+    project.config(f"agent: {{target: 'agent.py:agent'{where}}}\nmetrics: []\n", target="")
+    mocked = project.run()
+    assert mocked.code == 0, mocked.all
+    assert (project.root / "marks").read_text("utf-8").count("order") == marks.count("order") == 2

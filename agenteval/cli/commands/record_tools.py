@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,9 +22,16 @@ _OPTION = "--record-tools"
 class ToolRecordingFile:
     """The file that a run writes its recorded tools to."""
 
-    def __init__(self, path: Path, config: Config, agent_tools: Mapping[str, Sequence[AgentTool]]) -> None:
-        """Prepare the file before the run. ``agent_tools`` are the tools of agents whose tools are known.
-        Raise ``AuthorError`` if the agents do not run their own tools, or if the file cannot be written."""
+    def __init__(
+        self,
+        path: Path,
+        config: Config,
+        agents: Collection[str],
+        agent_tools: Mapping[str, Sequence[AgentTool]],
+    ) -> None:
+        """Prepare the file before the run of ``agents``. ``agent_tools`` are the tools of those whose tools
+        are known. Raise ``AuthorError`` if the agents do not run their own tools, or if the file cannot be
+        written."""
         if config.unmocked_tools != "passthrough":
             what = f"{_OPTION} records the agent's own tools, which do not run in this suite"
             where = config.where("unmocked_tools")
@@ -37,7 +44,7 @@ class ToolRecordingFile:
         """True if the file could not be written at the end."""
         self._path = path
         self._shown = _display_path(path)
-        self._known = find_known_tools(config, agent_tools)
+        self._known = find_known_tools(config, agents, agent_tools)
 
     def refuse_reports(self, targets: Sequence[ReportTarget]) -> None:
         """Raise ``AuthorError`` if a report would be written to the same file."""

@@ -80,7 +80,7 @@ def _open_tool_recording(path: Path, resumable: Resumable) -> ToolRecordingFile:
 
     prepared = resumable.prepared  # None for a complete run, whose agents are not created again
     agent_tools = prepared.wired.resources.agent_tools if prepared else {}
-    return ToolRecordingFile(path, resumable.config, agent_tools)
+    return ToolRecordingFile(path, resumable.config, resumable.started.plan.agents, agent_tools)
 
 
 def _refuse_settings(request: Request) -> None:

@@ -43,7 +43,8 @@ def run(
         if record_tools:
             from agenteval.cli.commands.record_tools import ToolRecordingFile
 
-            tools_file = ToolRecordingFile(record_tools, config, prepared.wired.resources.agent_tools)
+            agent_tools = prepared.wired.resources.agent_tools
+            tools_file = ToolRecordingFile(record_tools, config, prepared.plan.agents, agent_tools)
         # The modules of reporters do not affect the results, so they are loaded after the start of the run
         # is planned: a change in them does not prevent a resume.
         started = plan_start(prepared, observer)
