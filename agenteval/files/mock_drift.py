@@ -184,8 +184,9 @@ class IgnoredFields:
 def find_drift(mock: Any, real: Any, ignored: IgnoredFields) -> Iterator[Drift]:
     """Yield the differences between two results. A text that contains JSON equals this JSON, because agents
     receive results as text."""
-    if isinstance(mock, str) != isinstance(real, str):
-        mock, real = _parse_text(mock), _parse_text(real)
+    parsed = _parse_text(mock), _parse_text(real)
+    if not any(isinstance(each, str) for each in parsed):
+        mock, real = parsed
     yield from _compare(mock, real, (), ignored)
 
 

@@ -50,6 +50,20 @@ class KnownTool(NamedTuple):
     """The reason why no scenario can answer for the tool, or an empty string if one can."""
 
 
+class KnownTools(NamedTuple):
+    """The known tools of all agents of a run, keyed by name."""
+
+    tools: Mapping[str, KnownTool] = {}
+    are_all: bool = False
+    """True if the agents have no other tools, so that another name is, for example, a handoff."""
+
+    def of(self, name: str) -> KnownTool:
+        """Return what is known about the tool with this name."""
+        if name not in self.tools and self.are_all:
+            return KnownTool(excluded="it is none of the agent's tools")
+        return self.tools.get(name, KnownTool())
+
+
 class RecordedAnswer(NamedTuple):
     """One answer of a real tool, in the form of a mock: ``returns`` or ``error``."""
 
@@ -120,9 +134,7 @@ class ToolRecording:
 
 
 def record_tools(
-    conversations: Iterable[Sequence[ToolCall]],
-    known: Mapping[str, KnownTool],
-    mask: Callable[[str], str],
+    conversations: Iterable[Sequence[ToolCall]], known: KnownTools, mask: Callable[[str], str]
 ) -> ToolRecording:
     """Return the answers of the agent's own tools. ``conversations`` is in the order of the run: if two
     conversations got different answers, those of the first one are recorded. ``mask`` masks the secrets in a
@@ -142,7 +154,7 @@ def record_tools(
             rule.calls += len(found)
             rule.conversations.add(position)
     for name in sorted(rules):
-        tool = RecordedTool(name, _usable(known.get(name, KnownTool()), rules[name].values(), mask))
+        tool = RecordedTool(name, _usable(known.of(name), rules[name].values(), mask))
         tool.rules = list(_in_order(rules[name].values(), tool.known, made.left_out))
         if tool.rules:
             made.tools.append(tool)
@@ -163,10 +175,7 @@ _Answers = dict[tuple[str, Any], tuple[Mapping[str, Any], list[RecordedAnswer]]]
 
 
 def _answers_of(
-    calls: Sequence[ToolCall],
-    known: Mapping[str, KnownTool],
-    mask: Callable[[str], str],
-    left_out: Counter[str],
+    calls: Sequence[ToolCall], known: KnownTools, mask: Callable[[str], str], left_out: Counter[str]
 ) -> _Answers:
     """Return the answers in one conversation, keyed by tool and arguments. After an answer that cannot be
     recorded, further answers to the same arguments are left out, because their number would be wrong."""
@@ -176,7 +185,7 @@ def _answers_of(
         if not call.observed or not call.was_made:
             continue
         args = mask_value(call.args, mask)
-        reason = known.get(call.name, KnownTool()).excluded or _why_unusable(call.name, args)
+        reason = known.of(call.name).excluded or _why_unusable(call.name, args)
         if reason:
             left_out[reason] += 1
             continue

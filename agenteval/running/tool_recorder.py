@@ -14,7 +14,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.tool_effects import marks_from_hints
 from agenteval.core.trajectory import ToolCall, Turn
 from agenteval.files.redaction import redact_text
-from agenteval.files.tool_recording import KnownTool, ToolRecording, record_tools
+from agenteval.files.tool_recording import KnownTool, KnownTools, ToolRecording, record_tools
 
 
 class ToolRecorder:
@@ -43,7 +43,7 @@ class ToolRecorder:
         observed = [call for call in turn.tool_calls if call.observed]
         self._calls.setdefault(key, {})[index] = observed
 
-    def recording(self, known: Mapping[str, KnownTool]) -> ToolRecording:
+    def recording(self, known: KnownTools) -> ToolRecording:
         """Return the tools recorded so far. The conversations count in the order of the run, whichever ended
         first."""
         return record_tools((self._calls_of(key) for key in self._in_order()), known, redact_text)
@@ -68,7 +68,7 @@ class ToolRecorder:
 
 def find_known_tools(
     config: Config, agents: Collection[str], agent_tools: Mapping[str, Sequence[AgentTool]]
-) -> dict[str, KnownTool]:
+) -> KnownTools:
     """Return what is known about the tools of ``agents``: descriptions, schemas and hints from frameworks
     (``agent_tools``, keyed by agent), and the parameters of functions under ``intercept``. If agents differ,
     the first one in the configuration counts; a mark counts only if no agent contradicts it."""
@@ -80,8 +80,9 @@ def find_known_tools(
     for agent in used:
         for name, function in _intercepted(agent, config.root):
             found.setdefault(name, []).append(KnownTool(argument_names=parameter_names(function)))
-    found.pop("", None)  # stands for tools that are known only during a run
-    return {name: _combined(tools) for name, tools in found.items()}
+    has_others = found.pop("", None) is not None  # stands for tools that are known only during a run
+    are_all = not has_others and all(agent.name in agent_tools for agent in used)
+    return KnownTools({name: _combined(tools) for name, tools in found.items()}, are_all)
 
 
 def _combined(tools: Sequence[KnownTool]) -> KnownTool:

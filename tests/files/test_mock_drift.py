@@ -34,7 +34,10 @@ def drifts(mock: Any, real: Any, *ignored: str) -> list[tuple[Any, ...]]:
         # Agents get results as text.
         ({"a": 1}, '{"a": 1}', []),
         ('{"a": 1}', {"a": 2}, [("values", "a")]),
-        ('{"a": 1}', '{"a":1}', [("values", "")]),
+        ('{"a": 1}', '{"a":1}', []),
+        ('[{"a": 1}]', '[{"a": "1"}]', [("types", "[0].a")]),
+        ("[1]", "[1", [("values", "")]),
+        ({"a": 1}, "a", [("types", "")]),
         ("1", 1, [("types", "")]),
         ('{"a"', {"a": 1}, [("types", "")]),
         # Where a secret was masked, anything may stand, but nothing else.

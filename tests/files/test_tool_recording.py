@@ -16,14 +16,13 @@ from agenteval.files.scenario_checks import tool_problems
 from agenteval.files.tool_recording import (
     MAX_RESULT,
     KnownTool,
+    KnownTools,
     ToolRecording,
     format_recording,
     is_unedited_recording,
     record_tools,
 )
 from agenteval.files.yaml_source import parse_yaml
-
-NOTHING = KnownTool()
 
 
 def keep(text: str) -> str:
@@ -36,7 +35,7 @@ def call(name: str, args: dict[str, Any] | None, value: Any, *, error: bool = Fa
 
 
 def recording(*conversations: list[ToolCall], **known: KnownTool) -> ToolRecording:
-    return record_tools(conversations, known, keep)
+    return record_tools(conversations, KnownTools(known), keep)
 
 
 def tools_of(made: ToolRecording) -> dict[str, Tool]:
@@ -231,6 +230,14 @@ def test_a_call_without_arguments_does_not_answer_those_with_some() -> None:
 def test_a_tool_that_no_scenario_can_answer_is_left_out() -> None:
     found = recording([call("x", {"a": 1}, 1)], x=KnownTool(excluded="it runs at the provider"))
     assert (found.tools, found.left_out) == ([], {"it runs at the provider": 1})
+
+
+def test_a_name_that_is_none_of_the_agents_tools_is_left_out() -> None:
+    """It may be a handoff."""
+    calls = [call("x", {"a": 1}, 1), call("transfer_to_y", {"a": 1}, 1)]
+    found = record_tools([calls], KnownTools({"x": KnownTool()}, are_all=True), keep)
+    assert ([tool.name for tool in found.tools], found.left_out.total()) == (["x"], 1)
+    assert [tool.name for tool in recording(calls).tools] == ["transfer_to_y", "x"]
 
 
 def test_the_origin_of_an_error_is_left_out() -> None:

@@ -179,6 +179,8 @@ def test_what_cannot_be_compared_is_named_and_nothing_is_claimed(project: Projec
         ("import time\ndef get_order(id): time.sleep(600)", "did not answer within 1.5 s"),
         ("def get_order(id): return object()", "not JSON"),
         ("class get_order: ...", "is a class"),
+        ("get_order = 5", "is not a function"),
+        ("def get_order(*ids): return 1", "recorded arguments"),
     ],
 )
 def test_a_tool_without_an_answer_is_undecided(project: Project, function: str, fact: str) -> None:
@@ -207,6 +209,42 @@ def test_a_tool_without_an_answer_is_undecided(project: Project, function: str, 
     assert "get_order (1 mock): " in done.out
     assert fact in done.out
     assert "find_order (1 mock): its function is not known" in done.out
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "fact"),
+    [
+        ("class Shop:\n    def get(self, id): return 1\nshop = Shop()", "shop.get", ""),
+        ("class Shop:\n    @staticmethod\n    def get(id): return 1", "Shop.get", ""),
+        ("class Shop:\n    @classmethod\n    async def get(cls, id): return 1", "Shop.get", ""),
+        ("class Shop:\n    def get(self, id): return 1", "Shop.get", "needs an object"),
+        ("def get(id, /, *, db=None, **more): return 1", "get", ""),
+        (
+            "class Tool:\n    def __init__(self, func): self.func = func\n@Tool\ndef get(id): return 1",
+            "get",
+            "",
+        ),
+    ],
+)
+def test_the_ways_to_a_function(project: Project, code: str, name: str, fact: str) -> None:
+    project.write("shop.py", code + "\n")
+    project.agent("def agent(question: str): return 'hi'\n")
+    intercept = f"{{get_order: 'shop.py:{name}'}}"
+    project.write(
+        "agenteval.yaml",
+        f"agent: {{name: bot, target: 'agent.py:agent', intercept: {intercept}}}\nmetrics: []\n",
+    )
+    project.scenarios(
+        """
+        id: a
+        checks: none
+        turns: [hi]
+        tools: {get_order: {rules: [{when: {args: {id: A}}, returns: 1}]}}
+        """
+    )
+    done = check(project)
+    assert done.code == (3 if fact else 0), done.all
+    assert fact in done.out
 
 
 def test_a_mock_of_many_scenarios_is_called_once(project: Project) -> None:
