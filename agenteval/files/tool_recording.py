@@ -145,8 +145,10 @@ def record_tools(
     for position, calls in enumerate(conversations):
         answers = _answers_of(calls, known, mask, made.left_out)
         for (name, key), (args, found) in answers.items():
-            size += sum(len(to_json(answer.value)) for answer in found)
-            if size > MAX_TOTAL:
+            before = rules.get(name, {}).get(key)
+            new = found[len(before.answers) if before else 0 :]
+            size += sum(len(to_json(answer.value)) for answer in new)
+            if new and size > MAX_TOTAL:
                 made.left_out["the file would be too large"] += len(found)
                 continue
             rule = rules.setdefault(name, {}).setdefault(key, RecordedRule(args, found))
@@ -251,7 +253,7 @@ def _answer_of(call: ToolCall, mask: Callable[[str], str]) -> RecordedAnswer | s
         return "the result is not known"
     value = mask_value(result.value, mask)
     if result.is_error:
-        text = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else None
+        text = value.get("error") if isinstance(value, Mapping) and len(value) == 1 else value
         if text == f"unknown tool '{call.name}'":
             return "the agent has no such tool"  # agenteval's own answer to a client of MCP
         if not isinstance(text, str) or not text.strip():

@@ -202,9 +202,8 @@ def _compare(
         actual = without_origin(str(actual))
     if mock.is_error != real.is_error:
         return [Drift(DriftKind.ERROR, "", _shown(expected, mock.is_error), _shown(actual, real.is_error))]
-    return list(
-        find_error_drift(expected, actual) if mock.is_error else find_drift(expected, actual, ignored)
-    )
+    find = find_error_drift if mock.is_error else find_drift
+    return list(find(expected, actual, ignored))
 
 
 def _shown(value: Any, is_error: bool) -> Any:

@@ -240,6 +240,21 @@ def test_a_name_that_is_none_of_the_agents_tools_is_left_out() -> None:
     assert [tool.name for tool in recording(calls).tools] == ["transfer_to_y", "x"]
 
 
+def test_an_error_that_is_a_mere_text_is_an_error() -> None:
+    """As servers of MCP and frameworks give it."""
+    (tool,) = tools_of(recording([call("x", {"a": 1}, "no such order", error=True)])).values()
+    assert tool.rules is not None
+    assert tool.rules[0].error == "no such order"
+
+
+def test_a_file_has_a_bound_and_equal_answers_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval.files.tool_recording.MAX_TOTAL", 25)
+    same = [[call("x", {"a": 1}, "y" * 10)]] * 9
+    assert recording(*same).left_out.total() == 0
+    found = recording(*same, [call("x", {"a": 2}, "y" * 10)], [call("x", {"a": 3}, "y" * 10)])
+    assert (len(found.rules), found.left_out) == (2, {"the file would be too large": 1})
+
+
 def test_the_origin_of_an_error_is_left_out() -> None:
     text = "ValueError: no (a.py:1) order (shop.py:12, in get_order)"
     found = recording([call("x", {"a": 1}, {"error": text}, error=True)])

@@ -144,11 +144,14 @@ async def _check(
 ) -> MockCheck:
     if not command:
         return await check_mocks(mocks, (functions,), writing, ignored, redact_text)
+    sources: tuple[RealTools, ...] = ()
     try:
         async with connect_mcp(command) as client:
-            sources: tuple[RealTools, ...] = (await McpTools.of_server(client), functions)
+            sources = (await McpTools.of_server(client), functions)
             return await check_mocks(mocks, sources, writing, ignored, redact_text)
     except Exception as error:
+        if sources:
+            raise  # a defect, because failing calls raise nothing
         raise unreachable_server(command, error) from error
 
 
