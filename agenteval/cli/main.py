@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -192,6 +193,15 @@ def _run(
             help="Make no calls; use recorded answers instead.",
         ),
     ] = None,
+    record_tools: Annotated[
+        Path | None,
+        typer.Option(
+            "--record-tools",
+            metavar="FILE",
+            rich_help_panel=RUN_PANEL,
+            help="Write what the agent's own tools answer as mocks (unmocked_tools: passthrough).",
+        ),
+    ] = None,
     watching: Annotated[
         bool,
         typer.Option(
@@ -211,12 +221,17 @@ def _run(
     if watching:
         from agenteval.cli.commands.watch import watch
 
-        never = {"--resume": resume, "--record": record, "--open": reporting.open, "--shard": chosen_shard}
+        never = {
+            **{"--resume": resume, "--record": record, "--record-tools": record_tools},
+            **{"--open": reporting.open, "--shard": chosen_shard},
+        }
         _refuse_with("--watch", never)
         request = request_from_options(selecting, judging)
         raise typer.Exit(watch(request, [each for each in sys.argv[1:] if each != "--watch"]))
     if chosen_shard:
         _refuse_with("--shard", {"--keep-baseline": keep_baseline}, "merge the shards with --keep-baseline")
+    if record_tools:
+        _refuse_with("--record-tools", {"--replay": replay}, "remove one of them; a replay runs no tools")
     request = replace(
         request_from_options(selecting, judging, drop_unset_keys(concurrency=concurrency, cache=cache)),
         epochs=epochs,
@@ -230,7 +245,15 @@ def _run(
         changed_files=None if changed is None else tuple(changed),
         options_given=given_options(context),
     )
-    raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail, opens=reporting.open))
+    raise typer.Exit(
+        run(
+            request,
+            reports=reporting.choices,
+            detail=reporting.detail,
+            opens=reporting.open,
+            record_tools=record_tools and Path.cwd() / record_tools,
+        )
+    )
 
 
 @command("validate", RUNNING)
@@ -582,7 +605,7 @@ tools_app = typer.Typer(
     name="tools",
     cls=_ToolsCommands,
     add_completion=False,
-    help="Serve a scenario's tools as an MCP server, or print those of a real one.",
+    help="Serve a scenario's tools as an MCP server, print those of a real one, or check mocks.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -649,6 +672,29 @@ def _schemas(
     from agenteval.cli.commands.tools import schemas
 
     raise typer.Exit(schemas(server, out))
+
+
+@tools_command("check")
+def _check(
+    *,
+    selecting: SelectionOptions,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore", metavar="FIELD", help="Leave out a field (a name or dotted path); repeatable."
+        ),
+    ] = None,
+    mcp: Annotated[
+        str | None,
+        typer.Option("--mcp", metavar="URL|COMMAND", help="An MCP server whose tools are the real ones."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Call the real tools that only read, and report mocks that no longer agree (exit code 1)."""
+    from agenteval.cli.commands.tools_check import check
+
+    request = request_from_options(selecting)
+    raise typer.Exit(check(request, ignore=ignore or (), mcp=mcp, as_json=as_json))
 
 
 @command("doctor", CHECKING)

@@ -40,6 +40,14 @@ def effect_from_hints(hints: Mapping[str, Any]) -> ToolEffect:
     return ToolEffect.WRITES if is_read_only is False or destroys is True else ToolEffect.UNKNOWN
 
 
+def effect_of_hinted_tool(name: str, tool: Tool | None, hints: Mapping[str, Any]) -> ToolEffect:
+    """Return the effect of a tool whose ``hints`` have not been converted to marks."""
+    if tool is not None and tool.is_marked:
+        return effect_of(name, tool)
+    hinted = effect_from_hints(hints)
+    return effect_of_name(name) if hinted is ToolEffect.UNKNOWN else hinted
+
+
 def marks_from_hints(hints: Mapping[str, Any]) -> dict[str, bool]:
     """Return the mark that corresponds to the hints, or an empty mapping if the hints do not specify an
     effect."""

@@ -137,12 +137,14 @@ def load_scenario_files(
     root: Path,
     cwd: Path | None = None,
     check: ScenarioCheck = no_extra_check,
+    allows_only_defaults: bool = False,
 ) -> tuple[Scenario, ...]:
     """Load YAML scenario files, and return the scenarios (test cases) in order. Relative ``paths`` are
     resolved against ``root``; files below ``cwd`` (the working directory) are shown relative to ``cwd``.
     ``values`` contains further scenarios in the form in which a file contains them; file paths in them are
     relative to ``cwd``. ``rules`` contains the checks that ``expect`` may use. ``check`` returns additional
-    problems in a scenario, so that they are reported together with all other problems.
+    problems in a scenario, so that they are reported together with all other problems. With
+    ``allows_only_defaults``, a file that contains nothing but ``defaults`` is loaded as a single scenario.
 
     Raise ``AuthorError`` with every problem in every file."""
     cwd = cwd or Path.cwd()
@@ -156,6 +158,8 @@ def load_scenario_files(
         except AuthorError as error:
             problems += error.problems
             continue
+        if allows_only_defaults:
+            document = _add_scenario_to_defaults(document, shown_as)
         base = str(Path(os.path.abspath(path)).parent)
         loader = _FileLoader(document, base=base, cwd=cwd, rules=rules, check=check, tools=tools)
         entries += loader.entries()
@@ -170,6 +174,17 @@ def load_scenario_files(
     if problems:
         raise PartlyReadError(loaded, dict.fromkeys(problems))
     return loaded
+
+
+def _add_scenario_to_defaults(document: SourceDocument, shown_as: str) -> SourceDocument:
+    """Return a file that contains only ``defaults`` with a scenario that consists of them."""
+    if not isinstance(document.value, Mapping) or set(document.value) != {"defaults"}:
+        return document
+    scenario = {"id": f"defaults of {shown_as}", "turns": ["-"], "checks": "none"}
+    value, here = {**document.value, "scenarios": [scenario]}, document.mark
+    marks = here.with_children([here.with_children({})])  # what `defaults` give has its own place
+    mark = here.with_children({**here.by_key, "scenarios": marks})
+    return SourceDocument(value, mark, has_original_text=document.has_original_text)
 
 
 class PartlyReadError(AuthorError):

@@ -145,9 +145,14 @@ class FoundScenarios(NamedTuple):
 
 
 def load_scenarios(
-    request: Request, config: Config, check: scenario_loader.ScenarioCheck = scenario_loader.no_extra_check
+    request: Request,
+    config: Config,
+    check: scenario_loader.ScenarioCheck = scenario_loader.no_extra_check,
+    *,
+    allows_only_defaults: bool = False,
 ) -> FoundScenarios:
-    """Load and filter scenarios. Raise ``AuthorError`` with the mistakes in the files and the problems that
+    """Load and filter scenarios. With ``allows_only_defaults``, a file that contains nothing but ``defaults``
+    counts as a scenario. Raise ``AuthorError`` with the mistakes in the files and the problems that
     ``check`` finds, and ``NothingSelectedError`` if no scenario is left."""
     paths = path_arguments.PathSelection((), {})
     if request.paths or not request.scenarios:
@@ -155,7 +160,12 @@ def load_scenarios(
     if not paths.files and not request.scenarios:
         raise NothingSelectedError(_no_scenario_problem(config))
     loaded = scenario_loader.load_scenario_files(
-        paths.files, values=request.scenarios, rules=RULES, root=Path(config.root), check=check
+        paths.files,
+        values=request.scenarios,
+        rules=RULES,
+        root=Path(config.root),
+        check=check,
+        allows_only_defaults=allows_only_defaults,
     )
     chosen = paths.select_scenarios(loaded)
     if request.faults is None:

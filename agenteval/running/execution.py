@@ -106,17 +106,18 @@ def execute(
     *,
     observer: Observer,
     control: RunControl | None = None,
+    also: Sequence[Emit] = (),
 ) -> tuple[Report, Decision]:
     """Execute the remaining part of the run and return its report and decision. ``begin`` is the first event
     to emit. ``past`` contains the events that are already in the journal of a resumed run. ``control`` lets
-    another thread stop the run."""
+    another thread stop the run. ``also`` are further sinks, which get every event that counts."""
     runtime, resources, suite = prepared.wired.runtime, prepared.wired.resources, prepared.suite
     control = control or RunControl()
     fold = JournalFold(journal)
     if past:
         fold.add_stored(StoredRun(journal.path))
     goal_recheck = _make_goal_recheck(prepared, begin if isinstance(begin, RunStarted) else past[0])
-    sinks: list[Emit] = [runtime.queue, goal_recheck]
+    sinks: list[Emit] = [runtime.queue, goal_recheck, *also]
     if runtime.fail_fast:  # a resumed run may already have its first failure
         sinks.append(FailFast(control))
     past_events = tuple(events_to_keep(past))

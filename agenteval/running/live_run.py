@@ -14,6 +14,7 @@ from agenteval.conversation.runtime import RunControl
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, RunLockedError
 from agenteval.core.event import CallsSeen, Event, RunResumed, RunStarted
+from agenteval.core.protocols import Emit
 from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import CallEvidence
 from agenteval.files import runs
@@ -61,17 +62,23 @@ def plan_start(prepared: PreparedRun, observer: Observer, run_id: str | None = N
 
 
 def play(
-    prepared: PreparedRun, started: RunStarted, observer: Observer, control: RunControl | None = None
+    prepared: PreparedRun,
+    started: RunStarted,
+    observer: Observer,
+    control: RunControl | None = None,
+    also: Sequence[Emit] = (),
 ) -> DecidedRun:
-    """Play a run in a new folder. ``control`` lets another thread stop the run. Raise ``RunLockedError`` if
-    another process is playing the same run."""
+    """Play a run in a new folder. ``control`` lets another thread stop the run. ``also`` are further sinks
+    for its events. Raise ``RunLockedError`` if another process is playing the same run."""
     order_samples(prepared)
     folder = make_run_folder(Path(prepared.suite.settings.config.root), started.run_id)
     with lock_run(folder):
         if (folder / JOURNAL_FILE).exists():
             raise RunLockedError(Problem(f"the run {started.run_id} was played by another process"))
         with Journal(folder / JOURNAL_FILE) as journal:
-            report, decision = execute(prepared, journal, started, observer=observer, control=control)
+            report, decision = execute(
+                prepared, journal, started, observer=observer, control=control, also=also
+            )
     played = DecidedRun(report, decision, folder)
     _keep_as_baseline(prepared, played, observer)
     return played
@@ -127,16 +134,27 @@ def reopen(folder: Path, flags: Mapping[str, Any]) -> Iterator[Resumable]:
         os.chdir(here)
 
 
-def play_remaining(resumable: Resumable, observer: Observer, control: RunControl | None = None) -> DecidedRun:
-    """Play the rest of a run and return the whole run. If the run is complete, only decide it."""
+def play_remaining(
+    resumable: Resumable,
+    observer: Observer,
+    control: RunControl | None = None,
+    also: Sequence[Emit] = (),
+) -> DecidedRun:
+    """Play the rest of a run and return the whole run. If the run is complete, only decide it. ``also`` are
+    further sinks, which get the events of the whole run."""
     folder, events, prepared = resumable.folder, resumable.events, resumable.prepared
     if prepared is None:
+        for event in events:
+            for sink in also:
+                sink(event)
         report = reporting.fold_run(runs.StoredRun(folder)).report()
         return DecidedRun(report, gates.decide(report), folder)
     _carry_over_usage(prepared, events)
     with Journal.reopen(folder / JOURNAL_FILE) as journal:
         begin = RunResumed(at=utc_timestamp(), budget=prepared.suite.settings.public.budget)
-        report, decision = execute(prepared, journal, begin, events, observer=observer, control=control)
+        report, decision = execute(
+            prepared, journal, begin, events, observer=observer, control=control, also=also
+        )
     played = DecidedRun(report, decision, folder)
     _keep_as_baseline(prepared, played, observer)
     return played

@@ -66,7 +66,7 @@ def test_a_group_is_listed_with_its_help() -> None:
     panel, summary = listed["tools"]
     assert panel == main.CHECKING
     assert "MCP" in summary
-    assert list(main._Commands.declared["tools"].commands) == ["serve", "schemas"]
+    assert list(main._Commands.declared["tools"].commands) == ["serve", "schemas", "check"]
 
 
 @pytest.mark.parametrize(

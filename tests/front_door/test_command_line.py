@@ -217,8 +217,6 @@ WRONG_USE = {
     "tools srve": ("'srve'", "'serve'"),
     "history": ("'history'", "report", "validate"),
     "import x": ("'import'",),
-    "tools check": ("'check'",),
-    "run --record-tools f": ("--record-tools", "--record,"),
     "run --backend ray": ("--backend",),
     "scenarios/suite.yaml": ("agenteval run scenarios/suite.yaml",),
 }

@@ -51,6 +51,16 @@ def describe_unserializable(value: Any) -> str:
     return f"{type(value).__name__} that is not JSON"
 
 
+def is_unserializable_text(value: Any) -> bool:
+    """Return whether a value is such a text, or contains one."""
+    if isinstance(value, Mapping):
+        return any(map(is_unserializable_text, value.values()))
+    if isinstance(value, list):
+        return any(map(is_unserializable_text, value))
+    name, end, rest = value.partition(" that is not JSON") if isinstance(value, str) else ("", "", "")
+    return bool(end) and not rest and name.isidentifier()
+
+
 def _key(key: Any) -> str:
     return str(key.value) if isinstance(key, Enum) else str(key)
 

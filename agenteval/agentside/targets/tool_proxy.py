@@ -130,7 +130,7 @@ class PassthroughCall:
         return await asyncio.wrap_future(self.done)
 
     def finish_with(self, value: Any) -> None:
-        self.done.set_result(ToolAnswer(_to_json_result(value), False))
+        self.done.set_result(ToolAnswer(to_json_result(value), False))
 
     def finish_with_error(self, error: BaseException) -> None:
         self.done.set_result(ToolAnswer({"error": describe_error(error)}, True))
@@ -151,7 +151,7 @@ def to_json_arguments(args: Any) -> Any:
     return {key: value for key, value in found.items() if value is not NOT_JSON}
 
 
-def _to_json_result(value: Any) -> Any:
+def to_json_result(value: Any) -> Any:
     """Return the result of a tool as JSON, field by field if necessary, or else a text that names its type. A
     result that cannot be recorded, such as one that contains itself, must not break a tool that succeeded."""
     if (found := to_json_argument(value)) is not NOT_JSON:

@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack, nullcontext, redirect_stdout
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agenteval.cli.commands.output import refuse_overwriting_inputs, resolve_targets, write_reports
 from agenteval.cli.progress import TerminalObserver
+from agenteval.conversation.exits import EXIT_UNDECIDED
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.files import runs
@@ -23,7 +25,10 @@ from agenteval.running.live_run import Resumable, count_done, play_remaining, re
 from agenteval.running.observer import Observer
 from agenteval.running.stored_runs import runs_root
 
-_MAY_DIFFER = ("--resume", "--concurrency", "--report", "--open", "--verbose", "--quiet")
+if TYPE_CHECKING:
+    from agenteval.cli.commands.record_tools import ToolRecordingFile
+
+_MAY_DIFFER = ("--resume", "--concurrency", "--report", "--open", "--verbose", "--quiet", "--record-tools")
 """The options that do not affect the results of a run."""
 
 
@@ -33,9 +38,11 @@ def resume(
     reports: Sequence[ReporterChoice] = (),
     detail: Detail = "usual",
     opens: bool = False,
+    record_tools: Path | None = None,
 ) -> int:
     """Resume an interrupted run from its journal (checkpoint) and return the exit code of the whole run.
-    Raise ``AuthorError`` before anything is called if the resumed run would measure something different."""
+    ``record_tools`` is the file for the answers of the agent's own tools in the whole run. Raise
+    ``AuthorError`` before anything is called if the resumed run would measure something different."""
     _refuse_settings(request)
     reports = [_with_absolute_path(choice) for choice in reports]
     folder = _folder(request.resume or "")
@@ -46,12 +53,17 @@ def resume(
             cwd = resumable.started.request["cwd"]
             inputs = list_input_files(resumable.config, resumable.scenarios, cwd=cwd)
             refuse_overwriting_inputs(targets, (folder / JOURNAL_FILE, *inputs))
-            _announce_resume(resumable, observer)
+            tools_file = _open_tool_recording(record_tools, resumable) if record_tools else None
+            if tools_file:
+                tools_file.refuse_reports(targets)
+            _announce_resume(resumable, observer, records_tools=tools_file is not None)
             if resumable.prepared:
                 ending.enter_context(finish_on_interrupt())
-            played = play_remaining(resumable, observer)
+            with tools_file.written_at_end() if tools_file else nullcontext():
+                also = (tools_file.recorder,) if tools_file else ()
+                played = play_remaining(resumable, observer, also=also)
         called = runs.run_reference(folder, folder.parents[2])
-        return write_reports(
+        code = write_reports(
             played.report,
             played.decision,
             targets,
@@ -60,6 +72,15 @@ def resume(
             name=called,
             opens=opens,
         )
+        return code or (EXIT_UNDECIDED if tools_file and tools_file.has_failed else 0)
+
+
+def _open_tool_recording(path: Path, resumable: Resumable) -> ToolRecordingFile:
+    from agenteval.cli.commands.record_tools import ToolRecordingFile
+
+    prepared = resumable.prepared  # None for a complete run, whose agents are not created again
+    agent_tools = prepared.wired.resources.agent_tools if prepared else {}
+    return ToolRecordingFile(path, resumable.config, resumable.started.plan.agents, agent_tools)
 
 
 def _refuse_settings(request: Request) -> None:
@@ -88,7 +109,7 @@ def _folder(name: str) -> Path:
     return found.absolute()
 
 
-def _announce_resume(resumable: Resumable, observer: Observer) -> None:
+def _announce_resume(resumable: Resumable, observer: Observer, *, records_tools: bool) -> None:
     run = resumable.started
     if resumable.prepared is None:
         observer.show_line(f"the run {run.run_id} is complete, so only its reports are rewritten")
@@ -98,4 +119,8 @@ def _announce_resume(resumable: Resumable, observer: Observer) -> None:
     if run.request["record"]:
         observer.show_line(
             f"agenteval: the recording ends where the run was interrupted: {run.request['record']}"
+        )
+    if not records_tools and any(each.startswith("--record-tools") for each in run.command):
+        observer.show_line(
+            "agenteval: tools are no longer recorded; add --record-tools FILE for the whole run"
         )

@@ -19,13 +19,19 @@ import yaml
 
 from agenteval.adapters.agents.mcp_server import McpHost, ServedTools, require_sdk, serve_stdio
 from agenteval.agentside.world import ToolAnswer
+from agenteval.cli.commands.mcp_client import (
+    connect_mcp,
+    hints_of_tool,
+    list_mcp_tools,
+    unreachable_server,
+)
 from agenteval.cli.safe_output import clean_output, print_err, print_out
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.simulation import ToolWorld
 from agenteval.core import selection
 from agenteval.core.config import Config
 from agenteval.core.digits import parse_digits
-from agenteval.core.errors import AgentevalError, AuthorError, Problem, innermost
+from agenteval.core.errors import AgentevalError, AuthorError, Problem
 from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
 from agenteval.core.tool_effects import marks_from_hints
@@ -149,28 +155,14 @@ def schemas(command: Sequence[str], out: str | None) -> int:
 
 
 async def _fetch_tools(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    from mcp import Client, StdioServerParameters
-
-    is_address = len(command) == 1 and command[0].startswith(("http://", "https://"))
-    server: Any = command[0] if is_address else StdioServerParameters(command=command[0], args=[*command[1:]])
-    found: dict[str, Mapping[str, Any]] = {}
     try:
-        async with Client(server, read_timeout_seconds=_MOCK_S) as client:
-            cursor: str | None = None
-            while True:
-                page = await client.list_tools(cursor=cursor)
-                found.update({tool.name: _entry(tool) for tool in page.tools})
-                cursor = page.next_cursor
-                if not cursor:
-                    return found
+        async with connect_mcp(command) as client:
+            return {tool.name: _entry(tool) for tool in await list_mcp_tools(client)}
     except Exception as error:
-        what = f"the tools of the MCP server {' '.join(command)} cannot be listed: {innermost(error)}"
-        raise AuthorError(
-            Problem(what, "check that it is running, and that this is its address or command")
-        ) from error
+        raise unreachable_server(command, error) from error
 
 
 def _entry(tool: Any) -> dict[str, Any]:
     described = {"description": tool.description} if tool.description else {}
-    hints = tool.annotations.model_dump(by_alias=True) if tool.annotations else {}
-    return {**described, "parameters": tool.input_schema, **marks_from_hints(hints), "returns": {}}
+    marks = marks_from_hints(hints_of_tool(tool))
+    return {**described, "parameters": tool.input_schema, **marks, "returns": {}}
