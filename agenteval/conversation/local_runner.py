@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from agenteval.conversation.current_sample import leave_sample
 from agenteval.conversation.hooks import run_hook
+from agenteval.conversation.reference_states import make_references, reference_calls
 from agenteval.conversation.runtime import RunControl, Runtime
 from agenteval.conversation.scored_sample import ScoredSample, leaf_errors
 from agenteval.conversation.simulation import ToolWorld, run_conversation, with_late_calls
@@ -150,15 +151,22 @@ class _LocalSample:
         ) as error:  # raised by an agent's object while it is read; it would end the event loop
             raise RuntimeError(f"SystemExit: {error}") from error
 
-    async def _follow(self, judging: TaskGroup) -> None:
+    def _make_world(self) -> ToolWorld:
         runtime, sample = self._runtime, self._sample
-        world = self._world = ToolWorld(
+        return ToolWorld(
             sample,
             runtime.call_function,
             unmocked_tools=runtime.unmocked_tools,
             sees_all_calls=_reads_all(runtime, sample),
             database=runtime.make_database(sample),
         )
+
+    async def _follow(self, judging: TaskGroup) -> None:
+        runtime, sample = self._runtime, self._sample
+        user = runtime.make_user(sample)
+        if calls := reference_calls(sample.scenario):
+            self._scored.use_references(await make_references(calls, sample.scenario, self._make_world))
+        world = self._world = self._make_world()
         world.on_warning = self._warn_once
         agent: Agent | None = None
 
@@ -174,7 +182,6 @@ class _LocalSample:
             self._progress.free_slot()
             await settle(left, self._runner.none_follows())
 
-        user = runtime.make_user(sample)
         trajectories = run_conversation(sample, user=user, make_agent=make_agent, world=world, detach=detach)
         try:
             async for trajectory in trajectories:

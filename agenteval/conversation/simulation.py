@@ -178,9 +178,9 @@ class ToolWorld:
         if isinstance(answer, ToolResult):
             return answer
         with self.watch.track_activity(f"the tool '{call.name}'"):
-            return await self._answer_from_state(answer, turn)
+            return await self.answer_from_state(answer, turn)
 
-    async def _answer_from_state(self, call: FunctionCall | SqlCall, turn: int) -> ToolResult:
+    async def answer_from_state(self, call: FunctionCall | SqlCall, turn: int) -> ToolResult:
         """Answer a call that may read and change the state, on which one call works at a time."""
         if self._database is None:
             assert isinstance(call, FunctionCall)  # a scenario with SQL has a state, even if it is empty

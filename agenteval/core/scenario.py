@@ -632,6 +632,11 @@ class Tool(Value):
         return {path: target for path, target in (("python", self.python), *rules) if target is not None}
 
     @property
+    def calls_python(self) -> bool:
+        """True if the author's code answers some of the calls."""
+        return bool(self.functions)
+
+    @property
     def is_marked(self) -> bool:
         """True if a mark specifies the effect of the tool."""
         return self.reads or self.writes or self.destructive

@@ -172,3 +172,13 @@ class StateChanges(Value):
     """The time in the tool world, in ISO 8601 format."""
     seed: int = 0
     """The seed of the random numbers in the tool world."""
+
+
+class ReferenceState(Value):
+    """The state that calls leave if they are made one after the other at the start."""
+
+    calls: tuple[StateCall, ...]
+    changes: StateChanges | None = None
+    """What then differs from the start. ``None`` if a call failed."""
+    error: str = ""
+    """The call that failed on the state, and its result. Empty if none did."""
