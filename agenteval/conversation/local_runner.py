@@ -151,14 +151,16 @@ class _LocalSample:
         ) as error:  # raised by an agent's object while it is read; it would end the event loop
             raise RuntimeError(f"SystemExit: {error}") from error
 
-    def _make_world(self) -> ToolWorld:
+    async def _make_world(self) -> ToolWorld:
         runtime, sample = self._runtime, self._sample
+        database = runtime.make_database(sample)
         return ToolWorld(
             sample,
             runtime.call_function,
             unmocked_tools=runtime.unmocked_tools,
             sees_all_calls=_reads_all(runtime, sample),
-            database=runtime.make_database(sample),
+            database=database,
+            python_world=await runtime.open_world(sample, database),
         )
 
     async def _follow(self, judging: TaskGroup) -> None:
@@ -166,7 +168,7 @@ class _LocalSample:
         user = runtime.make_user(sample)
         if calls := reference_calls(sample.scenario):
             self._scored.use_references(await make_references(calls, sample.scenario, self._make_world))
-        world = self._world = self._make_world()
+        world = self._world = await self._make_world()
         world.on_warning = self._warn_once
         agent: Agent | None = None
 

@@ -6,11 +6,18 @@ that SQL answers; the others are made here, before the conversation, and their s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from agenteval.conversation.simulation import ToolWorld
-from agenteval.conversation.tools import FunctionCall, SqlCall, ToolState, UnmatchedCall, resolve_tool_call
+from agenteval.conversation.tools import (
+    FunctionCall,
+    MethodCall,
+    SqlCall,
+    ToolState,
+    UnmatchedCall,
+    resolve_tool_call,
+)
 from agenteval.core.call_outcomes import format_call, json_key
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.scenario import Scenario, Tool
@@ -39,11 +46,11 @@ def key_of_calls(calls: Sequence[StateCall]) -> tuple[Hashable, ...]:
 
 
 async def make_references(
-    references: Sequence[StateCalls], scenario: Scenario, make_world: Callable[[], ToolWorld]
+    references: Sequence[StateCalls], scenario: Scenario, make_world: Callable[[], Awaitable[ToolWorld]]
 ) -> tuple[ReferenceState, ...]:
     """Make the calls of each reference in a tool world of its own. Raise ``AuthorError`` if the author's code
     fails."""
-    return tuple([await _make_reference(calls, scenario.tools, make_world()) for calls in references])
+    return tuple([await _make_reference(calls, scenario.tools, await make_world()) for calls in references])
 
 
 async def _make_reference(calls: StateCalls, tools: Mapping[str, Tool], world: ToolWorld) -> ReferenceState:
@@ -61,7 +68,7 @@ async def _make_reference(calls: StateCalls, tools: Mapping[str, Tool], world: T
 
 def resolve_calls(
     calls: Sequence[StateCall], tools: Mapping[str, Tool]
-) -> Iterator[tuple[StateCall, ToolResult | SqlCall | FunctionCall]]:
+) -> Iterator[tuple[StateCall, ToolResult | SqlCall | FunctionCall | MethodCall]]:
     """Yield each call with its answer, or with what answers it. Raise ``AuthorError`` for a call that the
     scenario does not answer."""
     state = ToolState()

@@ -18,6 +18,7 @@ from agenteval.agentside.world import RequestedCall
 from agenteval.conversation.deadlines import current_stopwatch
 from agenteval.conversation.tools import (
     FunctionCall,
+    MethodCall,
     SqlCall,
     ToolState,
     UnmatchedCall,
@@ -68,6 +69,7 @@ from agenteval.messages.agent_names import assign_agent, drop_silent_steps, read
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
 if TYPE_CHECKING:
+    from agenteval.conversation.python_world import PythonWorld
     from agenteval.core.world_state import StateChanges
     from agenteval.world.database import WorldDatabase
 
@@ -97,8 +99,10 @@ class ToolWorld:
         unmocked_tools: str = "error",
         sees_all_calls: bool = False,
         database: WorldDatabase | None = None,
+        python_world: PythonWorld | None = None,
     ) -> None:
-        """Create the tools of ``sample``, with its ``database`` if the scenario has a state. If
+        """Create the tools of ``sample``, with its ``database`` if the scenario has a state, and with its
+        ``python_world`` if the scenario has a back end in Python. If
         ``sees_all_calls`` is true, the author declares that all calls are seen, so unrecognized content
         contains no calls."""
         self._sample = sample
@@ -110,6 +114,7 @@ class ToolWorld:
         self._unmocked = unmocked_tools
         self._state = ToolState()
         self._database = database
+        self.python_world = python_world
         self._database_lock = anyio.Lock()
         self.schemas = schemas_of(sample.scenario.tools)
         self.watch = current_stopwatch()
@@ -180,8 +185,12 @@ class ToolWorld:
         with self.watch.track_activity(f"the tool '{call.name}'"):
             return await self.answer_from_state(answer, turn)
 
-    async def answer_from_state(self, call: FunctionCall | SqlCall, turn: int) -> ToolResult:
+    async def answer_from_state(self, call: FunctionCall | MethodCall | SqlCall, turn: int) -> ToolResult:
         """Answer a call that may read and change the state, on which one call works at a time."""
+        if isinstance(call, MethodCall):
+            assert self.python_world  # only its methods are answered in this way
+            async with self._database_lock:
+                return await self.python_world.answer(call, turn)
         if self._database is None:
             assert isinstance(call, FunctionCall)  # a scenario with SQL has a state, even if it is empty
             return await self._call_function(call, self._sample, turn)
@@ -205,7 +214,8 @@ class ToolWorld:
     def state_changes(self) -> StateChanges | None:
         """Return what differs from the start of the conversation, or ``None`` if the scenario has no
         state."""
-        return self._database.changes() if self._database else None
+        changes = self._database.changes() if self._database else None
+        return self.python_world.qualify(changes) if self.python_world and changes else changes
 
 
 DetachAgent: TypeAlias = Callable[[Agent | None], Awaitable[None]]

@@ -434,7 +434,7 @@ TurnEntry: TypeAlias = Annotated[
 ]
 
 
-TOOL_ANSWERS = frozenset({"returns", "error", "sql", "one", "none", "sequence", "python", "rules"})
+TOOL_ANSWERS = frozenset({"returns", "error", "sql", "one", "none", "sequence", "python", "rules", "method"})
 """The keys that define the answer of a tool."""
 _ANSWER_KINDS = ("returns", "error", "sql", "sequence", "python", "rules")
 """The keys of which at most one may be set. Only ``returns`` may accompany ``sql``."""
@@ -596,8 +596,9 @@ class Tool(Value):
     destructive: bool = False
     """True if the effect cannot be undone, so that the tool requires the user's confirmation."""
     base: str = ""  # set by the loader: the scenario file's folder, where `python` paths start
+    method: str | None = None  # set by the loader: the method of the scenario's `world` that answers
 
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"base", "method"})
 
     @model_validator(mode="after")
     def _one_answer(self) -> Tool:
@@ -634,7 +635,7 @@ class Tool(Value):
     @property
     def calls_python(self) -> bool:
         """True if the author's code answers some of the calls."""
-        return bool(self.functions)
+        return bool(self.functions) or self.method is not None
 
     @property
     def is_marked(self) -> bool:
@@ -836,6 +837,9 @@ class ScenarioFields(Value):
     """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
     state: StateSpec | None = None
     """State of the tool world, over which sql of tools works: tables, a schema, or a SQLite file."""
+    world: Text = ""
+    """Class with a back end in Python (file.py:Class, relative to the folder of this file); its methods are
+    tools."""
     expect: Expectation = Expectation()
     """Expectations for the entire conversation."""
     epochs: Epochs | None = None

@@ -22,6 +22,7 @@ from agenteval.files.config_checks import Registries
 from agenteval.planning import judge_setup, preflight
 from agenteval.planning.judge_setup import Metrics
 from agenteval.planning.plan_resolution import suite_policy
+from agenteval.planning.python_worlds import WorldResolver
 from agenteval.planning.request import Request
 from agenteval.scoring.checks import RULES
 
@@ -70,7 +71,12 @@ def load_suite(request: Request, known: Registries) -> Suite:
     metrics = judge_setup.load_metrics(config)
     policy = suite_policy(config, metrics.available.values(), metrics.selected, no_judge=no_judge)
     try:
-        found = load_scenarios(full_request, config, partial(preflight.scenario_problems, suite=policy))
+        found = load_scenarios(
+            full_request,
+            config,
+            partial(preflight.scenario_problems, suite=policy),
+            WorldResolver(policy.now).resolve,
+        )
     except scenario_loader.PartlyReadError as error:
         model_problems = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
         raise AuthorError(*dict.fromkeys((*error.problems, *model_problems))) from None
@@ -145,17 +151,26 @@ class FoundScenarios(NamedTuple):
 
 
 def load_scenarios(
-    request: Request, config: Config, check: scenario_loader.ScenarioCheck = scenario_loader.no_extra_check
+    request: Request,
+    config: Config,
+    check: scenario_loader.ScenarioCheck = scenario_loader.no_extra_check,
+    resolve: scenario_loader.ResolveScenario = scenario_loader.keep_scenario,
 ) -> FoundScenarios:
-    """Load and filter scenarios. Raise ``AuthorError`` with the mistakes in the files and the problems that
-    ``check`` finds, and ``NothingSelectedError`` if no scenario is left."""
+    """Load and filter scenarios. ``resolve`` adds what they take from the author's code. Raise
+    ``AuthorError`` with the mistakes in the files and the problems that ``check`` finds, and
+    ``NothingSelectedError`` if no scenario is left."""
     paths = path_arguments.PathSelection((), {})
     if request.paths or not request.scenarios:
         paths = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
     if not paths.files and not request.scenarios:
         raise NothingSelectedError(_no_scenario_problem(config))
     loaded = scenario_loader.load_scenario_files(
-        paths.files, values=request.scenarios, rules=RULES, root=Path(config.root), check=check
+        paths.files,
+        values=request.scenarios,
+        rules=RULES,
+        root=Path(config.root),
+        check=check,
+        resolve=resolve,
     )
     return FoundScenarios(loaded, selection.select(paths.select_scenarios(loaded), request.filters))
 
