@@ -28,7 +28,7 @@ from agenteval.core.json_schema import schema_mistakes
 from agenteval.core.json_text import to_json
 from agenteval.core.scenario import Sample, Tool
 from agenteval.core.trajectory import ToolResult
-from agenteval.core.world_state import StateChanges, WorldTables
+from agenteval.core.world_state import WorldTables
 from agenteval.world import MARKS_ATTRIBUTE
 from agenteval.world.database import WorldDatabase
 from agenteval.world.snapshot_tables import TableRows, find_difference, mirror_snapshot, read_snapshot
@@ -371,6 +371,8 @@ class PythonWorld:
     async def _mirror(self, method: WorldMethod) -> None:
         assert self._database  # a world with a snapshot has a state
         snapshot = await self.snapshot()
+        if self._database.is_closed:  # nobody waited for the call
+            return
         with locate_errors(self._place):
             changed = mirror_snapshot(self._database, snapshot)
         if changed and method.tool.reads:
@@ -381,10 +383,8 @@ class PythonWorld:
                 Problem(fault, "remove the mark, or let the method change nothing", self._place)
             )
 
-    def qualify(self, changes: StateChanges) -> StateChanges:
-        """Return the changes of the database. They are marked as unknown if a call is not over, or was given
-        up, since it may have changed what has not been copied."""
-        why = self._given_up or self._pending
-        if not why:
-            return changes
-        return changes.model_copy(update={"is_complete": False, "unknown_because": why})
+    @property
+    def unknown_because(self) -> str:
+        """The reason why the state is not known, or an empty string if it is: a call is not over, or was
+        given up, and may have changed what has not been copied."""
+        return self._given_up or self._pending

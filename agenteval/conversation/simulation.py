@@ -214,8 +214,13 @@ class ToolWorld:
     def state_changes(self) -> StateChanges | None:
         """Return what differs from the start of the conversation, or ``None`` if the scenario has no
         state."""
-        changes = self._database.changes() if self._database else None
-        return self.python_world.qualify(changes) if self.python_world and changes else changes
+        if self._database is None:
+            return None
+        if self.python_world and (why := self.python_world.unknown_because):
+            from agenteval.core.world_state import StateChanges
+
+            return StateChanges(is_complete=False, unknown_because=why)
+        return self._database.changes()
 
 
 DetachAgent: TypeAlias = Callable[[Agent | None], Awaitable[None]]

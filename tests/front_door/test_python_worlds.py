@@ -471,3 +471,64 @@ class Shop:
     assert done.code == 0, done.all
     set_up(project, say(*calls[:1]), shop=shop, expect={"state": {"changed": changed}})
     assert project.run().code == 1
+
+
+# ── what is not known ────────────────────────────────────────────────────────────────────────────
+
+GATED = (
+    SHOP.replace(
+        "class Reason", "from threading import Event\n\nSTARTED, GATE = Event(), Event()\n\n\nclass Reason", 1
+    )
+    + """
+    def wait(self, ctx):
+        STARTED.set()
+        GATE.wait(60)
+        self.orders.clear()
+"""
+)
+GIVES_UP = """
+import asyncio
+
+async def agent(messages, ctx):
+    from shop import GATE, STARTED
+
+    waiting = asyncio.create_task(ctx.call_tool("wait", {}))
+    while not STARTED.is_set():
+        await asyncio.sleep(0.01)
+    LEAVE
+    asyncio.get_running_loop().call_later(0, GATE.set)
+    return "Done."
+"""
+
+
+@pytest.mark.parametrize("leave", ["waiting.cancel(); await asyncio.sleep(0.1)", "pass"])
+def test_a_call_that_is_not_over_leaves_the_state_unknown(project: Project, leave: str) -> None:
+    set_up(project, shop=GATED, expect={"state": {"changed": {}}})
+    project.agent(GIVES_UP.replace("LEAVE", leave))
+    done = project.run()
+    (check,) = [each for each in project.sample()["checks"] if each["name"] == "state.changed"]
+    assert check["passed"] is None, done.all
+    assert "a call to 'wait' was not over" in check["detail"]
+    assert "not known: a call to 'wait'" in flat(project.call("show", "s"))
+
+
+def test_a_method_that_the_agent_answered_itself_decides_nothing(project: Project) -> None:
+    set_up(project, expect={"state": {"changed": {}}})
+    project.agent("""
+        def agent(messages):
+            call = {"id": "1", "type": "function", "function": {"name": "cancel_order", "arguments": "{}"}}
+            return [
+                {"role": "assistant", "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "1", "content": "ok"},
+                {"role": "assistant", "content": "Done."},
+            ]
+    """)
+    done = project.run()
+    assert done.code == 3, done.all
+    assert "the agent's own code, not the mock of 'cancel_order', answered" in flat(done)
+
+
+def test_a_listing_imports_no_world(project: Project) -> None:
+    set_up(project, shop="raise SystemExit('not now')", checks="none")
+    assert "s" in project.call("list").out
+    assert project.call("validate").code == 2

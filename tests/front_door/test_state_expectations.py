@@ -298,3 +298,29 @@ def test_other_calls_than_those_of_the_run_are_undecided_if_python_answers(proje
     done = project.call("score", "latest", "--scenarios", "scenarios/suite.yaml")
     assert done.code == 3
     assert "was not recorded" in done.all
+
+
+def test_a_function_that_is_not_over_leaves_the_state_unknown(project: Project) -> None:
+    set_up_python(
+        project, "[]", tools={"wait": {"python": "mocks.py:wait"}}, expect={"state": {"changed": {}}}
+    )
+    project.write(
+        "scenarios/mocks.py",
+        "from threading import Event\nSTARTED, GATE = Event(), Event()\n\n"
+        "def wait(args, ctx):\n    STARTED.set()\n    GATE.wait(60)\n",
+    )
+    project.agent("""
+        import asyncio
+
+        async def agent(messages, ctx):
+            from mocks import GATE, STARTED
+
+            asyncio.create_task(ctx.call_tool("wait", {}))
+            while not STARTED.is_set():
+                await asyncio.sleep(0.01)
+            asyncio.get_running_loop().call_later(0, GATE.set)
+            return "Done."
+    """)
+    done = project.run()
+    assert done.code == 3, done.all
+    assert "a call was not over, and what it changed is not known" in " ".join(done.all.split())
