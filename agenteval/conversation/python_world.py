@@ -28,6 +28,7 @@ from agenteval.core.json_schema import schema_mistakes
 from agenteval.core.json_text import to_json
 from agenteval.core.scenario import Sample, Tool
 from agenteval.core.trajectory import ToolResult
+from agenteval.core.value import compact
 from agenteval.core.world_state import WorldTables
 from agenteval.world import MARKS_ATTRIBUTE
 from agenteval.world.database import WorldDatabase
@@ -229,12 +230,8 @@ def _make_tool(where: str, name: str, method: Any, schema: dict[str, Any]) -> To
     if "reads" in marks and len(marks) > 1:
         what = f"{where}: `@reads` cannot be combined with `@writes` or `@destructive`"
         raise AuthorError(Problem(what, "keep one of them"))
-    return Tool(
-        description=inspect.getdoc(method) or None,
-        parameters=schema,
-        method=name,
-        **dict.fromkeys(marks, True),
-    )
+    described = {"description": inspect.getdoc(method) or None, "parameters": schema}
+    return compact(Tool(**described, method=name, **dict.fromkeys(marks, True)))
 
 
 # ── instances ────────────────────────────────────────────────────────────────────────────────────
@@ -255,15 +252,20 @@ def _as_list(rows: Any) -> Any:
 
 
 async def open_python_world(
-    sample: Sample, database: WorldDatabase | None, rows: TableRows | None, *, timeout_s: float
+    sample: Sample,
+    database: WorldDatabase | None,
+    read_rows: Callable[[], TableRows | None],
+    *,
+    timeout_s: float,
 ) -> PythonWorld:
-    """Make the instance of a sample. ``rows`` is the state that the author wrote, which becomes the world's
-    own. Raise ``AuthorError`` if it cannot be made, or does not begin as the one did that was made when the
-    scenario was loaded."""
+    """Make the instance of a sample. ``read_rows`` returns the state that the author wrote, which becomes the
+    world's own. Raise ``AuthorError`` if it cannot be made, or does not begin as the one did that was made
+    when the scenario was loaded."""
     scenario = sample.scenario
     place = parse_place(scenario.where("world"))
     cls = load_world_class(scenario.world, scenario.base, place)
     what = f"`world`: {cls.target}"
+    rows = read_rows() if cls.takes_state else None
     instance = await _call(cls.constructor(rows), what, place, timeout_s)
     world = PythonWorld(sample, cls, instance, database, timeout_s=timeout_s)
     if cls.has_snapshot:

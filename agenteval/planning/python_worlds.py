@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.scenario import Scenario, Tool
+from agenteval.core.value import compact
 from agenteval.core.world_state import StateSpec, WorldTables
 from agenteval.files.yaml_source import Mark
 
@@ -22,7 +23,7 @@ class WorldResolver:
 
     def __init__(self, now: str | None) -> None:
         self._now = now
-        self._known: dict[Any, tuple[WorldClass, WorldTables]] = {}
+        self._known: dict[Any, tuple[WorldClass, StateSpec | None]] = {}
 
     def resolve(self, scenario: Scenario, mark: Mark) -> Scenario:
         """Return the scenario with the tools and tables of its world. Raise ``AuthorError`` with all
@@ -34,17 +35,23 @@ class WorldResolver:
         key = (scenario.world, scenario.base, state.model_dump_json() if state else None)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._make(scenario, mark, place)
-        world, snapshot = found
+            world, snapshot = self._make(scenario, mark, place)
+            if snapshot:
+                state = state or StateSpec(snapshot=snapshot, base=scenario.base)
+                state = compact(state.model_copy(update={"snapshot": snapshot}))
+            found = self._known[key] = world, state
+        world, state = found
         if problems := _clashes(scenario.tools, world.tools, mark):
             raise AuthorError(*problems)
         line = scenario.lines.get("world")
         lines = {} if line is None else {f"tools.{name}": line for name in world.tools}
-        made = {"tools": {**scenario.tools, **world.tools}, "lines": {**lines, **scenario.lines}}
-        if snapshot:
-            state = state or StateSpec(snapshot=snapshot, base=scenario.base)
-            made["state"] = state.model_copy(update={"snapshot": snapshot})
-        return scenario.model_copy(update=made)
+        return scenario.model_copy(
+            update={
+                "tools": {**scenario.tools, **world.tools},
+                "state": state,
+                "lines": {**lines, **scenario.lines},
+            }
+        )
 
     def _make(self, scenario: Scenario, mark: Mark, place: Place) -> tuple[WorldClass, WorldTables]:
         from agenteval.conversation.python_world import load_world_class, take_snapshot

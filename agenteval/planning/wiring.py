@@ -387,8 +387,8 @@ async def open_world(
     from agenteval.conversation.python_world import open_python_world
     from agenteval.planning.state_problems import world_rows
 
-    rows = world_rows(sample.scenario, now)
-    return await open_python_world(sample, database, rows, timeout_s=timeout_s)
+    read_rows = partial(world_rows, sample.scenario, now)
+    return await open_python_world(sample, database, read_rows, timeout_s=timeout_s)
 
 
 def _model_problems(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
