@@ -428,6 +428,25 @@ def test_the_tool_world_of_the_page_answers_as_it_says(project: Project) -> None
     ]
 
 
+@pytest.mark.parametrize(("order", "code"), [("ORD-42", 0), ("ORD-43", 1)])
+def test_the_world_in_python_of_the_page_answers_and_is_checked(
+    project: Project, order: str, code: int
+) -> None:
+    write_page(project, "docs/tools.md")
+    project.agent(
+        f"""
+        async def agent(messages, ctx):
+            await ctx.call_tool("find_policy", {{"topic": "returns"}})
+            await ctx.call_tool("get_order", {{"order_id": "ORD-42"}})
+            await ctx.call_tool("cancel_order", {{"order_id": "{order}"}})
+            return "Done."
+        """
+    )
+    project.config("metrics: []\ndetectors: []")
+    finished(project.run("-s", "shop-world"), code)
+    assert failed_checks(project.sample()) == ({(None, "state.changed")} if code else set())
+
+
 def test_the_project_of_the_readme_ends_as_shown(project: Project) -> None:
     write_page(project, "README.md")
     narrow = {"COLUMNS": "80"}
@@ -675,7 +694,7 @@ def test_what_is_not_built_is_listed_as_such_and_nothing_else() -> None:
     assert sorted(re.findall(r"`([^`]+)`", refused)) == sorted(NOT_YET["scenario"])
     tools = re.findall(r"`([^`]+)`", section("docs/tools.md", "## Not supported yet"))
     of_tools = [pattern.removeprefix("tools.*.") for pattern in NOT_YET["scenario"] if "tools.*." in pattern]
-    assert tools == [*of_tools, "state.expose", "world"]
+    assert tools == [*of_tools, "state.expose"]
 
 
 def test_the_command_line_of_the_page_is_that_of_the_code() -> None:

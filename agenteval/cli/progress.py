@@ -25,6 +25,7 @@ from agenteval.core.event import (
     ModelAsked,
     Notice,
     Reconsidered,
+    ReferenceStatesMade,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -229,7 +230,7 @@ class Log:
                 self.tick()
             case (
                 RunResumed() | SampleStarted() | TurnFinished() | Scored() | ModelAsked() | Reconsidered()
-                | Notice() | CallsSeen() | IssuesFound() | RunFinished()
+                | ReferenceStatesMade() | Notice() | CallsSeen() | IssuesFound() | RunFinished()
             ):  # fmt: skip
                 pass
             case _:

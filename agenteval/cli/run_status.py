@@ -16,6 +16,7 @@ from agenteval.core.event import (
     ModelAsked,
     Notice,
     Reconsidered,
+    ReferenceStatesMade,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -101,7 +102,7 @@ class RunStatus:
                 self.warning = text
             case (
                 RunResumed() | TurnFinished() | Scored() | ModelAsked() | Reconsidered() | Notice()
-                | CallsSeen() | IssuesFound() | RunFinished()
+                | ReferenceStatesMade() | CallsSeen() | IssuesFound() | RunFinished()
             ):  # fmt: skip
                 pass
             case _:

@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from agenteval.conversation.current_sample import leave_sample
 from agenteval.conversation.hooks import run_hook
+from agenteval.conversation.reference_states import make_references, reference_calls
 from agenteval.conversation.runtime import RunControl, Runtime
 from agenteval.conversation.scored_sample import ScoredSample, leaf_errors
 from agenteval.conversation.simulation import ToolWorld, run_conversation, with_late_calls
@@ -150,15 +151,25 @@ class _LocalSample:
         ) as error:  # raised by an agent's object while it is read; it would end the event loop
             raise RuntimeError(f"SystemExit: {error}") from error
 
-    async def _follow(self, judging: TaskGroup) -> None:
+    async def _make_world(self) -> ToolWorld:
         runtime, sample = self._runtime, self._sample
-        world = self._world = ToolWorld(
+        database = runtime.make_database(sample)
+        return ToolWorld(
             sample,
             runtime.call_function,
             unmocked_tools=runtime.unmocked_tools,
             sees_all_calls=_reads_all(runtime, sample),
-            make_database=partial(runtime.make_database, sample),
+            database=database,
+            python_world=await runtime.open_world(sample, database),
+            start_over=self._make_world,
         )
+
+    async def _follow(self, judging: TaskGroup) -> None:
+        runtime, sample = self._runtime, self._sample
+        user = runtime.make_user(sample)
+        if calls := reference_calls(sample.scenario):
+            self._scored.use_references(await make_references(calls, sample.scenario, self._make_world))
+        world = self._world = await self._make_world()
         world.on_warning = self._warn_once
         agent: Agent | None = None
 
@@ -174,7 +185,6 @@ class _LocalSample:
             self._progress.free_slot()
             await settle(left, self._runner.none_follows())
 
-        user = runtime.make_user(sample)
         trajectories = run_conversation(sample, user=user, make_agent=make_agent, world=world, detach=detach)
         try:
             async for trajectory in trajectories:

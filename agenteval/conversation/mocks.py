@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agenteval.agentside.targets.context import is_loop_blocked
@@ -71,36 +73,47 @@ class MockFunctions:
         context = ToolContext(call.call_index, turn, sample.key, sample.seed, call.database)
         args = deepcopy(call.args)  # the mock may change them; the record must not change
         arguments = (args, context) if takes_context(function) else (args,)
-        try:
-            value = await call_user_code(function, *arguments, timeout_s=self._timeout_s)
-            with contain_exits():
-                return _to_tool_result(value, call.tool, place)
-        except ToolError as error:
-            return error_result(str(error))
-        except (asyncio.CancelledError, BlockedLoopError):
-            raise
-        except AuthorError as error:  # such as wrong SQL, which knows no place
-            raise AuthorError(*(_in_mock(each, call.tool, place) for each in error.problems)) from error
-        except Exception as error:
-            what = f"the mock of '{call.tool}' raised {describe_error(error)}"
-            if isinstance(error, DeadlineError):
-                what = f"the mock of '{call.tool}' did not return within {self._timeout_s:g} s"
-            remedy = "to return an error to the agent, raise `agenteval.ToolError`"
-            raise AuthorError(Problem(what, remedy, place)) from error
+        what = f"the mock of '{call.tool}'"
+        return await answer_by_code(
+            partial(function, *arguments), what=what, place=place, timeout_s=self._timeout_s
+        )
 
 
-def _in_mock(problem: Problem, tool: str, place: Place) -> Problem:
-    what = f"the mock of '{tool}': {problem.what}"
-    return problem if problem.place else problem._replace(what=what, place=place)
-
-
-def _to_tool_result(value: Any, tool: str, place: Place) -> ToolResult:
+async def answer_by_code(
+    function: Callable[[], Any], *, what: str, place: Place, timeout_s: float
+) -> ToolResult:
+    """Return what the author's function answers. ``what`` describes it in messages. Raise ``AuthorError``
+    if it fails in any other way than by ``ToolError``."""
     try:
-        return ToolResult(value=jsonable(value, _text_of))
+        value = await call_user_code(function, timeout_s=timeout_s)
+        return ToolResult(value=to_json_value(value, what, place))
+    except ToolError as error:
+        return error_result(str(error))
+    except (asyncio.CancelledError, BlockedLoopError):
+        raise
+    except AuthorError as error:  # such as wrong SQL, which knows no place
+        raise AuthorError(*(_within(each, what, place) for each in error.problems)) from error
+    except Exception as error:
+        fault = f"{what} raised {describe_error(error)}"
+        if isinstance(error, DeadlineError):
+            fault = f"{what} did not return within {timeout_s:g} s"
+        remedy = "to return an error to the agent, raise `agenteval.ToolError`"
+        raise AuthorError(Problem(fault, remedy, place)) from error
+
+
+def _within(problem: Problem, what: str, place: Place) -> Problem:
+    return problem if problem.place else problem._replace(what=f"{what}: {problem.what}", place=place)
+
+
+def to_json_value(value: Any, what: str, place: Place) -> Any:
+    """Return a value of the author's code as JSON. Raise ``AuthorError`` if JSON cannot represent it."""
+    try:
+        with contain_exits():
+            return jsonable(value, _text_of)
     except ValueError as error:
-        what = f"the mock of '{tool}' returned a value that cannot be represented in JSON: {error}"
+        fault = f"{what} returned a value that cannot be represented in JSON: {error}"
         remedy = "return strings, numbers, lists or mappings, or values with a string form, such as dates"
-        raise AuthorError(Problem(what, remedy, place)) from error
+        raise AuthorError(Problem(fault, remedy, place)) from error
 
 
 def _text_of(value: Any) -> str:

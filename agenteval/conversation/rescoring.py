@@ -107,6 +107,7 @@ class _RecordedSample:
         key, scenario = self.key, self._recorded.scenario
         rules = self._rescoring.rules_for(scenario, key.agent)
         self._scored.emit(SampleStarted(key=key, rules=rules, scenario=scenario))
+        self._scored.use_references(self._recorded.references)
         for trajectory in self._trajectories():
             await self._scored.score_progress(trajectory, judging)
         self._emit_known_checks()

@@ -4,7 +4,7 @@ nothing that plays a conversation."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -18,10 +18,15 @@ from agenteval.core.trajectory import CallEvidence
 if TYPE_CHECKING:
     import anyio
 
+    from agenteval.conversation.python_world import PythonWorld
     from agenteval.conversation.simulation import CallFunction
     from agenteval.world.database import WorldDatabase
 
 RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
+
+
+async def no_world(_sample: Sample, _database: WorldDatabase | None) -> None:
+    """Return ``None``: no scenario has a world in Python. This is the default."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class Runtime:
     """Warnings that are given only once per run."""
     make_database: Callable[[Sample], WorldDatabase | None] = lambda _: None
     """Creates the database of a sample, or returns None if its scenario has no state."""
+    open_world: Callable[[Sample, WorldDatabase | None], Awaitable[PythonWorld | None]] = no_world
+    """Creates the world in Python of a sample, or returns None if its scenario has none."""
     runner: SampleRunner | None = None
     """The runner that plays the samples. Without it, they are played in this process."""
 

@@ -11,11 +11,12 @@ from anyio.abc import TaskGroup
 from agenteval.conversation.deadlines import Stopwatch, exempt_from_deadlines
 from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.errors import AuthorError
-from agenteval.core.event import Event, SampleFinished, Scored, TurnFinished
+from agenteval.core.event import Event, ReferenceStatesMade, SampleFinished, Scored, TurnFinished
 from agenteval.core.protocols import Emit, Reviewer, Scorer, ScorerResults
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
+from agenteval.core.world_state import ReferenceState
 
 
 class ScoredSample:
@@ -36,6 +37,7 @@ class ScoredSample:
         self.last_trajectory = Trajectory()
         self.watch = Stopwatch()
         self.events: list[Event] = []
+        self._references: tuple[ReferenceState, ...] = ()
         self.is_refused = False
         """True if one of the sample's judges was not called."""
         self._is_whole = False  # the checks have run on the whole conversation
@@ -47,6 +49,12 @@ class ScoredSample:
     def emit(self, event: Event) -> None:
         self.events.append(event)
         self._emit_all(event)
+
+    def use_references(self, states: tuple[ReferenceState, ...]) -> None:
+        """Report the states with which ``same_as`` compares, and let the checks have them."""
+        if states:
+            self._references = states
+            self.emit(ReferenceStatesMade(key=self.sample.key, states=states))
 
     async def score_progress(self, trajectory: Trajectory, judging: TaskGroup | None) -> None:
         """Report progress in the conversation (another turn or the end), and run all scorers on the new
@@ -107,6 +115,8 @@ class ScoredSample:
         """Run the checks in code, which never wait."""
         self._is_whole |= trajectory.stop is not None
         trajectory = self._visibility.with_current_visibility(self.sample, trajectory)
+        if self._references:
+            trajectory = trajectory.model_copy(update={"references": self._references})
         for check in self._checks:
             if check.scope == scope:
                 await self._ask(check, trajectory, turn)

@@ -19,6 +19,7 @@ from agenteval.conversation.deadlines import current_stopwatch
 from agenteval.conversation.tool_faults import DrawnFault, FaultDraws, distort, failed_result, mark_played
 from agenteval.conversation.tools import (
     FunctionCall,
+    MethodCall,
     SqlCall,
     ToolState,
     UnmatchedCall,
@@ -69,6 +70,7 @@ from agenteval.messages.agent_names import assign_agent, drop_silent_steps, read
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
 if TYPE_CHECKING:
+    from agenteval.conversation.python_world import PythonWorld
     from agenteval.core.world_state import StateChanges
     from agenteval.world.database import WorldDatabase
 
@@ -82,7 +84,7 @@ MAX_CALLS = 1000
 """The maximum number of calls in one reply. A reply with more calls is unreadable, and none of its calls are
 carried out."""
 
-FoundAnswer: TypeAlias = ToolResult | FunctionCall | SqlCall | UnmatchedCall
+FoundAnswer: TypeAlias = ToolResult | FunctionCall | MethodCall | SqlCall | UnmatchedCall
 CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolResult]]
 """Runs a mock function written in Python for a sample and a turn (from 0)."""
 
@@ -98,10 +100,13 @@ class ToolWorld:
         *,
         unmocked_tools: str = "error",
         sees_all_calls: bool = False,
-        make_database: Callable[[], WorldDatabase | None] = lambda: None,
+        database: WorldDatabase | None = None,
+        python_world: PythonWorld | None = None,
+        start_over: Callable[[], Awaitable[ToolWorld]] | None = None,
     ) -> None:
-        """Create the tools of ``sample``. ``make_database`` makes a database in the start state if the
-        scenario has a state. If ``sees_all_calls`` is true, the author declares that all calls are seen, so
+        """Create the tools of ``sample``, with its ``database`` if the scenario has a state, and with its
+        ``python_world`` if the scenario has a back end in Python. ``start_over`` creates the same tools in
+        the start state. If ``sees_all_calls`` is true, the author declares that all calls are seen, so
         unrecognized content contains no calls."""
         self._sample = sample
         self.sees_all_calls = sees_all_calls
@@ -111,8 +116,9 @@ class ToolWorld:
         self._call_function = call_function
         self._unmocked = unmocked_tools
         self._state = ToolState()
-        self._make_database = make_database
-        self._database = make_database()
+        self._database = database
+        self.python_world = python_world
+        self._start_over = start_over
         self._faults = FaultDraws(sample.seed)
         self._earlier_results: dict[tuple[str, Any], ToolResult] = {}
         """The latest results of the tools that may give a stale one, keyed by tool and arguments."""
@@ -200,7 +206,7 @@ class ToolWorld:
         if isinstance(answer, ToolResult):
             return answer
         with self.watch.track_activity(f"the tool '{answer.tool}'"):
-            return await self._answer_from_state(answer, turn, self._database, is_undone=is_undone)
+            return await self.answer_from_state(answer, turn, is_undone=is_undone)
 
     async def _answer_with_fault(
         self, drawn: DrawnFault, call: ToolCall, turn: int, state: ToolState, answer: FoundAnswer
@@ -226,41 +232,34 @@ class ToolWorld:
         the start state. Nothing is carried out. An answer that is up to date is no fault."""
         current = await self._answer(answer, turn, is_undone=True)
         stale = self._earlier_results.get((call.name, json_key(call.args)))
-        if stale is None:
-            _, first = self._find_answer(call, turn, ToolState())
-            stale = await self._answer_over_start(first, turn)
-        if stale.value == current.value:
+        if stale is None and self._start_over is not None:
+            start = await self._start_over()
+            try:
+                stale = await start._answer(start._find_answer(call, turn, ToolState())[1], turn)
+            finally:
+                start.close()
+        if stale is None or stale.value == current.value:
             return current
         return mark_played(stale, drawn.fault, "an earlier answer")
 
-    async def _answer_over_start(self, answer: FoundAnswer, turn: int) -> ToolResult:
-        if isinstance(answer, ToolResult | UnmatchedCall):
-            return await self._answer(answer, turn)  # no state has a part in it
-        start = self._make_database()
-        try:
-            return await self._answer_from_state(answer, turn, start)
-        finally:
-            if start is not None:
-                start.close()
-
-    async def _answer_from_state(
-        self,
-        call: FunctionCall | SqlCall,
-        turn: int,
-        database: WorldDatabase | None,
-        *,
-        is_undone: bool = False,
+    async def answer_from_state(
+        self, call: FunctionCall | MethodCall | SqlCall, turn: int, *, is_undone: bool = False
     ) -> ToolResult:
-        """Answer a call that may read and change the state, on which one call works at a time."""
-        if database is None:
+        """Answer a call that may read and change the state, on which one call works at a time. With
+        ``is_undone``, nothing stays changed."""
+        if isinstance(call, MethodCall):
+            assert self.python_world  # only its methods are answered in this way
+            async with self._database_lock:
+                return await self.python_world.answer(call, turn, is_undone=is_undone)
+        if self._database is None:
             assert isinstance(call, FunctionCall)  # a scenario with SQL has a state, even if it is empty
             return await self._call_function(call, self._sample, turn)
         from agenteval.conversation.sql_tools import answer_sql_call  # most scenarios have no state
 
         async with self._database_lock:
             if isinstance(call, SqlCall):
-                return answer_sql_call(database, call, is_undone=is_undone)
-            with database.transaction() as transaction:
+                return answer_sql_call(self._database, call, is_undone=is_undone)
+            with self._database.transaction() as transaction:
                 with_state = call._replace(database=transaction)
                 result = await self._call_function(with_state, self._sample, turn)
                 if result.is_error or is_undone:
@@ -275,7 +274,13 @@ class ToolWorld:
     def state_changes(self) -> StateChanges | None:
         """Return what differs from the start of the conversation, or ``None`` if the scenario has no
         state."""
-        return self._database.changes() if self._database else None
+        if self._database is None:
+            return None
+        if self.python_world and (why := self.python_world.unknown_because):
+            from agenteval.core.world_state import StateChanges
+
+            return StateChanges(is_complete=False, unknown_because=why)
+        return self._database.changes()
 
 
 DetachAgent: TypeAlias = Callable[[Agent | None], Awaitable[None]]

@@ -51,6 +51,14 @@ class FunctionCall(NamedTuple):
     """The open transaction of the call, if the scenario has a state."""
 
 
+class MethodCall(NamedTuple):
+    """A call that is answered by a method of the sample's world in Python."""
+
+    tool: str
+    args: dict[str, Any]
+    call_index: int
+
+
 class SqlCall(NamedTuple):
     """A call that is answered by SQL over the state of the tool world."""
 
@@ -105,7 +113,7 @@ def resolve_tool_call(
     unmocked_tools: str = "error",
     known: bool = False,
     turn: int = 0,
-) -> tuple[ToolState, ToolResult | FunctionCall | SqlCall | UnmatchedCall]:
+) -> tuple[ToolState, ToolResult | FunctionCall | MethodCall | SqlCall | UnmatchedCall]:
     """Answer one tool call, made in ``turn`` (from 0), from the scenario's mocks with a canned (stubbed)
     reply. ``args`` is ``None`` if the arguments could not be read.
 
@@ -136,6 +144,8 @@ def resolve_tool_call(
             return state.after_call(name, None), UnmatchedCall(name, args)
         answer, step_index = tool.rules[rule], state.rule_calls.get((name, rule), 0)
     after = state.after_call(name, rule)
+    if tool.method is not None:
+        return after, MethodCall(name, args, index)
     if answer.python is not None:
         return after, FunctionCall(name, answer.python, tool.base, args, index)
     step = _find_step(answer, step_index)

@@ -15,7 +15,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TextIO
 
-from agenteval.agentside.targets.faults import CancelledUserCodeError, QuitError
+from agenteval.agentside.targets.faults import (
+    CancelledUserCodeError,
+    QuitError,
+    contain_exits,
+    describe_error,
+)
 from agenteval.agentside.targets.loading import TargetError, load_object
 from agenteval.agentside.targets.signatures import is_async
 from agenteval.conversation.deadlines import BlockedLoopError, current_stopwatch, pause_deadlines
@@ -52,6 +57,18 @@ def import_target(
     except TargetError as error:
         remedy = error.remedy or did_you_mean(error.missing_name, error.attribute_names)
         raise AuthorError(Problem(what + error.what, remedy, place)) from error
+
+
+def run_at_load(function: Callable[[], Any], *, what: str, place: Place | None = None) -> Any:
+    """Call the author's function while files are loaded, and return its result. ``what`` describes it in
+    messages. Raise ``AuthorError`` if it fails or takes longer than an import may."""
+    try:
+        with _time_limit(IMPORT_S), _empty_stdin(), contain_exits():
+            return function()
+    except AuthorError:
+        raise
+    except Exception as error:
+        raise AuthorError(Problem(f"{what} raised {describe_error(error)}", "", place)) from error
 
 
 class ImportTimeout(BaseException):

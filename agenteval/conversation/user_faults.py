@@ -170,6 +170,7 @@ def _checked_texts(scenario: Scenario) -> Iterator[str]:
     """Yield the texts with a digit that checks look for. These include all texts in answers but only codes in
     the arguments of calls, because users express times and amounts in their own words ("at nine" for 09:00).
     """
+    scenario = scenario.with_waived
     scripted = [entry.expect for entry in scenario.turns or () if isinstance(entry, ScriptedTurn)]
     texts: list[str] = list(scenario.case.keywords) if scenario.case else []
     for expect in filter(None, (scenario.expect, *scripted)):
@@ -189,13 +190,13 @@ def find_missing_fact(
     The call needs the fact if an argument with a matching name contains a code or an identifier that is not
     available anywhere. If any tool is implemented in the author's code, its results are unknown, so no
     mistake is reported."""
-    if any("python" in tool.model_fields_set for tool in scenario.tools.values()):
+    if any(tool.calls_python for tool in scenario.tools.values()):
         return None
     world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
     results = (call.result.text for call in trajectory.tool_calls if call.result)
     known = _compact("\n".join((*_identifier_sources(scenario, trajectory), world, *results)))
     requested = _name_words(unknown)
-    for path, expect in scenario.expectations:
+    for path, expect in scenario.with_waived.expectations:
         for call, name, value in _needed_codes(expect):
             is_asked = _shares_word(requested, _name_words(name) or _name_words(call.name))  # get_order(id)
             if is_asked and _compact(value) not in known:

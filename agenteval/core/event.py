@@ -13,8 +13,9 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value, compact, copy_with
+from agenteval.core.world_state import ReferenceState
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """The version of the journal format. It is increased whenever the meaning or position of a field changes. A
 journal with a different version is rejected."""
 
@@ -130,6 +131,15 @@ class SampleStarted(Value):
     """The rules for the sample, or ``None`` if the plan's ``default`` applies."""
     scenario: Annotated[Scenario | None, Field(exclude_if=_is_none)] = None
     """The scenario of a recorded conversation, which is known only after the conversation has been read."""
+
+
+class ReferenceStatesMade(Value):
+    """Reports the states with which the conversation's state is compared (``same_as``), if only the author's
+    code can make them. They were made before the conversation."""
+
+    type: Literal["reference_states_made"] = "reference_states_made"
+    key: SampleKey
+    states: tuple[ReferenceState, ...]
 
 
 class TurnFinished(Value):
@@ -280,6 +290,7 @@ Event: TypeAlias = Annotated[
     RunStarted
     | RunResumed
     | SampleStarted
+    | ReferenceStatesMade
     | TurnFinished
     | Scored
     | ModelAsked

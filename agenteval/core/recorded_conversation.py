@@ -9,6 +9,7 @@ from agenteval.core.event import RunStarted
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, UserReview
 from agenteval.core.trajectory import StopReason, Trajectory
+from agenteval.core.world_state import ReferenceState
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class RecordedConversation:
     run."""
     review: UserReview | None = None
     """The review of the simulated user in that run."""
+    references: tuple[ReferenceState, ...] = ()
+    """The states that the calls of ``same_as`` left in that run."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The fingerprints that the failures had before anything was masked."""
 

@@ -435,7 +435,7 @@ TurnEntry: TypeAlias = Annotated[
 ]
 
 
-TOOL_ANSWERS = frozenset({"returns", "error", "sql", "one", "none", "sequence", "python", "rules"})
+TOOL_ANSWERS = frozenset({"returns", "error", "sql", "one", "none", "sequence", "python", "rules", "method"})
 """The keys that define the answer of a tool."""
 _ANSWER_KINDS = ("returns", "error", "sql", "sequence", "python", "rules")
 """The keys of which at most one may be set. Only ``returns`` may accompany ``sql``."""
@@ -599,8 +599,9 @@ class Tool(Value):
     faults: Annotated[tuple[ToolFault, ...], Field(exclude_if=lambda faults: not faults)] = ()
     """Faults of the calls, such as {kind: timeout, on_call: 1}; the first that applies to a call counts."""
     base: str = ""  # set by the loader: the scenario file's folder, where `python` paths start
+    method: str | None = None  # set by the loader: the method of the scenario's `world` that answers
 
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"base", "method"})
 
     @model_validator(mode="after")
     def _one_answer(self) -> Tool:
@@ -639,9 +640,14 @@ class Tool(Value):
         return {path: target for path, target in (("python", self.python), *rules) if target is not None}
 
     @property
+    def calls_python(self) -> bool:
+        """True if the author's code answers some of the calls."""
+        return bool(self.functions) or self.method is not None
+
+    @property
     def has_effects(self) -> bool:
-        """True if calls may change something: SQL or a function answers them."""
-        return any(answer.sql or getattr(answer, "python", None) for _, answer in self.all_answers)
+        """True if calls may change something: SQL or the author's code answers them."""
+        return self.calls_python or any(answer.sql for _, answer in self.all_answers)
 
     @property
     def is_marked(self) -> bool:
@@ -843,6 +849,9 @@ class ScenarioFields(Value):
     """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
     state: StateSpec | None = None
     """State of the tool world, over which sql of tools works: tables, a schema, or a SQLite file."""
+    world: Text = ""
+    """Class with a back end in Python (file.py:Class, relative to the folder of this file); its methods are
+    tools."""
     expect: Expectation = Expectation()
     """Expectations for the entire conversation."""
     epochs: Epochs | None = None
@@ -947,7 +956,8 @@ class Scenario(ScenarioFields):
     @property
     def tools_named(self) -> frozenset[str]:
         """The names of tools that the scenario declares, and of tools whose calls it expects or forbids."""
-        asked = (expect.tool_calls for _, expect in self.expectations if expect.tool_calls)
+        written = (*self.expectations, *self.with_waived.expectations)
+        asked = (expect.tool_calls for _, expect in written if expect.tool_calls)
         calls = (call.name for rule in asked for call in (*rule.expected_calls, *rule.forbidden))
         return frozenset((*self.tools, *calls))
 
@@ -964,6 +974,23 @@ class Scenario(ScenarioFields):
             (f"turns.{at}.expect", turn.expect) for at, turn in turns if isinstance(turn, ScriptedTurn)
         )
         return (*written, ("expect", self.expect))
+
+    @property
+    def with_waived(self) -> Scenario:
+        """The scenario with the expectations of success that a variant keeps apart, in place of its own. It
+        is this scenario unless it is a variant with a fault."""
+        if self.variant is None or self.variant.fault is None:
+            return self
+        waived = self.variant.waived
+        turns = self.turns and tuple(
+            entry.model_copy(update={"expect": waived.get(f"turns.{at}.expect", Expectation())})
+            if isinstance(entry, ScriptedTurn)
+            else entry
+            for at, entry in enumerate(self.turns)
+        )
+        expect = waived.get("expect", Expectation())
+        update = {"expect": expect, "turns": turns, "case": self.variant.waived_case}
+        return self.model_copy(update=update)
 
     @property
     def all_criteria(self) -> tuple[str, ...]:

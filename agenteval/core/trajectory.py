@@ -17,7 +17,7 @@ from pydantic import Field
 from agenteval.core.json_text import as_text
 from agenteval.core.tool_faults import PlayedFault
 from agenteval.core.value import Value
-from agenteval.core.world_state import StateChanges
+from agenteval.core.world_state import ReferenceState, StateChanges
 
 Message: TypeAlias = dict[str, Any]
 """A chat message in OpenAI's format."""
@@ -386,6 +386,8 @@ class Trajectory(Value):
     """The turn that was interrupted by a failure."""
     visibility: ToolVisibility | None = None
     """The extent to which the agent's calls are visible, or ``None`` until the run has determined it."""
+    references: Annotated[tuple[ReferenceState, ...], Field(exclude_if=_is_empty)] = ()
+    """The states that the calls of ``same_as`` leave, if only the author's code can make them."""
 
     @property
     def all_calls_seen(self) -> bool:

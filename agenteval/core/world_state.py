@@ -37,6 +37,9 @@ def _table_kind(value: Any) -> str:
     return "file" if isinstance(value, Mapping | TableFile) else "rows"
 
 
+WorldTables: TypeAlias = Mapping[str, tuple[Mapping[str, Any], ...]]
+"""Rows by table, as JSON, that a world in Python returns."""
+
 TableEntry: TypeAlias = Annotated[
     Annotated[str, Tag("path")]
     | Annotated[TableFile, Tag("file")]
@@ -57,8 +60,10 @@ with warnings.catch_warnings():
         database: str | None = None
         """SQLite file to begin with, relative to the folder of this file; it is never changed."""
         base: str = ""  # set by the loader: the folder of the scenario's file
+        snapshot: Annotated[WorldTables, Field(exclude_if=lambda tables: not tables)] = {}
+        # set by the loader: the tables of the scenario's `world`, as an instance begins with them
 
-        INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
+        INTERNAL: ClassVar[frozenset[str]] = frozenset({"base", "snapshot"})
 
         @property
         def files(self) -> tuple[Path, ...]:
@@ -69,7 +74,8 @@ with warnings.catch_warnings():
 
         @model_validator(mode="after")
         def _has_content(self) -> StateSpec:
-            if not self.tables and self.schema is None and self.database is None:
+            is_empty = not self.tables and not self.snapshot
+            if is_empty and self.schema is None and self.database is None:
                 raise ValueError("the state is empty; set `tables`, `schema` or `database`")
             return self
 
@@ -172,3 +178,15 @@ class StateChanges(Value):
     """The time in the tool world, in ISO 8601 format."""
     seed: int = 0
     """The seed of the random numbers in the tool world."""
+    unknown_because: Annotated[str, Field(exclude_if=lambda why: not why)] = ""
+    """The reason why the state is not known, if it is not that there are too many changes."""
+
+
+class ReferenceState(Value):
+    """The state that calls leave if they are made one after the other at the start."""
+
+    calls: tuple[StateCall, ...]
+    changes: StateChanges | None = None
+    """What then differs from the start. ``None`` if a call failed."""
+    error: str = ""
+    """The call that failed on the state, and its result. Empty if none did."""

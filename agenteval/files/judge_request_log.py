@@ -32,6 +32,7 @@ from agenteval.core.event import (
     ModelAsked,
     Notice,
     Reconsidered,
+    ReferenceStatesMade,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -75,7 +76,7 @@ class JudgeRequestLog:
                 self._write()
             case (
                 RunStarted() | RunResumed() | TurnFinished() | Scored() | Reconsidered() | Notice()
-                | CallsSeen() | IssuesFound() | RunFinished()
+                | ReferenceStatesMade() | CallsSeen() | IssuesFound() | RunFinished()
             ):  # fmt: skip
                 pass
             case _:

@@ -31,8 +31,8 @@ def tool_problems(tool: Any, mark: Mark) -> Problems:
     these answers."""
     if not isinstance(tool, Mapping):
         return
-    if "base" in tool:
-        yield unknown_key("base", known_keys(Tool), mark.find(("base",)))
+    for key in Tool.INTERNAL & tool.keys():
+        yield unknown_key(key, known_keys(Tool), mark.find((key,)))
     parameters = tool.get("parameters")
     if isinstance(parameters, Mapping):
         yield from _schema_problems(parameters, mark.find(("parameters",)))

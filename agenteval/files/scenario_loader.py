@@ -123,6 +123,15 @@ def no_extra_check(_scenario: Scenario, _mark: Mark) -> Iterable[Problem]:
     return ()
 
 
+ResolveScenario: TypeAlias = Callable[[Scenario, Mark], Scenario]
+"""Adds to a scenario what it takes from the author's code. Raises ``AuthorError`` with all mistakes."""
+
+
+def keep_scenario(scenario: Scenario, _mark: Mark) -> Scenario:
+    """Return the scenario unchanged: no code of the author is loaded. This is the default for ``resolve``."""
+    return scenario
+
+
 def _with_column(problem: Problem, mark: Mark) -> Problem:
     """Add the column to a problem on a scenario's line, because a scenario stores only its line."""
     has_only_line = problem.place == mark.place._replace(column=0)
@@ -138,13 +147,15 @@ def load_scenario_files(
     cwd: Path | None = None,
     check: ScenarioCheck = no_extra_check,
     allows_only_defaults: bool = False,
+    resolve: ResolveScenario = keep_scenario,
 ) -> tuple[Scenario, ...]:
     """Load YAML scenario files, and return the scenarios (test cases) in order. Relative ``paths`` are
     resolved against ``root``; files below ``cwd`` (the working directory) are shown relative to ``cwd``.
     ``values`` contains further scenarios in the form in which a file contains them; file paths in them are
     relative to ``cwd``. ``rules`` contains the checks that ``expect`` may use. ``check`` returns additional
-    problems in a scenario, so that they are reported together with all other problems. With
-    ``allows_only_defaults``, a file that contains nothing but ``defaults`` is loaded as a single scenario.
+    problems in a scenario, so that they are reported together with all other problems. ``resolve`` adds what
+    a scenario takes from the author's code. With ``allows_only_defaults``, a file that contains nothing but
+    ``defaults`` is loaded as a single scenario.
 
     Raise ``AuthorError`` with every problem in every file."""
     cwd = cwd or Path.cwd()
@@ -161,12 +172,16 @@ def load_scenario_files(
         if allows_only_defaults:
             document = _add_scenario_to_defaults(document, shown_as)
         base = str(Path(os.path.abspath(path)).parent)
-        loader = _FileLoader(document, base=base, cwd=cwd, rules=rules, check=check, tools=tools)
+        loader = _FileLoader(
+            document, base=base, cwd=cwd, rules=rules, check=check, resolve=resolve, tools=tools
+        )
         entries += loader.entries()
         problems += sorted(loader.problems, key=attrgetter("order"))
     for position, value in enumerate(values, 1):
         document = SourceDocument(value, unlocated_mark(value, VALUES, position))
-        loader = _FileLoader(document, base=str(cwd), cwd=cwd, rules=rules, check=check, tools=tools)
+        loader = _FileLoader(
+            document, base=str(cwd), cwd=cwd, rules=rules, check=check, resolve=resolve, tools=tools
+        )
         entries += loader.entries()
         problems += loader.problems
     problems += _duplicates(entries)
@@ -280,11 +295,13 @@ class _FileLoader:
         cwd: Path,
         rules: Sequence[ExpectRule],
         check: ScenarioCheck,
+        resolve: ResolveScenario,
         tools: SharedTools,
     ) -> None:
         self.problems: list[Problem] = []
         self._shared_tools = tools
         self._check = check
+        self._resolve = resolve
         self._rules = rules
         self._mark = document.mark
         self._value = _keep_written_texts(document)
@@ -457,11 +474,16 @@ class _FileLoader:
             return None
         scenario = made.model_copy(update=self._filled_in_fields(made, entry, case))
         if scenario.state is not None:
-            if scenario.state.base:
-                self.problems.append(unknown_key("base", known_keys(StateSpec), mark.find(("state", "base"))))
+            for key in sorted(StateSpec.INTERNAL & scenario.state.model_fields_set):
+                self.problems.append(unknown_key(key, known_keys(StateSpec), mark.find(("state", key))))
             state = scenario.state.model_copy(update={"base": self._base})
             scenario = scenario.model_copy(update={"state": state})
         scenario = self._with_user_prompt_hash(scenario, mark)
+        try:
+            scenario = self._resolve(scenario, mark)
+        except AuthorError as error:
+            self.problems += (_with_column(problem, mark) for problem in error.problems)
+            return None
         self.problems += _incomplete_problems(scenario, mark)
         self.problems += (_with_column(problem, mark) for problem in self._check(scenario, mark))
         place = mark.find(("id",) if made.id else ("name",)).place

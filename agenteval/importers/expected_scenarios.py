@@ -11,6 +11,7 @@ from agenteval.core.recorded_conversation import RecordedConversation
 from agenteval.core.scenario import Scenario, ScriptedTurn, Tool
 from agenteval.core.score import MISSING_TURNS, Check
 from agenteval.core.trajectory import Trajectory, Turn
+from agenteval.core.world_state import StateSpec
 
 _MOST_NAMED = 5
 
@@ -48,6 +49,7 @@ class ExpectedScenarios:
         scenario = expected.model_copy(
             update={
                 "tools": self._joined_tools(recorded_scenario.tools, expected),
+                "state": _joined_state(recorded_scenario, expected),
                 "facts": expected.facts + recorded_scenario.facts,
                 "policy": recorded_scenario.policy,
                 "expect": expect,
@@ -91,6 +93,17 @@ class ExpectedScenarios:
         if known is None or known[0] is not recorded or known[1] != expected.id:
             self._tools = known = (recorded, expected.id, _join_tools(recorded, expected.tools))
         return known[2]
+
+
+def _joined_state(recorded: Scenario, expected: Scenario) -> StateSpec | None:
+    """Return the author's state with the tables that the world had in the conversation, because no code of
+    the author is called for scoring."""
+    found = recorded.state.snapshot if recorded.state and expected.world == recorded.world else {}
+    if not found:
+        return expected.state
+    if expected.state is None:
+        return StateSpec(snapshot=found, base=expected.base)
+    return expected.state.model_copy(update={"snapshot": found})
 
 
 def _join_tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:

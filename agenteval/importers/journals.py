@@ -16,6 +16,7 @@ from agenteval.core.event import (
     ModelAsked,
     Notice,
     Reconsidered,
+    ReferenceStatesMade,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -30,6 +31,7 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import MISSING_TURNS, OUTCOME, Check, UserReview
 from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource, visibility_of
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, Trajectory, Turn
+from agenteval.core.world_state import ReferenceState
 from agenteval.files import journal
 from agenteval.importers.sources import Source, lines_of, parse
 from agenteval.messages.log_entry import UnreadableRecord
@@ -87,6 +89,7 @@ class _JournalReplay:
         self._begun: dict[SampleKey, tuple[Scenario, str]] = {}
         self._known: dict[SampleKey, tuple[Check, ...]] = {}
         self._reviews: dict[SampleKey, UserReview] = {}
+        self._references: dict[SampleKey, tuple[ReferenceState, ...]] = {}
         self._cut_short: dict[SampleKey, RecordedConversation] = {}
         self._never_ran = dict.fromkeys(started.plan.samples)
         self._order = _Order(started.plan.samples)
@@ -98,6 +101,8 @@ class _JournalReplay:
             case SampleStarted():
                 if not self._begin(event, where):
                     yield _without_scenario(event, where)
+            case ReferenceStatesMade():
+                self._references[event.key] = event.states
             case TurnFinished():
                 self._turns.setdefault(event.key, {})[event.index] = event.turn
             case Scored():
@@ -118,6 +123,7 @@ class _JournalReplay:
         self._turns[event.key] = {}
         self._known.pop(event.key, None)
         self._reviews.pop(event.key, None)
+        self._references.pop(event.key, None)
         self._cut_short.pop(event.key, None)
         self._never_ran.pop(event.key, None)
         # The journal may be anyone's, so code that it names is not run.
@@ -192,9 +198,16 @@ class _JournalReplay:
             self._policies[key.agent] = self._policy_of(self.started, key.agent)
         if not scenario.policy and self._policies[key.agent]:
             scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
-        checks, review = self._known.pop(key, ()), self._reviews.pop(key, None)
         return RecordedConversation(
-            key, scenario, trajectory, where, checks, run=self.started, review=review, names=names
+            key,
+            scenario,
+            trajectory,
+            where,
+            checks=self._known.pop(key, ()),
+            run=self.started,
+            review=self._reviews.pop(key, None),
+            references=self._references.pop(key, ()),
+            names=names,
         )
 
 

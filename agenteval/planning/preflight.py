@@ -146,7 +146,7 @@ def foreign_tools(
             if name in hosted:
                 what = f"tool '{name}' runs at the provider and cannot be mocked"
                 yield Problem(what, "remove it from `tools`", place)
-            elif is_all and name not in names:
+            elif is_all and name not in names and scenario.tools[name].method is None:
                 what = f"agent '{agents[0]}' has no tool '{name}'"
                 yield Problem(what, did_you_mean(name, names) or "it has no tools", place)
 

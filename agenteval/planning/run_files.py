@@ -87,8 +87,14 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
     tools = [tool for scenario in scenarios for tool in scenario.tools.values()]
     mocks = [(tool.base, target) for tool in tools for target in tool.functions.values()]
     yield from _existing(Path(base) / file_of_target(target) for base, target in mocks)
+    yield from _existing(Path(s.base) / file_of_target(s.world) for s in scenarios if s.world)
     yield from _existing(path for s in scenarios if s.state for path in s.state.files)
-    checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
+    checks = [
+        (s.base, target)
+        for s in scenarios
+        for _, expect in s.with_waived.expectations
+        for target in expect.python
+    ]
     yield from _existing(Path(base) / file_of_target(target) for base, target in checks)
     yield from _existing(Path(s.base, s.user_prompt) for s in scenarios if s.user_prompt)
     hooks = [(s.base, target) for s in scenarios for target in (s.setup, s.teardown) if target]

@@ -15,6 +15,7 @@ from agenteval.files.value_parts import leaves
 from agenteval.files.yaml_source import Mark
 from agenteval.scoring.checks.state_expectations import state_expectation_problems
 from agenteval.world.loading import load_start_state, world_time
+from agenteval.world.snapshot_tables import TableRows, start_rows
 from agenteval.world.start_state import StartState
 from agenteval.world.statements import Statement, prepare_statements
 
@@ -35,6 +36,17 @@ def scenario_start_state(scenario: Scenario, now: str | None, mark: Mark | None 
         return _empty_state()
     place_of = partial(_place_in_state, mark) if mark else None
     return load_start_state(scenario.state, world_time(now, run_time()), place_of)
+
+
+def world_rows(scenario: Scenario, now: str | None, mark: Mark | None = None) -> TableRows | None:
+    """Return the rows that the author wrote for the state, or that its files hold, for the scenario's world
+    to begin with; ``None`` if there is no such state. Raise ``AuthorError`` with all mistakes in it."""
+    state = scenario.state
+    if state is None or not (state.tables or state.schema or state.database):
+        return None
+    written = scenario.model_copy(update={"state": state.model_copy(update={"snapshot": {}})})
+    start = scenario_start_state(written, now, mark)
+    return start_rows(start) if start else None
 
 
 @cache

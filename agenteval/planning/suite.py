@@ -22,6 +22,7 @@ from agenteval.files.config_checks import Registries
 from agenteval.planning import judge_setup, preflight
 from agenteval.planning.judge_setup import Metrics
 from agenteval.planning.plan_resolution import suite_policy
+from agenteval.planning.python_worlds import WorldResolver
 from agenteval.planning.request import Request
 from agenteval.scoring.checks import RULES
 
@@ -70,7 +71,12 @@ def load_suite(request: Request, known: Registries) -> Suite:
     metrics = judge_setup.load_metrics(config)
     policy = suite_policy(config, metrics.available.values(), metrics.selected, no_judge=no_judge)
     try:
-        found = load_scenarios(full_request, config, partial(preflight.scenario_problems, suite=policy))
+        found = load_scenarios(
+            full_request,
+            config,
+            partial(preflight.scenario_problems, suite=policy),
+            WorldResolver(policy.now).resolve,
+        )
     except scenario_loader.PartlyReadError as error:
         model_problems = preflight.model_problems(error.scenarios, config, metrics, no_judge=no_judge)
         raise AuthorError(*dict.fromkeys((*error.problems, *model_problems))) from None
@@ -148,12 +154,14 @@ def load_scenarios(
     request: Request,
     config: Config,
     check: scenario_loader.ScenarioCheck = scenario_loader.no_extra_check,
+    resolve: scenario_loader.ResolveScenario = scenario_loader.keep_scenario,
     *,
     allows_only_defaults: bool = False,
 ) -> FoundScenarios:
-    """Load and filter scenarios. With ``allows_only_defaults``, a file that contains nothing but ``defaults``
-    counts as a scenario. Raise ``AuthorError`` with the mistakes in the files and the problems that
-    ``check`` finds, and ``NothingSelectedError`` if no scenario is left."""
+    """Load and filter scenarios. ``resolve`` adds what they take from the author's code. With
+    ``allows_only_defaults``, a file that contains nothing but ``defaults`` counts as a scenario. Raise
+    ``AuthorError`` with the mistakes in the files and the problems that ``check`` finds, and
+    ``NothingSelectedError`` if no scenario is left."""
     paths = path_arguments.PathSelection((), {})
     if request.paths or not request.scenarios:
         paths = path_arguments.resolve_path_arguments(request.paths, config, Path.cwd())
@@ -166,6 +174,7 @@ def load_scenarios(
         root=Path(config.root),
         check=check,
         allows_only_defaults=allows_only_defaults,
+        resolve=resolve,
     )
     chosen = paths.select_scenarios(loaded)
     if request.faults is None:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from agenteval.adapters.traffic.cassettes import Cassette
     from agenteval.adapters.transport.client import Transport
     from agenteval.adapters.transport.limits import RateLimits
+    from agenteval.conversation.python_world import PythonWorld
     from agenteval.planning.sample_selection import SelectedSamples
     from agenteval.planning.suite import Settings, Suite
     from agenteval.world.database import WorldDatabase
@@ -359,6 +360,7 @@ def _make_runtime(
         deadlines=Deadlines(plan.suite.deadlines.turn_s, plan.suite.deadlines.sample_s),
         fail_fast=suite.request.fail_fast,
         make_database=partial(make_database, now=plan.suite.now),
+        open_world=partial(open_world, now=plan.suite.now, timeout_s=timeout_s),
     )
 
 
@@ -374,6 +376,20 @@ def make_database(sample: Sample, now: str | None) -> WorldDatabase | None:
     start = scenario_start_state(sample.scenario, now)
     assert start is not None
     return WorldDatabase(start, world_time(now, run_time()), sample.seed)
+
+
+async def open_world(
+    sample: Sample, database: WorldDatabase | None, *, now: str | None, timeout_s: float
+) -> PythonWorld | None:
+    """Create the world in Python of a sample, or return None if its scenario has none. ``now`` is the
+    configured time. Raise ``AuthorError`` if the author's code fails."""
+    if not sample.scenario.world:
+        return None
+    from agenteval.conversation.python_world import open_python_world
+    from agenteval.planning.state_problems import world_rows
+
+    read_rows = partial(world_rows, sample.scenario, now)
+    return await open_python_world(sample, database, read_rows, timeout_s=timeout_s)
 
 
 def _model_problems(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:

@@ -13,6 +13,7 @@ from agenteval.core.event import (
     ModelAsked,
     Notice,
     Reconsidered,
+    ReferenceStatesMade,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -113,7 +114,7 @@ class RunAccumulator:
                 self.samples[event.key].finish(event)
             case Reconsidered():
                 self._reconsider(event)
-            case ModelAsked():
+            case ModelAsked() | ReferenceStatesMade():
                 pass  # not part of the report
             case _:
                 assert_never(event)

@@ -15,6 +15,7 @@ from agenteval.core.event import (
     ModelAsked,
     Notice,
     Reconsidered,
+    ReferenceStatesMade,
     RunFinished,
     RunStarted,
     SampleFinished,
@@ -239,7 +240,7 @@ class Fold:
 
 
 _OF_SAMPLES = (SampleStarted, TurnFinished, Scored, SampleFinished, Reconsidered)
-_OF_THE_END = (Notice, ModelAsked, IssuesFound, RunFinished)
+_OF_THE_END = (Notice, ModelAsked, ReferenceStatesMade, IssuesFound, RunFinished)
 """The events that say nothing of a sample."""
 
 

@@ -14,6 +14,7 @@ from agenteval.core.event import (
     ModelAsked,
     Notice,
     Reconsidered,
+    ReferenceStatesMade,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -60,7 +61,7 @@ class PlannedQueue:
                 self._waiting.pop(event.key, None)
             case (
                 RunResumed() | SampleStarted() | TurnFinished() | Scored() | ModelAsked() | SampleFinished()
-                | Reconsidered() | Notice() | IssuesFound() | RunFinished()
+                | Reconsidered() | ReferenceStatesMade() | Notice() | IssuesFound() | RunFinished()
             ):  # fmt: skip
                 pass
             case _:
@@ -152,7 +153,8 @@ class SequentialQueue:
                 self._finish(key, [*self._excused.pop(key), event])
             case (
                 RunResumed() | SampleStarted() | TurnFinished() | Scored() | ModelAsked() | SampleFinished()
-                | Reconsidered() | Notice() | CallsSeen() | IssuesFound() | RunFinished()
+                | Reconsidered() | ReferenceStatesMade() | Notice() | CallsSeen() | IssuesFound()
+                | RunFinished()
             ):  # fmt: skip
                 pass
             case _:

@@ -13,6 +13,7 @@ from agenteval.core.event import (
     ModelAsked,
     Notice,
     Reconsidered,
+    ReferenceStatesMade,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -52,7 +53,10 @@ class SingleSamples:
                 self._events.setdefault(key, []).append(event)
             case SampleFinished(key=key):
                 return [*self._events.pop(key, ()), event]
-            case RunResumed() | ModelAsked() | Reconsidered() | Notice() | IssuesFound() | RunFinished():
+            case (
+                RunResumed() | ModelAsked() | Reconsidered() | ReferenceStatesMade() | Notice()
+                | IssuesFound() | RunFinished()
+            ):  # fmt: skip
                 pass
             case _:
                 assert_never(event)

@@ -43,9 +43,11 @@ class SqlRows(NamedTuple):
 class StatementAuthorizer:
     """Decides what a statement may do, and remembers what the last one writes."""
 
-    def __init__(self, writable: Set[str]) -> None:
+    def __init__(self, writable: Set[str], of_world: Set[str] = frozenset()) -> None:
         self.writable = writable
         """The tables and views that statements may write to, in lower case."""
+        self.of_world = of_world
+        """The tables that belong to a world in Python, in lower case."""
         self.writes: dict[str, None] = {}
         """The tables in the order in which they were met, in lower case."""
         self.refused = ""
@@ -67,6 +69,8 @@ class StatementAuthorizer:
         if table == "sqlite_master":  # SQLite declares the columns of table-valued functions in this way
             return sqlite3.SQLITE_OK
         self.writes[table.lower()] = None
+        if table.lower() in self.of_world:
+            return self._answer(f"the table '{table}' belongs to the world; a change of it", is_allowed=False)
         return self._answer(f"a change of '{table}'", is_allowed=table.lower() in self.writable)
 
     def _answer(self, what: str, *, is_allowed: bool) -> int:

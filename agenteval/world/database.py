@@ -48,7 +48,7 @@ class WorldDatabase:
         self.written: set[str] = set()
         """The tables that were written to, in lower case."""
         self._copy: WorldConnection | None = None
-        self._is_closed = False
+        self.is_closed = False
         self._lock = threading.Lock()
         self._owner = 0
         self._found: tuple[int, StateChanges] | None = None
@@ -97,7 +97,7 @@ class WorldDatabase:
         if self._owner == threading.get_ident():
             raise SqlCallError("the database is in use by another call")
         with self._lock:
-            if self._is_closed:
+            if self.is_closed:
                 raise RuntimeError("the database of this sample is closed")
             self._owner = threading.get_ident()
             transaction = WorldTransaction(self)
@@ -108,9 +108,15 @@ class WorldDatabase:
                 transaction.rollback()
                 transaction.is_over = True
                 self._owner = 0
+                if self.is_closed:
+                    self._free()
 
     def changes(self) -> StateChanges:
-        """Return what differs from the start state."""
+        """Return what differs from the start state. It is not known while this thread has a transaction open,
+        for a call that is not over."""
+        if self._owner == threading.get_ident():
+            why = "a call was not over, and what it changed is not known"
+            return StateChanges(is_complete=False, unknown_because=why)
         with self.transaction():
             if self._copy is None:
                 return StateChanges(**self._origin)
@@ -128,12 +134,19 @@ class WorldDatabase:
             return self._found[1]
 
     def close(self) -> None:
-        """Free the copy. Everything else raises ``RuntimeError`` from now on."""
+        """Free the copy. Everything else raises ``RuntimeError`` from now on. If this thread has a
+        transaction open, for a call for which nobody waits, the copy is freed when it ends."""
+        if self._owner == threading.get_ident():
+            self.is_closed = True
+            return
         with self._lock:
-            self._is_closed = True
-            if self._copy is not None:
-                self._copy.close()
-                self._copy = None
+            self.is_closed = True
+            self._free()
+
+    def _free(self) -> None:
+        if self._copy is not None:
+            self._copy.close()
+            self._copy = None
 
     @contextmanager
     def reader(self) -> Iterator[WorldConnection]:

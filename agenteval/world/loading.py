@@ -69,4 +69,5 @@ def _build(spec: StateSpec, now: datetime, place_of: PlaceOf) -> StartState:
         files=StateFiles(Path(spec.base), Path.cwd()),
         place_of=place_of,
         now=now,
+        snapshot=spec.snapshot,
     )

@@ -9,11 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.world_state import WorldTables
 from agenteval.files.yaml_scalars import display_value
 from agenteval.files.yaml_source import decode
+from agenteval.world import snapshot_tables
 from agenteval.world.clock import ClockFunctions, SampleClock
 from agenteval.world.connections import REFUSED_FUNCTIONS, open_in_memory
 from agenteval.world.sql_text import SqlToken, quote_name, split_statements, without_space
@@ -42,10 +45,12 @@ def build_start_state(
     files: StateFiles,
     place_of: PlaceOf,
     now: datetime,
+    snapshot: WorldTables = MappingProxyType({}),
 ) -> StartState:
     """Build the start state of a scenario. ``tables`` holds per table a list of rows, the path of a file, or
     ``{file, types}``; ``schema`` is the path of a file with SQL; ``database`` is the path of a SQLite file,
-    which is read once and never changed. ``now`` is the time for a schema with CURRENT_TIMESTAMP. Raise
+    which is read once and never changed. ``now`` is the time for a schema with CURRENT_TIMESTAMP.
+    ``snapshot`` are the tables of a world in Python, whose rows replace those of the others. Raise
     ``AuthorError`` with all mistakes."""
     _check_version()
     if schema is not None and database is not None:
@@ -58,10 +63,10 @@ def build_start_state(
         connection.execute("BEGIN")
         if schema is not None:
             _run_schema(connection, *files.read(schema, place_of(("schema",))))
-        _fill_tables(connection, tables, files, place_of)
+        _fill_tables(connection, tables, files, place_of, snapshot)
         connection.execute("COMMIT")
         has_content = connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        return StartState(connection.serialize() if has_content else b"")
+        return StartState(connection.serialize() if has_content else b"", of_world=snapshot)
 
 
 _OLDEST_SQLITE = (3, 37)
@@ -261,14 +266,21 @@ class _Filler:
 
 
 def _fill_tables(
-    connection: sqlite3.Connection, tables: Mapping[str, Any], files: StateFiles, place_of: PlaceOf
+    connection: sqlite3.Connection,
+    tables: Mapping[str, Any],
+    files: StateFiles,
+    place_of: PlaceOf,
+    snapshot: WorldTables,
 ) -> None:
+    in_schema = {shape.name.lower() for shape in read_shapes(connection)}
     filler = _Filler(connection)
     for name, source in tables.items():
         try:
             filler.fill(read_source(name, source, files, place_of))
         except AuthorError as error:
             filler.problems += error.problems
+    if not filler.problems and snapshot:
+        filler.problems += snapshot_tables.fill_tables(connection, snapshot, in_schema)
     if not filler.problems:
         filler.check_foreign_keys()
     if filler.problems:

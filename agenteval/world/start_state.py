@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -48,8 +48,11 @@ class TableShape(NamedTuple):
 class StartState:
     """A start state. ``data`` is the serialized database, empty if it has no tables."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, of_world: Collection[str] = ()) -> None:
+        """Open a start state. ``of_world`` are the tables that belong to a world in Python, which alone
+        changes them."""
         self.data = data
+        self.of_world = frozenset(name.lower() for name in of_world)
         self._connection = WorldConnection(data, SampleClock(datetime.min, 0))
         self._lock = Lock()
         with self._connection.unrestricted() as raw:
@@ -65,13 +68,14 @@ class StartState:
         """The tables of the author."""
         self.views = frozenset(name for (name,) in views)
         self._connection.authorizer.writable = self.writable
+        self._connection.authorizer.of_world = self.of_world
         self.statements: dict[str, Any] = {}
         """The statements that were prepared for this state (``statements.py``)."""
 
     @property
     def writable(self) -> frozenset[str]:
         """The names, in lower case, of everything that a statement may write to."""
-        return frozenset(name.lower() for name in (*self.tables, *self.views))
+        return frozenset(name.lower() for name in (*self.tables, *self.views)) - self.of_world
 
     @contextmanager
     def reader(self) -> Iterator[WorldConnection]:

@@ -264,7 +264,7 @@ def test_slugs(name: str, expected: str) -> None:
 KNOWN = (
     "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, id, knowledge,"
     " matrix, max_turns, name, note, profile, rows, setup, skip, state, tags, teardown, thresholds, tools,"
-    " turns, types, user_prompt"
+    " turns, types, user_prompt, world"
 )
 QUOTE = "quote the string if it contains ': '"
 
@@ -551,8 +551,6 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
         ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
                            " message"),
         ("min_turns: 2", "3:1: 'min_turns' is not supported yet — add the first messages as `turns`"),
-        ("world: a.py:B",
-         "3:1: 'world' is not supported yet — use `state` and `sql`, or mock the tools with `python`"),
         ("state: {tables: {t: [{a: 1}]}, expose: X}",
          "3:32: 'expose' is not supported yet — use `sql` of tools"),
         ("thresholds: {h: {at_least: 1, votes: 2}}",

@@ -59,7 +59,7 @@ def new_database() -> WorldDatabase:
 
 async def _make(calls: Iterable[Call], database: WorldDatabase) -> list[str]:
     sample = Sample(key=SampleKey(scenario="s", agent="a"), scenario=scenario())
-    world = ToolWorld(sample, MockFunctions(timeout_s=60), make_database=lambda: database)
+    world = ToolWorld(sample, MockFunctions(timeout_s=60), database=database)
     made = (ToolCall(name=call["name"], args=call["arguments"]) for call in calls)
     return [(await world.resolve(call, 0)).text for call in made]
 

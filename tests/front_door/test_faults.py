@@ -298,3 +298,11 @@ def test_the_page_and_markdown_show_the_table(project: Project) -> None:
         text = (project.root / name).read_text("utf-8")
         assert "Faults of tools" in text
         assert "no_op-1x" in text
+
+
+def test_a_call_that_the_scenario_expects_needs_no_yes_under_a_fault_either(project: Project) -> None:
+    tools = {**SCENARIO["tools"], "cancel_order": {**SCENARIO["tools"]["cancel_order"], "destructive": True}}
+    expect = {**SCENARIO["expect"], "tool_calls": {"calls": [{"name": "cancel_order"}]}}
+    set_up(project, CAREFUL, tools=tools, expect=expect)
+    done = project.run("--faults", "timeouts", "--no-judge", "-s", "cancel~timeout-1x.cancel_order")
+    assert done.code == 0, done.all

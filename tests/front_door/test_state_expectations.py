@@ -227,3 +227,112 @@ def test_the_results_and_the_page_say_what_each_turn_changed(project: Project) -
     assert turns[2]["state_changes"][0] == 'orders 1: status "cancelled" → "new"'
     assert turns[2]["state_changes"][1].startswith('orders + {"id": 3')
     assert "changes of the state" in (project.root / "page.html").read_text("utf-8")
+
+
+# ── same_as with tools in Python ─────────────────────────────────────────────────────────────────
+
+MOCKS = """
+from agenteval import ToolError
+
+def cancel(args, ctx):
+    found = ctx.db.execute("SELECT status FROM orders WHERE id = :id", args).rows
+    if not found:
+        raise ToolError(f"there is no order {args['id']}")
+    ctx.db.execute("UPDATE orders SET status = 'cancelled' WHERE id = :id", args)
+    new = {"id": 100 + ctx.call_index, "note": str(ctx.seed)}
+    ctx.db.execute("INSERT INTO orders VALUES (:id, :note)", new)
+    return "cancelled"
+
+def broken(args):
+    raise KeyError("no such key")
+"""
+PYTHON_TOOLS: dict[str, Any] = {
+    **TOOLS,
+    "cancel": {"python": "mocks.py:cancel"},
+    "broken": {"python": "mocks.py:broken"},
+}
+
+
+def same_as(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"state": {"same_as": [{"name": name, "args": args} for name, args in calls]}}
+
+
+def set_up_python(project: Project, *turns: Any, **more: Any) -> None:
+    set_up(project, *turns, **{"tools": PYTHON_TOOLS, **more})
+    project.write("scenarios/mocks.py", MOCKS)
+
+
+def test_calls_that_python_answers_are_made_in_the_run_and_scored_from_its_journal(project: Project) -> None:
+    one, two = ("cancel", {"id": 1}), ("cancel", {"id": 2})
+    milestone = say(one, **same_as(one))
+    set_up_python(project, milestone, say(two), expect=same_as(one, two), epochs=2)
+    assert project.run().code == 0
+    set_up_python(project, milestone, say(two), expect=same_as(one))
+    done = project.run()
+    assert done.code == 1
+    assert 'orders {"id": 2}: status: expected "new", got "cancelled"' in done.out
+    found = failed_checks(project.sample())
+    assert found == {(None, "state.same_as")}
+    Path(project.root, "scenarios/mocks.py").write_text("raise SystemExit('scoring runs no code')", "utf-8")
+    for number in range(2):  # the journal of a scored run can be scored, too
+        assert project.call("score", "latest", "--report", f"json=scored{number}.json").code == 1
+        scored = json.loads((project.root / f"scored{number}.json").read_text("utf-8"))
+        assert failed_checks(scored["scenarios"][0]["samples"][0]) == found
+
+
+def test_a_milestone_in_python_fails_at_its_turn(project: Project) -> None:
+    one, two = ("cancel", {"id": 1}), ("cancel", {"id": 2})
+    set_up_python(project, say(one, **same_as(two)), say(two), expect={"state": {"changed": {"orders": []}}})
+    assert project.run().code == 1
+    assert (0, "state.same_as") in failed_checks(project.sample())
+
+
+def test_a_path_in_python_whose_call_fails_is_no_path(project: Project) -> None:
+    set_up_python(project, say(("cancel", {"id": 1})), expect=same_as(("cancel", {"id": 9})))
+    done = project.run()
+    assert done.code == 3
+    assert "there is no order 9" in done.all
+    assert "correct the call" in done.all
+
+
+def test_a_path_whose_function_is_broken_is_the_authors_error(project: Project) -> None:
+    set_up_python(project, say(("cancel", {"id": 1})), expect=same_as(("broken", {})))
+    done = project.run()
+    assert done.code == 2
+    assert "the mock of 'broken' raised KeyError" in done.all
+
+
+def test_other_calls_than_those_of_the_run_are_undecided_if_python_answers(project: Project) -> None:
+    set_up_python(project, say(("cancel", {"id": 1})), expect=same_as(("cancel", {"id": 1})))
+    assert project.run().code == 0
+    assert project.call("score", "latest", "--scenarios", "scenarios/suite.yaml").code == 0
+    set_up_python(project, say(("cancel", {"id": 1})), expect=same_as(("cancel", {"id": 2})))
+    done = project.call("score", "latest", "--scenarios", "scenarios/suite.yaml")
+    assert done.code == 3
+    assert "was not recorded" in done.all
+
+
+def test_a_function_that_is_not_over_leaves_the_state_unknown(project: Project) -> None:
+    set_up_python(
+        project, "[]", tools={"wait": {"python": "mocks.py:wait"}}, expect={"state": {"changed": {}}}
+    )
+    project.write(
+        "scenarios/mocks.py",
+        "from threading import Event\nSTARTED, GATE = Event(), Event()\n\n"
+        "def wait(args, ctx):\n    STARTED.set()\n    GATE.wait(60)\n",
+    )
+    project.agent("""
+        import asyncio
+
+        async def agent(messages, ctx):
+            from mocks import GATE, STARTED
+
+            asyncio.create_task(ctx.call_tool("wait", {}))
+            while not STARTED.is_set():
+                await asyncio.sleep(0.01)
+            asyncio.get_running_loop().call_later(0, GATE.set)
+            return "Done."
+    """)
+    done = project.run()
+    assert done.code == 3, done.all
+    assert "a call was not over, and what it changed is not known" in " ".join(done.all.split())

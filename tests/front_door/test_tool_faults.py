@@ -278,3 +278,56 @@ def test_in_an_interpreter_of_its_own_a_timeout_is_a_timeout_error(project: Proj
     project.config(f"agent: {{{target}, intercept: {{get_order: 'shop.py:get_order'}}}}\n", target="")
     project.scenarios(ONE_TOOL.format("timeout", "late: timed out*"))
     assert project.run().code == 0
+
+
+# ── a world in Python ────────────────────────────────────────────────────────────────────────────
+
+SHOP = """
+from agenteval.world import reads, writes
+
+class Shop:
+    def __init__(self):
+        self.orders = {"ORD-42": "pending", "ORD-43": "new"}
+
+    @reads
+    def get_order(self, id: str):
+        return {"id": id, "status": self.orders[id]}
+
+    @writes
+    def cancel_order(self, id: str):
+        self.orders[id] = "cancelled"
+        return {"ok": True}
+
+    def snapshot(self):
+        return {"orders": [{"id": id, "status": status} for id, status in self.orders.items()]}
+"""
+
+
+@pytest.mark.parametrize(("agent", "code"), [(CAREFUL, 0), (HASTY, 1)])
+def test_a_method_of_a_world_that_changes_nothing_is_found_out(
+    project: Project, agent: str, code: int
+) -> None:
+    project.agent(agent)
+    project.config()
+    project.write("scenarios/shop.py", SHOP)
+    project.scenarios(
+        json.dumps({"id": "s", "world": "shop.py:Shop", **{k: SUITE[k] for k in ("turns", "expect")}})
+    )
+    project.write("pack.yaml", "- {kind: no_op, calls: 1}\n- {kind: stale, calls: 1}\n")
+    done = project.run("--faults", "pack.yaml", "--no-judge")
+    assert done.code == code, done.all
+    row = next(row for row in project.results()["summary"]["faults"] if row["fault"] == "no_op-1x")
+    assert row["outcomes"] == ({"recovered": 1} if code == 0 else {"not decided": 1})
+
+
+def test_same_as_decides_whether_an_agent_recovered_although_tools_are_in_python(project: Project) -> None:
+    project.agent(CAREFUL)
+    project.config()
+    project.write("scenarios/shop.py", SHOP)
+    same = {"state": {"same_as": [{"name": "cancel_order", "args": {"id": "ORD-42"}}]}}
+    project.scenarios(
+        json.dumps({"id": "s", "world": "shop.py:Shop", "turns": SUITE["turns"], "expect": same})
+    )
+    project.write("pack.yaml", "- {kind: no_op, calls: 1, tools: [cancel_order]}\n")
+    assert project.run("--faults", "pack.yaml", "--no-judge").code == 0
+    assert project.results()["summary"]["faults"][0]["outcomes"] == {"recovered": 1}

@@ -120,9 +120,9 @@ def test_expected_scenarios_and_rates(folder: Path) -> None:
     ("written", "request_", "judges"),
     [
         ("", {}, 0),
-        ("models: {judge: ollama/m}\n", {"judging": METRIC}, 3),  # and two for criteria
+        ("models: {judge: ollama/m}\n", {"judging": METRIC}, 4),  # and two for criteria, one for faults
         ("models: {judge: ollama/m}\n", {"judging": JudgeChoice(no_judge=True)}, 0),
-        ("metrics: []\nmodels: {judge: ollama/m}\n", {}, 2),
+        ("metrics: []\nmodels: {judge: ollama/m}\n", {}, 3),
     ],
 )
 def test_the_judges(folder: Path, written: str, request_: Any, judges: int) -> None:

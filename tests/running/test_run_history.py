@@ -143,7 +143,7 @@ def write_line(folder: Path, line: str, at: int) -> None:
         ("no JSON", 0, "not a run journal"),
         ("no JSON", 2, "invalid journal event"),
         ('{"type": "notice", "text": "first"}', 0, "run_started"),
-        ('{"type": "run_started", "schema_version": 8}', 0, "run_started"),
+        ('{"type": "run_started", "schema_version": 9}', 0, "run_started"),
     ],
 )
 def test_a_broken_journal_is_counted_and_hides_no_other(

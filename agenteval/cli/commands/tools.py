@@ -7,7 +7,7 @@ import errno
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from itertools import count
@@ -27,6 +27,7 @@ from agenteval.cli.commands.mcp_client import (
 )
 from agenteval.cli.safe_output import clean_output, print_err, print_out
 from agenteval.conversation.mocks import MockFunctions
+from agenteval.conversation.python_world import PythonWorld
 from agenteval.conversation.simulation import ToolWorld
 from agenteval.core import selection
 from agenteval.core.config import Config
@@ -36,9 +37,10 @@ from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
 from agenteval.core.tool_effects import marks_from_hints
 from agenteval.core.trajectory import ToolCall
+from agenteval.planning.python_worlds import WorldResolver
 from agenteval.planning.request import Request
 from agenteval.planning.suite import load_config, load_scenarios
-from agenteval.planning.wiring import make_database
+from agenteval.planning.wiring import make_database, open_world
 from agenteval.running.registries import REGISTRIES
 
 _MOCK_S = 60.0
@@ -55,7 +57,8 @@ def serve(request: Request, *, http: str | None) -> int:
         sys.stderr
     ):  # the author's modules may print, and on stdio stdout carries the protocol
         config = load_config(request, REGISTRIES).config
-        scenario = _require_one(load_scenarios(request, config).selected)
+        resolve = WorldResolver(config.now).resolve
+        scenario = _require_one(load_scenarios(request, config, resolve=resolve).selected)
         mocks = MockFunctions(timeout_s=_MOCK_S)
         mocks.check(scenario)
     if not scenario.tools:
@@ -117,16 +120,19 @@ class _ServedWorld:
     def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
         key = SampleKey(scenario=scenario.id, agent="agent")
         sample = Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key))
-        self._world = ToolWorld(
-            sample,
-            mocks,
-            unmocked_tools=config.unmocked_tools,
-            make_database=partial(make_database, sample, config.now),
-        )
+        database = make_database(sample, config.now)
+        self._world = ToolWorld(sample, mocks, unmocked_tools=config.unmocked_tools, database=database)
+        self._open: Callable[[], Awaitable[PythonWorld | None]] | None = None
+        if scenario.world:
+            self._open = partial(open_world, sample, database, now=config.now, timeout_s=_MOCK_S)
+        self._opening = anyio.Lock()
         self._numbers = count(1)
 
     async def call(self, name: str, args: dict[str, Any]) -> ToolAnswer:
         try:
+            async with self._opening:
+                if self._open is not None:
+                    self._world.python_world, self._open = await self._open(), None
             result = await self._world.resolve(ToolCall(name=name, args=args), 0)
         except AgentevalError as error:
             print_err(f"call {next(self._numbers)}: {error}")

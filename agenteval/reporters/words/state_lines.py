@@ -19,6 +19,9 @@ def state_lines(before: StateChanges | None, after: StateChanges | None) -> Iter
     ``None`` for the first turn."""
     if after is None:
         return
+    if after.unknown_because:
+        yield f"not known: {after.unknown_because}"
+        return
     lines = list(_changed_lines(before or StateChanges(), after))
     yield from lines[:_MOST]
     if len(lines) > _MOST:

@@ -12,7 +12,7 @@ from agenteval.core.excerpts import excerpt
 from agenteval.core.reasoning import agent_texts, final_answer
 from agenteval.core.scenario import Expectation, Tool, has_expectation
 from agenteval.core.trajectory import ToolCall, Turn
-from agenteval.core.world_state import StateSpec
+from agenteval.core.world_state import ReferenceState, StateSpec
 
 _ANSWERS_SHOWN = 3
 
@@ -68,6 +68,8 @@ class CheckInput:
     """The state with which the conversation began."""
     tools: Mapping[str, Tool] = field(default_factory=dict)
     """The scenario's tools."""
+    references: Sequence[ReferenceState] = ()
+    """The states that the calls of ``same_as`` leave, if only the author's code can make them."""
 
     @property
     def all_turns(self) -> Sequence[Turn]:

@@ -20,6 +20,7 @@ from agenteval.core.score import Check
 from agenteval.core.tool_visibility import mark_absence_based, unplaced_text
 from agenteval.core.trajectory import StopReason, ToolVisibility, Trajectory, Turn
 from agenteval.core.value import copy_with
+from agenteval.core.world_state import ReferenceState
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.checks.calls import TOOL_CALLS, check_tool_calls
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule, quote_texts
@@ -53,7 +54,9 @@ class TurnExpectations:
         turn = turn.without_uncertain_calls
         expect = scenario.turn_expectation(turn)
         observed = _is_fully_seen(trajectory, (turn,))
-        checks = await run_in_thread_if_slow(turn_checks, scenario, turn, before, observed, self._recorded)
+        checks = await run_in_thread_if_slow(
+            turn_checks, scenario, turn, before, observed, self._recorded, trajectory.references
+        )
         if expect is None:
             return checks
         factory = _CheckFactory(scenario, f"turns.{turn.script}.expect", observed=observed)
@@ -84,11 +87,13 @@ def turn_checks(
     before: Sequence[Turn] = (),
     observed: bool = True,
     recorded: bool = False,
+    references: Sequence[ReferenceState] = (),
 ) -> tuple[Check, ...]:
     """Return the checks for one finished turn: ``answer``, which is always checked, and the checks requested
     by the turn's entry in ``turns``.
 
-    ``observed`` is true if, by then, all calls in the turn are known to have been observed."""
+    ``observed`` is true if, by then, all calls in the turn are known to have been observed. ``references``
+    are those of the trajectory."""
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     factory = _CheckFactory(scenario, place, observed=observed)
@@ -98,7 +103,8 @@ def turn_checks(
     ]
     if expect is None:
         return tuple(always)
-    return (*always, *_run_rules(expect, _input(scenario, (turn,), before=before), factory))
+    seen = _input(scenario, (turn,), before=before, references=references)
+    return (*always, *_run_rules(expect, seen, factory))
 
 
 def _mock_checks(scenario: Scenario, turn: Turn, factory: _CheckFactory) -> Iterator[Check]:
@@ -144,7 +150,7 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
             *_broken_for_good(TOOL_CALLS, scenario.expect, called, factory),
             *_broken_for_good(others, scenario.expect, cut, factory),
         )
-    seen = _input(scenario, trajectory.turns, trajectory.unfinished)
+    seen = _input(scenario, trajectory.turns, trajectory.unfinished, references=trajectory.references)
     of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
         _no_error(trajectory, factory, broke=broke),
@@ -162,9 +168,16 @@ def _input(
     *,
     before: Sequence[Turn] = (),
     is_ongoing: bool = False,
+    references: Sequence[ReferenceState] = (),
 ) -> CheckInput:
     return CheckInput(
-        turns, unfinished, before, is_ongoing=is_ongoing, state=scenario.state, tools=scenario.tools
+        turns,
+        unfinished,
+        before,
+        is_ongoing=is_ongoing,
+        state=scenario.state,
+        tools=scenario.tools,
+        references=references,
     )
 
 

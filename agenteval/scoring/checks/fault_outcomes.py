@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from agenteval.core.call_outcomes import json_key
 from agenteval.core.folding import fold
 from agenteval.core.reasoning import agent_texts
-from agenteval.core.scenario import Expectation, Scenario, ScriptedTurn
+from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check
 from agenteval.core.tool_faults import FAILING_OUTCOMES, LYING_KINDS, FaultOutcome, PlayedFault
 from agenteval.core.trajectory import StopReason, ToolCall, Trajectory, Turn
@@ -122,7 +122,7 @@ def _fault_of(call: ToolCall, tool: str) -> PlayedFault | None:
 async def _check_success(scenario: Scenario, trajectory: Trajectory, timeout_s: float) -> Sequence[Check]:
     """Return the results of the expectations that the scenario has without the fault. A call that had the
     fault and was made again counts once."""
-    meant = _with_waived(scenario)
+    meant = scenario.with_waived
     seen = trajectory.model_copy(update={"turns": tuple(_without_repeated(trajectory))})
     checks: list[Check] = []
     for count in range(1, len(seen.turns) + 1):
@@ -130,22 +130,6 @@ async def _check_success(scenario: Scenario, trajectory: Trajectory, timeout_s: 
         checks += await TurnExpectations(timeout_s)(meant, prefix)
     checks += await ConversationExpectations(timeout_s)(meant, seen)
     return [check for check in checks if check.name not in _ALWAYS_CHECKED]
-
-
-def _with_waived(scenario: Scenario) -> Scenario:
-    """Return the variant with the expectations of success of its scenario, and without the others."""
-    assert scenario.variant
-    waived = scenario.variant.waived
-    turns = scenario.turns and tuple(
-        turn.model_copy(update={"expect": waived.get(f"turns.{at}.expect", Expectation())})
-        if isinstance(turn, ScriptedTurn)
-        else turn
-        for at, turn in enumerate(scenario.turns)
-    )
-    expect = waived.get("expect", Expectation())
-    return scenario.model_copy(
-        update={"expect": expect, "turns": turns, "case": scenario.variant.waived_case}
-    )
 
 
 def _without_repeated(trajectory: Trajectory) -> Iterator[Turn]:

@@ -180,7 +180,7 @@ def _may_follow(lookup: _RequiredCall, use: _RequiredCall) -> bool:
 
 
 def _has_fixed_answer(tool: Tool) -> bool:
-    return not tool.functions and tool.is_mocked
+    return not tool.calls_python and tool.is_mocked
 
 
 def _has_answer(call: ToolCall) -> bool:

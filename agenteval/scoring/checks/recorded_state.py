@@ -28,6 +28,8 @@ def open_recorded_state(spec: StateSpec | None, turns: Sequence[Turn]) -> Record
     changes = turns[-1].state if turns else None
     if changes is None:
         raise UnknownStateError("no state of the tool world was recorded")
+    if changes.unknown_because:
+        raise UnknownStateError(changes.unknown_because)
     if not changes.is_complete:
         raise UnknownStateError("the changes of the state are too many, or too large, to be recorded")
     return RecordedState(_load_start(spec, changes), changes)

@@ -50,7 +50,7 @@ def _describe_unseen_changes(seen: CheckInput) -> str:
     over_state = {
         name
         for name, tool in seen.tools.items()
-        if tool.functions or any(answer.sql for _, answer in tool.all_answers)
+        if tool.calls_python or any(answer.sql for _, answer in tool.all_answers)
     }
     answered = (describe_foreign_answers(over_state, turn) for turn in seen.all_turns)
     return next(filter(None, answered), "")
@@ -66,7 +66,7 @@ def _check(expected: StateExpectation, state: RecordedState, seen: CheckInput) -
             return check_query(expected, state)
         if expected.changed is not None:
             return check_changed(expected.changed, state)
-        return check_same_as(expected.same_as or (), state, seen.tools)
+        return check_same_as(expected.same_as or (), state, seen)
     except (AuthorError, ToolError, SearchTimeoutError) as error:
         return CheckOutcome(None, str(error))
 

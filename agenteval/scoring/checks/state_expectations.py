@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from agenteval.conversation.reference_states import resolve_calls
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.scenario import Expectation, Scenario
 from agenteval.core.trajectory import ToolResult
 from agenteval.core.world_state import StateExpectation
 from agenteval.files.yaml_source import Mark
 from agenteval.scoring.checks.state_changes import find_unknown_names
-from agenteval.scoring.checks.state_paths import resolve_calls
 from agenteval.scoring.checks.state_queries import is_row
 from agenteval.world.start_state import StartState
 from agenteval.world.statements import Statement, duplicate_problems, prepare_statement

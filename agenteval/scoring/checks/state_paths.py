@@ -1,5 +1,5 @@
-"""``expect.state`` with ``same_as``: plays calls on a fresh state, and compares the state that they leave
-with the agent's. Every right path of the agent passes, whatever calls it made."""
+"""``expect.state`` with ``same_as``: compares the state that the author's calls leave on a fresh state with
+the agent's. Every right path of the agent passes, whatever calls it made."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+from agenteval.conversation.reference_states import (
+    describe_call,
+    describe_failed_call,
+    key_of_calls,
+    needs_author_code,
+    resolve_calls,
+)
 from agenteval.conversation.sql_tools import answer_sql_call
-from agenteval.conversation.tools import SqlCall, ToolState, UnmatchedCall, resolve_tool_call
-from agenteval.core.call_outcomes import format_call, json_key
-from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.conversation.tools import SqlCall
+from agenteval.core.call_outcomes import json_key
 from agenteval.core.excerpts import one_line
 from agenteval.core.scenario import Tool
-from agenteval.core.trajectory import ToolCall, ToolResult
-from agenteval.core.world_state import StateCall, StateChanges
+from agenteval.core.world_state import ReferenceState, StateCall
 from agenteval.files.value_matching import Difference, describe_expected
-from agenteval.scoring.checks.check_rule import CheckOutcome
+from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome
 from agenteval.scoring.checks.recorded_state import RecordedState
 from agenteval.scoring.checks.state_changes import (
     StateFault,
@@ -30,17 +35,22 @@ from agenteval.world.database import WorldDatabase
 from agenteval.world.start_state import TableShape
 
 
-def check_same_as(
-    calls: Sequence[StateCall], state: RecordedState, tools: Mapping[str, Tool]
-) -> CheckOutcome:
+def check_same_as(calls: Sequence[StateCall], state: RecordedState, seen: CheckInput) -> CheckOutcome:
     """Check that the state is the one that the calls leave. Raise ``AuthorError`` if they cannot be made."""
-    path = one_line(", ".join(map(_describe_call, calls)), 300)
-    changes, errors = _play(calls, state, tools)
-    if errors:  # the agent would be compared with a path that the author did not mean
-        return CheckOutcome(None, f"the expected {errors[0]} — correct the call, or remove it")
-    if not changes.is_complete:
+    path = one_line(", ".join(map(describe_call, calls)), 300)
+    if needs_author_code(calls, seen.tools):
+        reference = _find_reference(calls, seen.references)
+        if reference is None or (reference.changes and reference.changes.start != state.changes.start):
+            return CheckOutcome(
+                None, f"the state that {path} leaves was not recorded — run the scenario again"
+            )
+    else:
+        reference = _play(calls, state, seen.tools)
+    if reference.changes is None:  # the agent would be compared with a path that the author did not mean
+        return CheckOutcome(None, f"the expected {reference.error} — correct the call, or remove it")
+    if not reference.changes.is_complete:
         return CheckOutcome(None, f"the changes that {path} leaves are too many, or too large, to compare")
-    expected = changed_rows(changes, state.start)
+    expected = changed_rows(reference.changes, state.start)
     faults = [
         fault
         for name, shape in state.start.tables.items()
@@ -52,58 +62,24 @@ def check_same_as(
     return fail_with(faults, f"the state differs from the one that {path} leaves:")
 
 
-def _describe_call(call: StateCall) -> str:
-    return format_call(ToolCall(name=call.name, args=call.args))
+def _find_reference(
+    calls: Sequence[StateCall], references: Sequence[ReferenceState]
+) -> ReferenceState | None:
+    """Return what was recorded for exactly these calls. The expectation may be that of a file that was
+    written after the conversation."""
+    key = key_of_calls(calls)
+    return next((each for each in references if key_of_calls(each.calls) == key), None)
 
 
-def _play(
-    calls: Sequence[StateCall], state: RecordedState, tools: Mapping[str, Tool]
-) -> tuple[StateChanges, list[str]]:
-    """Make the calls on a fresh state. Return what they change, and a description of each call that fails on
-    the state."""
+def _play(calls: Sequence[StateCall], state: RecordedState, tools: Mapping[str, Tool]) -> ReferenceState:
+    """Make the calls, all of which SQL answers, on a fresh state."""
     database = WorldDatabase(state.start, state.now, state.changes.seed)
-    errors = [*_make_calls(calls, database, tools)]
-    return database.changes(), errors
-
-
-def _make_calls(
-    calls: Sequence[StateCall], database: WorldDatabase, tools: Mapping[str, Tool]
-) -> Iterator[str]:
     for call, answer in resolve_calls(calls, tools):
-        if isinstance(answer, ToolResult):  # an error that the author wrote is a part of the path
-            continue
-        result = answer_sql_call(database, answer)
-        if result.is_error:
-            yield f"{_describe_call(call)} returns {describe_expected(result.value, literal=True)}"
-
-
-def resolve_calls(
-    calls: Sequence[StateCall], tools: Mapping[str, Tool]
-) -> Iterator[tuple[StateCall, ToolResult | SqlCall]]:
-    """Yield each call with its answer, or the SQL that gives it. Raise ``AuthorError`` for a call that the
-    scenario does not answer in this way."""
-    state = ToolState()
-    for call in calls:
-        if problem := _find_tool_problem(call.name, tools):
-            raise AuthorError(problem)
-        state, answer = resolve_tool_call(tools, state, call.name, call.args, unmocked_tools="empty")
-        if isinstance(answer, UnmatchedCall):
-            what = f"no rule of '{call.name}' matches {_describe_call(call)}"
-            raise AuthorError(Problem(what, "correct the arguments, or add a rule"))
-        assert isinstance(answer, ToolResult | SqlCall)  # a tool with a function is a problem above
-        yield call, answer
-
-
-def _find_tool_problem(name: str, tools: Mapping[str, Tool]) -> Problem | None:
-    tool = tools.get(name)
-    if tool is None:
-        return Problem(f"unknown tool '{name}'", did_you_mean(name, tools))
-    if tool.functions:
-        what = f"the tool '{name}' is answered by Python, which `same_as` cannot call"
-        return Problem(what, "use `changed` or `sql`, or answer the tool with `sql`")
-    if not tool.is_mocked:
-        return Problem(f"the tool '{name}' has no answer, so that a call changes nothing", "add `sql`")
-    return None
+        if isinstance(answer, SqlCall):  # an error that the author wrote is a part of the path
+            result = answer_sql_call(database, answer)
+            if result.is_error:
+                return ReferenceState(calls=tuple(calls), error=describe_failed_call(call, result))
+    return ReferenceState(calls=tuple(calls), changes=database.changes())
 
 
 # ── comparing ────────────────────────────────────────────────────────────────────────────────────

@@ -64,6 +64,7 @@ def find_consented_calls(scenario: Scenario, trajectory: Trajectory, *, is_judge
 def _expected_at(turn: Turn, scenario: Scenario) -> Iterator[ExpectedCall]:
     """Yield the calls expected in a turn. If the scenario has only one turn, also yield the calls expected in
     the whole conversation."""
+    scenario = scenario.with_waived
     of_turn = scenario.turn_expectation(turn)
     is_only_turn = scenario.turns is not None and len(scenario.turns) == 1
     for expect in (of_turn, scenario.expect if is_only_turn else None):
