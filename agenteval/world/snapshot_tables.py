@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
+from itertools import count
 from typing import Any, NamedTuple
 
 from agenteval.core.call_outcomes import json_key
@@ -242,9 +243,11 @@ def mirror_snapshot(database: WorldDatabase, snapshot: WorldTables) -> str:
     shapes = {name.lower(): shape for name, shape in start.tables.items()}
     rows = {shapes[name.lower()].name: each for name, each in snapshot.items()}
     stored = {name: _to_stored_rows(each, start.tables[name]) for name, each in rows.items()}
+    with start.reader() as connection, connection.unrestricted() as raw:
+        at_start = {name: _read_rows(raw, start.tables[name]) for name in stored}
     with database.transaction():
         with database.reader() as connection, connection.unrestricted() as raw:
-            plans = [_plan(raw, start.tables[name], each) for name, each in stored.items()]
+            plans = [_plan(raw, start.tables[name], each, at_start[name]) for name, each in stored.items()]
         plans = [plan for plan in plans if plan.deleted or plan.inserted]
         if not plans:
             return ""
@@ -272,45 +275,86 @@ class _TablePlan(NamedTuple):
     so that no row is in the way of another one with the same key."""
 
     shape: TableShape
-    deleted: list[Stored]
+    deleted: Sequence[Stored]
     """The identities of the rows to delete."""
     inserted: Sequence[tuple[Mapping[str, Any], Stored]]
-    """The rows to insert, with the rowid of the row whose place they take."""
+    """The rows to insert, with the rowids that they must have."""
 
 
-def _plan(connection: sqlite3.Connection, shape: TableShape, rows: Sequence[Stored]) -> _TablePlan:
-    """Find which rows are there already, which take the place of another row, and which are new."""
+def _plan(
+    connection: sqlite3.Connection, shape: TableShape, rows: Sequence[Stored], at_start: Sequence[_Found]
+) -> _TablePlan:
+    """Find what turns the table into these rows. Where a row goes depends on the rows at the start, and not
+    on what was there in between, so that a change that is taken back leaves no trace."""
     names = [column.name for column in shape.stored_columns]
-    wanted = ", ".join(map(quote_name, (*shape.identity, *names)))
-    width = len(shape.identity)
-    found = connection.execute(f"SELECT {wanted} FROM {quote_name(shape.name)}").fetchall()
-    old, new = _without_equal([(row[:width], row[width:]) for row in found], rows)
+    found = _read_rows(connection, shape)
+    now = dict(found)
+    placed, new = _place_rows(rows, at_start, [names.index(name) for name in shape.key])
+    kept = {each for each, row in placed.items() if each in now and _typed(now[each]) == _typed(row)}
+    taken = {*placed, *(() if shape.key else (identity for identity, _ in at_start))}
+    others, new = _match_equal(new, [each for each in found if each[0] not in taken])
+    kept.update(others)
     own = [name for name in shape.identity if name not in names]
-    pairs = _pair(old, new, [names.index(name) for name in shape.key])
-    inserted = [(dict(zip(own, identity or (), strict=False)), row) for row, identity in pairs]
-    # A row without a number gets the next one, which must not be that of a row to come.
-    inserted.sort(key=lambda each: not each[0])
-    return _TablePlan(shape, [identity for identity, _ in old], inserted)
+    inserted = [
+        (dict(zip(own, identity, strict=False)), row)
+        for identity, row in placed.items()
+        if identity not in kept
+    ]
+    # A row without a number would get the next one, which may be that of a row that is gone.
+    numbers = count(max((each[0] for each in (*now, *taken)), default=0) + 1) if not shape.key else None
+    inserted += [({own[0]: next(numbers)} if numbers else {}, row) for row in new]
+    return _TablePlan(shape, [identity for identity in now if identity not in kept], inserted)
 
 
 _Found = tuple[Stored, Stored]
 """The identity of a row in the database, and its values."""
 
 
-def _without_equal(old: Sequence[_Found], new: Sequence[Stored]) -> tuple[list[_Found], list[Stored]]:
-    """Return the rows that only one side has, counted: of three equal rows, two may have a counterpart."""
-    left: dict[Hashable, list[_Found]] = defaultdict(list)
-    for each in reversed(old):
-        left[_typed(each[1])].append(each)
-    added = []
-    for row in new:
-        known = left.get(_typed(row))
-        if known:
-            known.pop()
+def _read_rows(connection: sqlite3.Connection, shape: TableShape) -> list[_Found]:
+    columns = (*shape.identity, *(column.name for column in shape.stored_columns))
+    wanted, width = ", ".join(map(quote_name, columns)), len(shape.identity)
+    found = connection.execute(f"SELECT {wanted} FROM {quote_name(shape.name)}")
+    return [(row[:width], row[width:]) for row in found]
+
+
+def _place_rows(
+    rows: Sequence[Stored], at_start: Sequence[_Found], key: Sequence[int]
+) -> tuple[dict[Stored, Stored], list[Stored]]:
+    """Return the rows that were there at the start, by their identity then, and the rows that were not. A row
+    is an equal one or, if it has changed, the one with its key. In a table without a key, it is the one with
+    which it shares the most values, if it shares any."""
+    placed, left = _match_equal(rows, at_start)
+    free = [each for each in at_start if each[0] not in placed]
+    by_key = (
+        {tuple(row[at] for at in key): (identity, row) for identity, row in reversed(free)} if key else {}
+    )
+    new: list[Stored] = []
+    for row in left:
+        best = by_key.pop(tuple(row[at] for at in key), None) if key else _most_alike(row, free)
+        if best is None:
+            new.append(row)
+            continue
+        placed[best[0]] = row
+        if not key:
+            free.remove(best)
+    return placed, new
+
+
+def _match_equal(
+    rows: Sequence[Stored], found: Sequence[_Found]
+) -> tuple[dict[Stored, Stored], list[Stored]]:
+    """Return the rows that are found, by their identity, and the others. Equal rows are counted."""
+    left: dict[Hashable, list[Stored]] = defaultdict(list)
+    for identity, row in reversed(found):
+        left[_typed(row)].append(identity)
+    matched: dict[Stored, Stored] = {}
+    others: list[Stored] = []
+    for row in rows:
+        if identities := left.get(_typed(row)):
+            matched[identities.pop()] = row
         else:
-            added.append(row)
-    remaining = {id(each) for found in left.values() for each in found}
-    return [each for each in old if id(each) in remaining], added
+            others.append(row)
+    return matched, others
 
 
 def _typed(row: Stored) -> Hashable:
@@ -320,24 +364,9 @@ def _typed(row: Stored) -> Hashable:
 _MOST_COMPARED = 200
 
 
-def _pair(
-    old: Sequence[_Found], new: Sequence[Stored], key: Sequence[int]
-) -> Iterator[tuple[Stored, Stored | None]]:
-    """Yield each new row with the identity of the old row that it is now: the one with its key. In a table
-    without a key it is the one with which it shares the most values, if it shares any."""
-    if key:
-        by_key = {_typed(tuple(row[at] for at in key)): identity for identity, row in reversed(old)}
-        for row in new:
-            yield row, by_key.pop(_typed(tuple(row[at] for at in key)), None)
-        return
-    left = list(old)
-    for row in new:
-        best = max(left[:_MOST_COMPARED], key=lambda each: _shared_values(each[1], row), default=None)
-        if best is not None and _shared_values(best[1], row):
-            left.remove(best)
-            yield row, best[0]
-        else:
-            yield row, None
+def _most_alike(row: Stored, found: Sequence[_Found]) -> _Found | None:
+    best = max(found[:_MOST_COMPARED], key=lambda each: _shared_values(each[1], row), default=None)
+    return best if best and _shared_values(best[1], row) else None
 
 
 def _shared_values(one: Stored, other: Stored) -> int:
