@@ -33,6 +33,7 @@ from agenteval.cli.options import (
     ReportingOptions,
     ScenarioOption,
     SelectionOptions,
+    VariantsOption,
     VerboseOption,
     detail_of,
     drop_unset_keys,
@@ -118,6 +119,7 @@ def _run(
     judging: JudgeOptions,
     epochs: EpochsOption = None,
     faults: FaultsOption = None,
+    variants: VariantsOption = None,
     concurrency: Annotated[
         int | None,
         typer.Option(
@@ -225,6 +227,7 @@ def _run(
         keep_baseline=keep_baseline,
         shard=chosen_shard,
         faults=faults,
+        variants=variants,
         recording=parse_recording_options(record, replay),
         resume=resume,
         changed_files=None if changed is None else tuple(changed),
@@ -248,6 +251,7 @@ def _plan(
     judging: JudgeOptions,
     epochs: EpochsOption = None,
     faults: FaultsOption = None,
+    variants: VariantsOption = None,
     report: Annotated[
         list[str] | None,
         typer.Option(
@@ -258,7 +262,9 @@ def _plan(
     """Predict a run's calls, tokens and price, and each gate's error rates, without calling anything."""
     from agenteval.cli.commands.plan import plan
 
-    request = replace(request_from_options(selecting, judging), epochs=epochs, faults=faults)
+    request = replace(
+        request_from_options(selecting, judging), epochs=epochs, faults=faults, variants=variants
+    )
     raise typer.Exit(plan(request, reports=report or ()))
 
 

@@ -158,14 +158,22 @@ def load_scenarios(
         paths.files, values=request.scenarios, rules=RULES, root=Path(config.root), check=check
     )
     chosen = paths.select_scenarios(loaded)
-    if request.faults is None:
+    if request.faults is None and request.variants is None:
         return FoundScenarios(loaded, selection.select(chosen, request.filters))
-    from agenteval.files.fault_packs import load_fault_packs
     from agenteval.planning import scenario_variants
 
-    faults = load_fault_packs(request.faults, Path.cwd())
-    written = selection.select(chosen, scenario_variants.base_filters(request.filters))
-    with_variants = scenario_variants.add_fault_variants(written, faults, config.thresholds)
+    with_variants = selection.select(chosen, scenario_variants.base_filters(request.filters))
+    if request.faults is not None:
+        from agenteval.files.fault_packs import load_fault_packs
+
+        faults = load_fault_packs(request.faults, Path.cwd())
+        with_variants = scenario_variants.add_fault_variants(with_variants, faults, config.thresholds)
+    if request.variants is not None:
+        from agenteval.files.variant_packs import load_variant_packs
+        from agenteval.planning.message_variants import add_message_variants
+
+        packs = load_variant_packs(request.variants, Path.cwd(), loaded)
+        with_variants = add_message_variants(with_variants, packs, config)
     return FoundScenarios(
         (*loaded, *(each for each in with_variants if each.variant)),
         scenario_variants.select_variants(with_variants, request.filters),
