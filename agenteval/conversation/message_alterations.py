@@ -145,7 +145,7 @@ _DEPENDENT = _word_set(
     "then so but and or it its that this those these they them he she his her him also otherwise instead if"
     " else after afterwards before next finally first second secondly third lastly because since therefore"
     " however still again besides yes yeah yep no nope ok okay sure right correct exactly neither nor too"
-    " same such both one ones there here which who unless until when once"
+    " same such both one ones there here which who unless until when once even"
     " dann danach und oder aber es das dies sie er ihn auch sonst stattdessen zuerst zuletzt wenn falls ja"
     " nein"
 )
@@ -205,7 +205,7 @@ def _is_abbreviation(before: str) -> bool:
 
 
 def _words_of(sentence: str) -> list[str]:
-    return [word.casefold() for word in _LETTERS.findall(sentence)]
+    return [re.split("['’]", word.casefold())[0] for word in _LETTERS.findall(sentence)]
 
 
 def _follows_another(sentence: str) -> bool:
