@@ -269,7 +269,7 @@ _STORY = (
     "I have been reading a novel about a lighthouse keeper, and the descriptions of the sea are lovely.",
     "The soup turned out rather salty, but with enough bread nobody seemed to mind.",
     "Our old bicycle makes a strange noise whenever it goes uphill, and nobody can find out why.",
-    "The children next door have built a castle out of boxes, with a flag made from a dish towel.",
+    "The children upstairs have built a castle out of boxes, with a flag made from a dish towel.",
     "There was a rainbow over the hills, and people on the pavement stopped to look at it.",
     "I tried to grow tomatoes on the balcony, and the wind had other ideas about it.",
     "The library has new chairs that are so comfortable that people fall asleep over their books.",

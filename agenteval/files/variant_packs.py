@@ -75,6 +75,7 @@ def _load_file(name: str, cwd: Path, scenarios: Sequence[Scenario]) -> dict[str,
     listed, mark = value.get(_KEY), mark.find((_KEY,))
     if not problems and not (isinstance(listed, dict) and listed):
         what = f"`{_KEY}`: expected a mapping by scenario, got {display_value(listed)}"
+        what = f"`{_KEY}` is empty" if listed == {} else what
         problems.append(Problem(what, _EXAMPLE, mark.place))
     known = {scenario.id: scenario for scenario in scenarios}
     found: dict[str, tuple[tuple[str, ...], ...]] = {}
