@@ -801,6 +801,7 @@ SHAPES = {
     "`summary.failure_rates`": "FailureRatesShape",
     "`summary.failure_rates.rows[]`": "FailureRateShape",
     "`quotations[]`": "QuotationShape",
+    "`summary.variants[]`": "VariantRowShape",
     "`summary.caveats[]`": "CaveatShape",
     "`summary.accepted[]`": "AcceptedShape",
     "`scenarios[]`": "ScenarioShape",

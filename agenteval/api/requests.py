@@ -96,6 +96,8 @@ class RunOptions(TypedDict, total=False):
     """The number of conversations per scenario."""
     faults: str
     """The fault packs with which each scenario is run as well, separated by commas."""
+    variants: str
+    """The variant packs with which each scenario is run as well, separated by commas."""
     concurrency: int
     """The maximum number of concurrent model calls."""
     seed: int
@@ -169,6 +171,7 @@ def make_request(
         baseline=baseline,
         keep_baseline=given.get("keep_baseline", False),
         faults=given.get("faults"),
+        variants=given.get("variants"),
         recording=parse_recording_options(record, replay),
         last_failed=given.get("last_failed", False),
         failed_in=failed_in,
@@ -180,7 +183,7 @@ def make_request(
 
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    **dict.fromkeys(("keyword", "model", "profile", "faults"), ((str,), "a text")),
+    **dict.fromkeys(("keyword", "model", "profile", "faults", "variants"), ((str,), "a text")),
     **dict.fromkeys(("failed_in", "baseline"), ((str, os.PathLike), "a run")),
     **dict.fromkeys(("config", "record", "replay"), ((str, os.PathLike), "a path")),
     **dict.fromkeys(

@@ -34,6 +34,7 @@ from agenteval.cli.options import (
     ReportingOptions,
     ScenarioOption,
     SelectionOptions,
+    VariantsOption,
     VerboseOption,
     detail_of,
     drop_unset_keys,
@@ -119,6 +120,7 @@ def _run(
     judging: JudgeOptions,
     epochs: EpochsOption = None,
     faults: FaultsOption = None,
+    variants: VariantsOption = None,
     concurrency: Annotated[
         int | None,
         typer.Option(
@@ -240,6 +242,7 @@ def _run(
         keep_baseline=keep_baseline,
         shard=chosen_shard,
         faults=faults,
+        variants=variants,
         recording=parse_recording_options(record, replay),
         resume=resume,
         changed_files=None if changed is None else tuple(changed),
@@ -271,6 +274,7 @@ def _plan(
     judging: JudgeOptions,
     epochs: EpochsOption = None,
     faults: FaultsOption = None,
+    variants: VariantsOption = None,
     report: Annotated[
         list[str] | None,
         typer.Option(
@@ -281,7 +285,9 @@ def _plan(
     """Predict a run's calls, tokens and price, and each gate's error rates, without calling anything."""
     from agenteval.cli.commands.plan import plan
 
-    request = replace(request_from_options(selecting, judging), epochs=epochs, faults=faults)
+    request = replace(
+        request_from_options(selecting, judging), epochs=epochs, faults=faults, variants=variants
+    )
     raise typer.Exit(plan(request, reports=report or ()))
 
 

@@ -200,6 +200,16 @@ FaultsOption = Annotated[
         " injection, or a YAML file.",
     ),
 ]
+VariantsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--variants",
+        metavar="PACK[,PACK]",
+        rich_help_panel=RUN_PANEL,
+        help="Run each scenario also with altered user messages: typos, case, noise, reordered, empty, long,"
+        " unicode, or a YAML file of paraphrases.",
+    ),
+]
 KeepBaselineOption = Annotated[
     bool,
     typer.Option(

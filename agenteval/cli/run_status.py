@@ -126,7 +126,9 @@ class RunStatus:
         (scenario,) = report.scenarios
         (sample,) = scenario.samples
         decided = decide_sample(sample, scenario, report)
-        self.verdict_counts[decided.verdict] += 1
+        variant = scenario.scenario.variant
+        is_to_compare = bool(variant and variant.messages) and decided.verdict is Verdict.PASSED
+        self.verdict_counts[Verdict.INCONCLUSIVE if is_to_compare else decided.verdict] += 1
         if decided.verdict is Verdict.PASSED or event.stop.is_cut_short:
             return None
         reason = broken_rule(sample_violations(sample, decided, scenario.scenario.where())[0]).gist

@@ -186,7 +186,7 @@ def format_transcript(trajectory: Trajectory) -> str:
     if not trajectory.turns:
         return "(Nothing has been said yet: you begin.)"
     return "\n\n".join(
-        f"You said:\n{fence(turn.user)}\n\nThe agent said:\n{fence(_agent_text(turn.steps))}"
+        f"You said:\n{fence(turn.original_user)}\n\nThe agent said:\n{fence(_agent_text(turn.steps))}"
         for turn in trajectory.turns
     )
 

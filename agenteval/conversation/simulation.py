@@ -462,6 +462,7 @@ class _OpenTurn:
             self._spent_ms += (time.perf_counter() - self._asked_at) * 1000
         return Turn(
             user=self._user,
+            user_wrote=self._move.wrote,
             steps=tuple(self._steps),
             latency_ms=self._spent_ms,
             error=error,

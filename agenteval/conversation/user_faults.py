@@ -90,7 +90,7 @@ class _Attempt(NamedTuple):
 def _repetition(attempt: _Attempt) -> str:
     may_recur = _words(attempt.text) in REPEATABLE_ANSWERS
     is_repeated = not may_recur and any(
-        _is_same_message(attempt.text, turn.user) for turn in attempt.trajectory.turns
+        _is_same_message(attempt.text, turn.original_user) for turn in attempt.trajectory.turns
     )
     return "repeated its message" if is_repeated else ""
 
@@ -272,7 +272,7 @@ def _visible_texts(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
     yield from (scenario.profile, scenario.goal, *scenario.knowledge)
     yield from (belief.belief for belief in scenario.beliefs)
     for turn in trajectory.turns:
-        yield from (turn.user, *(step.text or "" for step in turn.steps))
+        yield from (turn.original_user, *(step.text or "" for step in turn.steps))
 
 
 # ── small parts ──────────────────────────────────────────────────────────────────────────────────

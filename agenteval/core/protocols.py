@@ -302,6 +302,8 @@ class UserMove(NamedTuple):
     fault: str = ""
     """A description of the fault in a simulated user's first attempt at this message, or an empty string if
     there was none."""
+    wrote: str | None = None
+    """The message before a variant altered it (see ``Turn.user_wrote``)."""
 
 
 class User(Protocol):

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from agenteval.core.plan import ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.score import OUTCOME, Check, Finding, Score, ScoreFailure, UserReview
+from agenteval.core.score import OUTCOME, VARIANT, Check, Finding, Score, ScoreFailure, UserReview
 from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
 
 
@@ -73,9 +73,9 @@ class SampleReport:
         whole = self.read_again()
         if whole is None:
             return self
-        return replace(
-            self, turns=whole.turns, trajectory=whole.trajectory, checks=whole.checks, read_again=None
-        )
+        compared = (check for check in self.checks if check.name == VARIANT)  # needs the other samples
+        checks = (*whole.checks, *compared)
+        return replace(self, turns=whole.turns, trajectory=whole.trajectory, checks=checks, read_again=None)
 
     @property
     def record(self) -> str:

@@ -888,6 +888,11 @@ class RowsSpec(Value):
     """Types of the cells by column of a CSV file; default: text."""
 
 
+MessageVariantKind: TypeAlias = Literal[
+    "typos", "case", "noise", "reordered", "empty", "long", "unicode", "paraphrase"
+]
+
+
 class ScenarioVariant(Value):
     """What makes a scenario a variant of another one."""
 
@@ -902,6 +907,17 @@ class ScenarioVariant(Value):
     against it only if the fault passes."""
     waived_case: CaseSpec | None = None
     """The same for a test case."""
+    messages: Annotated[MessageVariantKind | None, Field(exclude_if=lambda messages: messages is None)] = None
+    """What is done to the user's messages."""
+    texts: Annotated[tuple[str, ...], Field(exclude_if=lambda texts: not texts)] = ()
+    """The messages of a paraphrase, by turn of the script."""
+    values: Annotated[tuple[str, ...], Field(exclude_if=lambda values: not values)] = ()
+    """Words that are values in the scenario, and therefore stay as they are in each message."""
+
+    @property
+    def is_compared(self) -> bool:
+        """True if the conversation must have the same effect as one of the scenario that was written."""
+        return self.messages is not None and self.messages != "empty"
 
 
 VARIANT_SEPARATOR = "~"
@@ -946,6 +962,12 @@ class Scenario(ScenarioFields):
     def is_scripted(self) -> bool:
         """True if all user messages are predefined."""
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
+
+    @property
+    def compared_with(self) -> str:
+        """The id of the scenario whose conversations those of this variant must be like, or an empty string
+        if they are compared with none."""
+        return self.variant.of if self.variant and self.variant.is_compared else ""
 
     @property
     def uses_state(self) -> bool:

@@ -151,6 +151,9 @@ class Check(Value):
 OUTCOME = "outcome"
 """The check for a recorded conversation whose outcome is known. This check determines the outcome that is
 used in statistics."""
+VARIANT = "variant"
+"""The check for a conversation with altered user messages (``run --variants``): it compares the conversation
+with those of the scenario that was written, so it is made for the report of a run."""
 MISSING_TURNS = "turns"
 """The check for a recorded conversation that lacks turns for which the scenario contains expectations."""
 

@@ -238,9 +238,16 @@ class Turn(Value):
     """Content of the record that could not be placed, as phrases. It may contain calls that are not
     visible."""
 
+    user_wrote: Annotated[str | None, Field(exclude_if=_is_none)] = None
+    """The user's message before a variant altered it (``run --variants``). ``None`` if it was not altered."""
     state: Annotated[StateChanges | None, Field(exclude_if=_is_none)] = None
     """What differed from the start of the conversation in the tool world's state, at the end of the turn.
     ``None`` if the scenario has no state."""
+
+    @property
+    def original_user(self) -> str:
+        """The message as the user wrote it, whatever the agent received."""
+        return self.user if self.user_wrote is None else self.user_wrote
 
     @property
     def answer(self) -> str:

@@ -65,7 +65,9 @@ def is_decided_by_code(scenario: Scenario) -> bool:
         return False
     if scenario.case is not None or scenario.checks == "none":
         return True
-    if scenario.variant is not None:
+    if scenario.variant is not None and scenario.variant.messages == "empty":
+        return True
+    if scenario.variant is not None and scenario.variant.fault is not None:
         return bool(scenario.variant.waived or scenario.variant.waived_case)
     return any(
         not expect.model_copy(update={"criteria": ()}).is_vacuous for _, expect in scenario.expectations

@@ -56,6 +56,8 @@ class Request:
     """The shard to run. If this is None, everything that is selected is run."""
     faults: str | None = None
     """The fault packs (names or files, separated by commas) with which each scenario is run as well."""
+    variants: str | None = None
+    """The variant packs (names or files, separated by commas) with which each scenario is run as well."""
     recording: RecordingOptions = field(default_factory=RecordingOptions)
     last_failed: bool = False
     failed_in: str | None = None
@@ -116,6 +118,7 @@ class Request:
             "keep_baseline": self.keep_baseline,
             "shard": self.shard,
             "faults": None if self.faults is None else absolute_packs(self.faults, self.cwd),
+            "variants": None if self.variants is None else absolute_packs(self.variants, self.cwd),
             "last_failed": self.selects_failed or self.pairings is not None or self.changed_files is not None,
             "record": str(self.recording.record) if self.recording.record else None,
             "replay": str(self.recording.replay) if self.recording.replay else None,
@@ -145,6 +148,7 @@ def restore_request(run: RunStarted) -> Request:
         keep_baseline=stored.get("keep_baseline", False),
         shard=ShardNumber(*shard) if (shard := stored.get("shard")) else None,
         faults=stored.get("faults"),
+        variants=stored.get("variants"),
         scenarios=tuple(stored.get("scenarios", ())),
         agent=stored.get("agent"),
         overrides=stored.get("overrides", {}),

@@ -38,5 +38,6 @@ def prepare(request: Request, known: Registries) -> PreparedRun:
     selected = select(suite)
     plan = resolve(suite, selected)
     if request.shard:
-        plan = cut(plan, request.shard)
+        written = {each.id: each.variant.of for each in selected.scenarios if each.variant}
+        plan = cut(plan, request.shard, written)
     return PreparedRun(suite, selected, plan, wire(plan, with_own_limits(suite, plan), selected))

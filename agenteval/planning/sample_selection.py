@@ -59,7 +59,8 @@ def select(suite: Suite) -> SelectedSamples:
     remaining = [scenario for scenario in suite.selected_scenarios if scenario.id not in left_out]
     planned = selection.samples_of(remaining, config, request.filters, epochs=request.epochs)
     wanted, gone = _wanted_pairings(suite, planned)
-    samples = _draw_samples(wanted, request, config)
+    drawn = _draw_samples(wanted, request, config)
+    samples = _with_compared(drawn, planned)
     scenarios = preflight.scenarios_of(samples)
     agents = selection.agents_of(config, request.filters)
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
@@ -80,6 +81,7 @@ def select(suite: Suite) -> SelectedSamples:
             *_code_only_remarks(needs_model),
             *(f"skipped: {scenario.id}: {scenario.skip}" for scenario in skipped),
             *gone,
+            *_comparison_remarks(drawn, samples),
         ),
     )
 
@@ -130,6 +132,28 @@ def _draw_samples(samples: Sequence[Sample], request: Request, config: Config) -
     ids = list(dict.fromkeys(sample.key.scenario for sample in samples))
     kept = frozenset(selection.draw_subset(ids, request.filters, config.seed))
     return tuple(sample for sample in samples if sample.key.scenario in kept)
+
+
+def _with_compared(samples: tuple[Sample, ...], planned: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Return the samples, together with those that message variants among them are compared with."""
+    needed = {
+        (name, sample.key.agent) for sample in samples if (name := sample.scenario.compared_with)
+    }.difference((sample.key.scenario, sample.key.agent) for sample in samples)
+    if not needed:
+        return samples
+    chosen = {sample.key for sample in samples}
+    return tuple(
+        sample
+        for sample in planned
+        if sample.key in chosen or (sample.key.scenario, sample.key.agent) in needed
+    )
+
+
+def _comparison_remarks(drawn: Sequence[Sample], samples: Sequence[Sample]) -> Iterator[str]:
+    added = {sample.key.scenario for sample in samples} - {sample.key.scenario for sample in drawn}
+    if added:
+        names = f"{', '.join(sorted(added)[:_NAMED])}{', …' if len(added) > _NAMED else ''}"
+        yield f"run as well, because variants are compared with it: {names}"
 
 
 def _find_scenarios_needing_model(scenarios: Sequence[Scenario], config: Config) -> tuple[str, ...]:

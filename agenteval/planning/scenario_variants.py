@@ -1,5 +1,5 @@
-"""Adds variants to the scenarios of a run (``run --faults``): each is a scenario of its own, with the id
-``SCENARIO~VARIANT``. Pure."""
+"""Adds variants with faults to the scenarios of a run (``run --faults``), and selects variants. Each is a
+scenario of its own, with the id ``SCENARIO~VARIANT``. Pure."""
 
 from __future__ import annotations
 
@@ -152,6 +152,8 @@ def select_variants(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Sc
     if missing := sorted(wanted - {each.id for each in scenarios}):
         what = f"there is no variant '{missing[0]}'"
         raise NothingSelectedError(Problem(what, did_you_mean(missing[0], (each.id for each in scenarios))))
+    # A variant that is compared with its scenario needs it.
+    wanted |= {each.compared_with for each in scenarios if each.id in wanted and each.compared_with}
     bases = {name.partition(VARIANT_SEPARATOR)[0] for name in wanted}
     whole = {text.rpartition(ID_SEPARATOR)[2] for text in filters.scenarios if text not in named}
     narrowed = bases - whole

@@ -4,9 +4,11 @@ rules of the entire run."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agenteval.core.config import RATES, Config
@@ -46,21 +48,24 @@ def parse_shard(text: str, where: str) -> ShardNumber:
     return shard
 
 
-def cut(plan: Plan, shard: ShardNumber) -> Plan:
+def cut(plan: Plan, shard: ShardNumber, together: Mapping[str, str] = MappingProxyType({})) -> Plan:
     """Return the plan with one of its shards. The same plan is cut in the same way on every machine:
     scenarios with many samples come first, equal ones in the order of a hash of their ids, and each goes to
-    the shard that has the fewest samples so far."""
-    sizes = {
-        scenario: sum(plan.rule_sets[kind].least for kind in agents.values())
-        for scenario, agents in plan.scenarios.items()
-    }
+    the shard that has the fewest samples so far. ``together`` names the scenarios that must be in the same
+    shard as another one."""
+    sizes: Counter[str] = Counter()
+    for scenario, agents in plan.scenarios.items():
+        unit = together.get(scenario, scenario)
+        sizes[unit] += sum(plan.rule_sets[kind].least for kind in agents.values())
     totals = [0] * shard.total
     placed: dict[str, int] = {}
     for scenario in sorted(sizes, key=lambda each: (-sizes[each], sha256(each.encode()).digest())):
         placed[scenario] = number = totals.index(min(totals))
         totals[number] += sizes[scenario]
     index = shard.number - 1
-    played = tuple(scenario for scenario in plan.scenarios if placed[scenario] == index)
+    played = tuple(
+        scenario for scenario in plan.scenarios if placed[together.get(scenario, scenario)] == index
+    )
     part = Shard(
         number=shard.number,
         count=shard.total,

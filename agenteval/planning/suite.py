@@ -177,24 +177,36 @@ def load_scenarios(
         resolve=resolve,
     )
     chosen = paths.select_scenarios(loaded)
-    if request.faults is None:
-        if named := [text for text in request.filters.scenarios if _is_missing_variant(text, chosen)]:
-            what = f"'{named[0]}' is a variant, and this run has none"
-            raise NothingSelectedError(Problem(what, "add --faults PACK, as in the run that had it"))
+    if named := [text for text in request.filters.scenarios if _is_missing_variant(text, chosen, request)]:
+        what = f"'{named[0]}' is a variant, and this run has none"
+        raise NothingSelectedError(
+            Problem(what, "add --faults PACK or --variants PACK, as in the run that had it")
+        )
+    if request.faults is None and request.variants is None:
         return FoundScenarios(loaded, selection.select(chosen, request.filters))
-    from agenteval.files.fault_packs import load_fault_packs
     from agenteval.planning import scenario_variants
 
-    faults = load_fault_packs(request.faults, Path.cwd())
-    written = selection.select(chosen, scenario_variants.base_filters(request.filters))
-    with_variants = scenario_variants.add_fault_variants(written, faults, config.thresholds)
+    with_variants = selection.select(chosen, scenario_variants.base_filters(request.filters))
+    if request.faults is not None:
+        from agenteval.files.fault_packs import load_fault_packs
+
+        faults = load_fault_packs(request.faults, Path.cwd())
+        with_variants = scenario_variants.add_fault_variants(with_variants, faults, config.thresholds)
+    if request.variants is not None:
+        from agenteval.files.variant_packs import load_variant_packs
+        from agenteval.planning.message_variants import add_message_variants
+
+        packs = load_variant_packs(request.variants, Path.cwd(), loaded)
+        with_variants = add_message_variants(with_variants, packs, config)
     return FoundScenarios(
         (*loaded, *(each for each in with_variants if each.variant)),
         scenario_variants.select_variants(with_variants, request.filters),
     )
 
 
-def _is_missing_variant(text: str, scenarios: Sequence[Scenario]) -> bool:
+def _is_missing_variant(text: str, scenarios: Sequence[Scenario], request: Request) -> bool:
+    if request.faults is not None or request.variants is not None:
+        return False  # it is looked for among those of this run
     base = text.rpartition(selection.ID_SEPARATOR)[2].partition(VARIANT_SEPARATOR)[0]
     ids = {scenario.id for scenario in scenarios}
     return VARIANT_SEPARATOR in text and text not in ids and base in ids

@@ -561,6 +561,17 @@ def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resou
 
 def _make_user(sample: Sample, plan: Plan, resources: Resources, prompt: Prompt, policy: str) -> User:
     enter_sample(sample.key)  # the sample begins here, in its own task, from which its scorers are started
+    user = _make_scenario_user(sample, plan, resources, prompt, policy)
+    if sample.scenario.variant is None or not sample.scenario.variant.is_compared:
+        return user
+    from agenteval.conversation.altering_user import AlteringUser
+
+    return AlteringUser(user, sample)
+
+
+def _make_scenario_user(
+    sample: Sample, plan: Plan, resources: Resources, prompt: Prompt, policy: str
+) -> User:
     max_turns = plan.rules_for_pairing(sample.key.scenario, sample.key.agent).max_turns
     if sample.scenario.is_scripted:
         return ScenarioUser(sample, max_turns=max_turns)

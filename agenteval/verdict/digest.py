@@ -93,6 +93,8 @@ def hash_content(scenario: Scenario) -> dict[str, str]:
         tool.pop("base", None)
     if scenario.user_prompt is not None:
         content["user_prompt"] = scenario.user_prompt_hash
+    if scenario.variant is not None and scenario.variant.texts:
+        content["paraphrase"] = scenario.variant.texts
     if scenario.goal_outcome == "reached":  # the default, which older runs do not record
         del content["goal_outcome"]
     return {name: _hash(part) for name, part in sorted(content.items()) if part not in (None, "", [], {})}

@@ -44,6 +44,7 @@ from agenteval.verdict.ledger import LedgerLine
 from agenteval.verdict.sample_fold import build_sample_report, visibility_in
 from agenteval.verdict.slim_samples import SampleSlimmer
 from agenteval.verdict.spending import by_role, ledger_of
+from agenteval.verdict.variant_checks import VariantChecks
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,10 @@ class Report:
         return tuple(sample for scenario in self.scenarios for sample in scenario.samples)
 
 
-def build_report(events: Iterable[Event]) -> Report:
+def build_report(events: Iterable[Event], *, of_one_sample: bool = False) -> Report:
     """Build the report of a run from its events. Raise ``ValueError`` if the events do not contain
-    ``RunStarted``."""
-    fold = Fold()
+    ``RunStarted``. A report ``of_one_sample`` compares the sample with no other one."""
+    fold = Fold(of_one_sample=of_one_sample)
     for event in events:
         fold.add(event)
     return fold.report()
@@ -142,9 +143,10 @@ class Fold:
     With ``journal``, the texts of conversations are not kept, either. They are read again from the journal
     when somebody asks for them (``SampleReport.in_full``)."""
 
-    def __init__(self, journal: StoredEvents | None = None) -> None:
+    def __init__(self, journal: StoredEvents | None = None, *, of_one_sample: bool = False) -> None:
         self._run = RunAccumulator()
         self._journal = journal
+        self._variants = None if of_one_sample else VariantChecks()
         self._slimmer = SampleSlimmer()
         self._reader = _SampleReader(journal, self._run)
         self._stored: dict[SampleKey, _StoredSample] = {}
@@ -178,7 +180,8 @@ class Fold:
         run, plan, found = self._run.run, self._run.run.plan, self._run.found or IssuesFound(issues=())
         reports = {key: self._report_of(stored) for key, stored in self._stored.items()}
         if self._scenarios is None:
-            self._scenarios = tuple(_build_scenario_reports(plan, self._run, reports))
+            built = tuple(_build_scenario_reports(plan, self._run, reports))
+            self._scenarios = self._variants.add_to(built, plan) if self._variants else built
         scenarios = self._scenarios
         if self._run.found and plan.suite.severity_from == "model":
             scenarios = _with_proposed_severities(scenarios, found.issues, plan.suite.severities)
@@ -224,6 +227,8 @@ class Fold:
     def _reopen(self, stored: _StoredSample) -> None:
         """Prepare a finished sample for a further event."""
         key = stored.key
+        if self._variants:
+            self._variants.forget(key)
         if self._finished.pop(key, None) is not None:
             self._run.samples[key] = stored.accumulate() if stored.is_readable else self._unplaced.pop(key)
 

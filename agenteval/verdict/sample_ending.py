@@ -18,7 +18,7 @@ def build_ended_conversation(run: RunStarted, sample: Sample, events: Sequence[E
     samples."""
     plan = run.plan.restrict_to_pairing(sample.key.scenario, sample.key.agent)
     alone = {"scenarios": (sample.scenario,), "plan": plan}
-    report = build_report([run.model_copy(update=alone), *events])
+    report = build_report([run.model_copy(update=alone), *events], of_one_sample=True)
     (found,) = report.samples
     decided = decide_sample(found, report.scenarios[0], report)
     failed = decided.verdict is Verdict.FAILED or sample_success(found, decided.verdict) is False

@@ -200,7 +200,7 @@ class SequentialQueue:
             "scenarios": (progress.first.scenario,),
             "plan": self._run.plan.restrict_to_pairing(key.scenario, key.agent),
         }
-        found = report.build_report([self._run.model_copy(update=alone), *events])
+        found = report.build_report([self._run.model_copy(update=alone), *events], of_one_sample=True)
         (sample,) = found.samples
         if count_open_goals([sample], *EXCUSES):
             self._excused[key] = list(events)

@@ -78,7 +78,7 @@ class SingleSamples:
         alone = self.run.model_copy(
             update={"plan": plan, "scenarios": (scenario,) if scenario is not None else ()}
         )
-        return build_report([alone, *self._calls_seen, *events])
+        return build_report([alone, *self._calls_seen, *events], of_one_sample=True)
 
 
 def surely_passes(events: Sequence[Event]) -> bool:

@@ -89,7 +89,9 @@ class SampleSlimmer:
 
     def _turn(self, turn: Turn, cited: Set[int]) -> Turn:
         steps = tuple(self._step(step, cited) for step in turn.steps)
-        return compact(copy_with(turn, {"user": turn.user and LEFT_OUT, "steps": steps, "state": None}))
+        wrote = turn.user_wrote and LEFT_OUT
+        texts = {"user": turn.user and LEFT_OUT, "user_wrote": wrote, "steps": steps, "state": None}
+        return compact(copy_with(turn, texts))
 
     def _step(self, step: Step, cited: Set[int]) -> Step:
         text = LEFT_OUT if (step.text or "").strip() else step.text

@@ -71,6 +71,7 @@ def test_whether_only_a_part_is_requested(given: dict[str, Any], partial: bool, 
 FULL = Request(
     shard=ShardNumber(2, 3),
     faults="timeouts,errors",
+    variants="typos,case",
     paths=("/s/a.yaml", "/b.yaml"),
     config="c.yaml",
     profile="ci",

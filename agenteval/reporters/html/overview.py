@@ -17,6 +17,7 @@ from agenteval.reporters.html.sections import MARKS, rest, section_to_html, tabl
 from agenteval.reporters.sections.baseline_changes import KINDS, ChangeRow
 from agenteval.reporters.sections.faults import faults
 from agenteval.reporters.sections.gates import COLUMNS, gate_cells
+from agenteval.reporters.sections.message_variants import message_variants
 from agenteval.reporters.sections.remarks import caveats
 from agenteval.reporters.sections.section import Cell
 from agenteval.reporters.words.facts import Facts
@@ -81,7 +82,7 @@ def overview(
     yield from _gates(facts, root)
     yield from _changes(facts, changes)
     yield from _rates(facts)
-    for section in faults(facts):
+    for section in (*faults(facts), *message_variants(facts)):
         yield section_to_html(section, root)
     yield from _issues(texts)
     yield from _list(facts, rows)

@@ -48,6 +48,7 @@ from agenteval.verdict.reference_comparison import compare_with_reference
 from agenteval.verdict.reliability import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
 from agenteval.verdict.report import Report
 from agenteval.verdict.second_opinions import second_opinions
+from agenteval.verdict.variant_table import variant_rows
 
 # Legal in JSON, but a terminal that shows the file would interpret or hide them. They are written as \uXXXX,
 # which every JSON parser turns back into the same text.
@@ -222,6 +223,9 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
         faults=[
             shape.FaultRowShape.from_value(row, outcomes={str(o): n for o, n in row.outcomes.items() if n})
             for row in fault_rows(report, decision)
+        ],
+        variants=[
+            shape.VariantRowShape.from_value(row, **row.interval._asdict()) for row in variant_rows(report)
         ],
         failure_rates=failure_rates(report, decision),
         accepted=[

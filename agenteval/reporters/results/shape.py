@@ -294,6 +294,8 @@ class TurnShape(Shape):
     """A user message and all actions of the agent up to its answer."""
 
     user: str
+    user_wrote: IfKnown[str] = None
+    """The message before a variant altered it; omitted if it was not altered."""
     agent: str
     """The agent's answer."""
     tool_calls: list[ToolCallShape]
@@ -737,6 +739,27 @@ class FaultRowShape(Shape):
     """The upper bound of this interval."""
 
 
+class VariantRowShape(Shape):
+    """What an agent did after user messages that were altered in one way, over all scenarios."""
+
+    agent: str
+    variant: str
+    """The way in which messages were altered, such as typos."""
+    conversations: int
+    altered: int
+    """The number of conversations in which a message was altered."""
+    same: int
+    """The number of altered conversations that were as they should be: with the calls and the end state of a
+    conversation without the alteration or, for empty messages, with no call that writes."""
+    different: int
+    """The number of altered conversations that were not."""
+    undecided: int
+    low: float
+    """The lower bound of the 95 % Wilson interval for same / (same + different)."""
+    high: float
+    """The upper bound of this interval."""
+
+
 class SummaryShape(Shape):
     """The verdict and the evidence for it."""
 
@@ -766,6 +789,8 @@ class SummaryShape(Shape):
     """The facts that did not affect the verdict but that a reader needs to know."""
     faults: IfAny[list[FaultRowShape]] = None
     """What the agents made of the faults of their tools; omitted in a run without faults."""
+    variants: IfAny[list[VariantRowShape]] = None
+    """What the agents did after altered user messages; omitted in a run without them."""
     failure_rates: FailureRatesShape | None
     """The failure rates in a log without scenarios; null if there are scenarios."""
     ungated: list[str]

@@ -14,6 +14,7 @@ from agenteval.core.score import Verdict
 from agenteval.reporters.sections import accepted, agents, failure_rates, gates, issues, scenarios, usage
 from agenteval.reporters.sections.failures import failures
 from agenteval.reporters.sections.faults import faults
+from agenteval.reporters.sections.message_variants import message_variants
 from agenteval.reporters.sections.remarks import remarks
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.words.facts import Facts
@@ -25,6 +26,7 @@ RESULTS = (accepted.sections, failure_rates.sections, gates.gates, scenarios.sce
 """The functions that make the sections before the failures."""
 MEASURES = (
     faults,
+    message_variants,
     issues.issues,
     issues.failures_outside_agent,
     scenarios.dimensions,

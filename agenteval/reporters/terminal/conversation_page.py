@@ -240,6 +240,8 @@ def _conversation(page: ConversationPage, sample: SampleReport, options: ReportO
 
 def _add_turn(table: _TurnTable, turn: Turn, width: int, *, by_name: bool) -> None:
     table.add("user", message_text(turn.user, width) or "(empty)", "bold")
+    if turn.user_wrote is not None:
+        table.add("", f"(written: {message_text(turn.user_wrote, width)})", "dim")
     for step in turn.steps:
         if step.text or not step.tool_calls:
             text = message_text((step.text or "").strip("\n"), width) or "(empty)"

@@ -15,6 +15,7 @@ from agenteval.core.safe_text import neutralize_workflow_commands
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.sections import accepted, agents, issues, scenarios
 from agenteval.reporters.sections.faults import faults
+from agenteval.reporters.sections.message_variants import message_variants
 from agenteval.reporters.sections.section import Section
 from agenteval.reporters.terminal.closing_lines import ending, failure_list
 from agenteval.reporters.terminal.failure_blocks import failure_blocks
@@ -42,8 +43,8 @@ def _part(sections: Callable[[Facts], Iterator[Section]]) -> Part:
     return part
 
 
-def _fault_table(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
-    for section in faults(facts):
+def _variant_tables(facts: Facts, options: ReportOptions) -> Iterator[RenderableType]:
+    for section in (*faults(facts), *message_variants(facts)):
         yield Text()
         yield from render_section(section, options)
 
@@ -56,7 +57,7 @@ USUAL: tuple[Part, ...] = (
     dimensions,
     passing_margins,
     _part(agents.sections),
-    _fault_table,
+    _variant_tables,
     failure_blocks,
     issue_lines,
     failures_by_rate,
@@ -74,7 +75,7 @@ VERBOSE: tuple[Part, ...] = (
     score_table,
     _part(scenarios.dimensions),
     _part(agents.sections),
-    _fault_table,
+    _variant_tables,
     transcripts,
     _part(issues.issues),
     _part(issues.failures_outside_agent),

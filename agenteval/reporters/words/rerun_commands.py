@@ -58,7 +58,8 @@ def _run_options(run: RunStarted) -> Iterator[str]:
         "--seed": flags.get("seed"),
         "--epochs": request.get("epochs"),
         "--baseline": _baseline(run),
-        "--faults": _packs(run),
+        "--faults": _packs(run, "faults"),
+        "--variants": _packs(run, "variants"),
         "--replay": _relative(request.get("cwd"), request.get("replay")),
     }
     for name, value in named.items():
@@ -77,9 +78,9 @@ def _baseline(run: RunStarted) -> str | None:
     return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
 
 
-def _packs(run: RunStarted) -> str | None:
-    """Return the fault packs of the run, with relative paths of files."""
-    cwd, packs = run.request.get("cwd"), run.request.get("faults")
+def _packs(run: RunStarted, key: str) -> str | None:
+    """Return the fault packs or variant packs of the run, with relative paths of files."""
+    cwd, packs = run.request.get("cwd"), run.request.get(key)
     return ",".join(_relative(cwd, name) or name for name in packs.split(",")) if packs else None
 
 

@@ -105,6 +105,8 @@ def mask_secrets(text: str, hidden: Mapping[str, str]) -> str:
 
 def _turn_lines(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLine]:
     yield TranscriptLine("user", one_line(turn.user, _TEXT_LIMIT), index)
+    if turn.user_wrote is not None:
+        yield TranscriptLine("user", f"(written: {one_line(turn.user_wrote, _TEXT_LIMIT)})", index)
     for step in turn.steps:
         if step.text or not step.tool_calls:
             text = one_line(step.text or "", _TEXT_LIMIT) or "(empty)"

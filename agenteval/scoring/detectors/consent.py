@@ -50,7 +50,7 @@ def find_consented_calls(scenario: Scenario, trajectory: Trajectory, *, is_judge
     number, before = 0, ""
     for turn in trajectory.all_turns:
         expected = tuple(_expected_at(turn, scenario))
-        is_yes = not is_judged and is_plain_yes(turn.user)
+        is_yes = not is_judged and is_plain_yes(turn.original_user)
         for call in turn.tool_calls:
             is_expected = any(call_matches(each, call) for each in expected)
             is_settled = is_expected or (is_yes and _names_argument(before, call))

@@ -193,7 +193,7 @@ def _render_turns(trajectory: Trajectory) -> Iterator[str]:
     for number, turn in enumerate(trajectory.turns, 1):
         who = "The user said" if turn.script is None else "The user said, as its author had written"
         agent = "\n\n".join(agent_texts(turn)) or "(nothing)"
-        yield f"Turn {number}\n{who}:\n{fence(turn.user)}\nThe agent said:\n{fence(agent)}"
+        yield f"Turn {number}\n{who}:\n{fence(turn.original_user)}\nThe agent said:\n{fence(agent)}"
     stop = trajectory.stop
     yield f"Then the conversation ended ({stop.reason if stop else 'broken off'})."
 
@@ -205,7 +205,7 @@ def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: T
         return ""
     if "explains" not in answer.model_fields_set and not is_scripted:
         return '"explains" must be true or false'
-    own_texts = [turn.user for turn in trajectory.turns if turn.script is None]
+    own_texts = [turn.original_user for turn in trajectory.turns if turn.script is None]
     if answer.label == HELPED:
         return _find_helped_flaw(answer, own_texts, is_known=_is_user_known(scenario))
     agent = [text for turn in trajectory.turns for text in agent_texts(turn)]
@@ -241,6 +241,6 @@ def _find_fault_turn(evidence: str, trajectory: Trajectory) -> int:
     unanswered words."""
     turns = trajectory.turns
     for index, turn in enumerate(turns):
-        if turn.script is None and is_quoted(evidence, (turn.user,)):
+        if turn.script is None and is_quoted(evidence, (turn.original_user,)):
             return index
     return next((i + 1 for i, turn in enumerate(turns) if is_quoted(evidence, agent_texts(turn))), 0)
