@@ -24,7 +24,7 @@ def state_lines(before: StateChanges | None, after: StateChanges | None) -> Iter
     if len(lines) > _MOST:
         yield f"… and {plural(len(lines) - _MOST, 'more row')}"
     if not after.is_complete:
-        yield "… and more changes than are recorded"
+        yield f"not known: {after.unknown}" if after.unknown else "… and more changes than are recorded"
 
 
 def _changed_lines(before: StateChanges, after: StateChanges) -> Iterator[str]:
