@@ -447,6 +447,16 @@ def test_the_world_in_python_of_the_page_answers_and_is_checked(
     assert failed_checks(project.sample()) == ({(None, "state.changed")} if code else set())
 
 
+def test_the_agents_own_tools_of_the_page_work_on_the_state(project: Project) -> None:
+    write_page(project, "docs/tools.md")
+    (agent,) = (b.text for b in blocks("docs/tools.md") if b.kind == "text" and b.text.startswith("agent:"))
+    project.write("agenteval.yaml", f"{agent.replace('python3', json.dumps(sys.executable))}metrics: []\n")
+    finished(project.run("-s", "own-tools"), 0)
+    code = project.root / "own_tools.py"
+    code.write_text(code.read_text("utf-8").replace(" WHERE id = ?", " WHERE id <> ?"), "utf-8")
+    finished(project.run("-s", "own-tools"), 1)
+
+
 def test_the_project_of_the_readme_ends_as_shown(project: Project) -> None:
     write_page(project, "README.md")
     narrow = {"COLUMNS": "80"}
@@ -692,9 +702,6 @@ def test_what_is_not_built_is_listed_as_such_and_nothing_else() -> None:
     )
     refused = refused.partition("### ")[0]
     assert sorted(re.findall(r"`([^`]+)`", refused)) == sorted(NOT_YET["scenario"])
-    tools = re.findall(r"`([^`]+)`", section("docs/tools.md", "## Not supported yet"))
-    of_tools = [pattern.removeprefix("tools.*.") for pattern in NOT_YET["scenario"] if "tools.*." in pattern]
-    assert tools == [*of_tools, "state.expose"]
 
 
 def test_the_command_line_of_the_page_is_that_of_the_code() -> None:

@@ -91,9 +91,11 @@ class _LocalSample:
                 stop = await self._tear_down(stop)
             unfinished = self._unfinished(control.stop_reason)
             took_s = round(anyio.current_time() - began_s, 3)
-            refused = scored.is_refused
+            refused, state = scored.is_refused, scored.last_trajectory.end_state
             scored.emit(
-                SampleFinished(key=key, stop=stop, unfinished=unfinished, refused=refused, took_s=took_s)
+                SampleFinished(
+                    key=key, stop=stop, unfinished=unfinished, state=state, refused=refused, took_s=took_s
+                )
             )
             self._stop_accepting_calls()
             leave_sample()

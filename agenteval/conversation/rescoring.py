@@ -142,5 +142,13 @@ class _RecordedSample:
 
     def finish(self, stop: Stop | None) -> None:
         assert stop is not None
-        names, unfinished = dict(self._recorded.names), self._recorded.trajectory.unfinished
-        self._scored.emit(SampleFinished(key=self.key, stop=stop, unfinished=unfinished, names=names))
+        names, trajectory = dict(self._recorded.names), self._recorded.trajectory
+        self._scored.emit(
+            SampleFinished(
+                key=self.key,
+                stop=stop,
+                unfinished=trajectory.unfinished,
+                state=trajectory.end_state,
+                names=names,
+            )
+        )

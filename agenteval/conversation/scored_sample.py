@@ -94,7 +94,8 @@ class ScoredSample:
             return stop
         self.last_trajectory = await self._visibility.with_final_visibility(self.sample, self.last_trajectory)
         key = self.sample.key
-        end = SampleFinished(key=key, stop=stop, unfinished=self.last_trajectory.unfinished)
+        last = self.last_trajectory
+        end = SampleFinished(key=key, stop=stop, unfinished=last.unfinished, state=last.end_state)
         reviewer = reviewer_of(self.sample, [*self.events, *shown(), end])
         if reviewer is None:
             return stop

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
+import anyio.to_thread
 
 from agenteval.agentside.world import RequestedCall
 from agenteval.conversation.deadlines import current_stopwatch
@@ -44,6 +45,7 @@ from agenteval.core.protocols import (
     Agent,
     AgentExecutedCall,
     AgentReply,
+    DatabaseAccess,
     ReadReply,
     TurnTools,
     User,
@@ -123,6 +125,9 @@ class ToolWorld:
         self._earlier_results: dict[tuple[str, Any], ToolResult] = {}
         """The latest results of the tools that may give a stale one, keyed by tool and arguments."""
         self._database_lock = anyio.Lock()
+        self._read_state: StateChanges | None = None
+        self.database_access = _access_to(sample, database)
+        """The file of the database, if the agent's own tools work on it, too."""
         self.schemas = schemas_of(sample.scenario.tools)
         self.watch = current_stopwatch()
         self.open_turn: _OpenTurn | None = None
@@ -280,7 +285,26 @@ class ToolWorld:
             from agenteval.core.world_state import StateChanges
 
             return StateChanges(is_complete=False, unknown_because=why)
-        return self._database.changes()
+        found, self._read_state = self._read_state, None
+        return found or self._database.changes()
+
+    async def read_exposed_state(self) -> StateChanges | None:
+        """Return what differs now in a file on which the agent works, or ``None`` if there is none."""
+        if self.database_access is None or self._database is None:
+            return None
+        return await anyio.to_thread.run_sync(self._database.changes)
+
+    async def prepare_state(self) -> None:
+        """Read the agent's file in a thread, because its size and locks are the agent's, for the next
+        ``state_changes``."""
+        self._read_state = await self.read_exposed_state()
+
+
+def _access_to(sample: Sample, database: WorldDatabase | None) -> DatabaseAccess | None:
+    path, state = database.path if database else None, sample.scenario.state
+    if path is None or state is None or state.expose is None:
+        return None
+    return DatabaseAccess(state.expose, str(path))
 
 
 DetachAgent: TypeAlias = Callable[[Agent | None], Awaitable[None]]
@@ -343,7 +367,16 @@ async def _finish_conversation(
     ended = with_late_calls(ended, world)
     if ended.stop and ended.stop.fault is None:
         ended = await _await_agent_end(ended, detach(agent), world)
-    return ended
+    return await _with_end_state(ended, world)
+
+
+async def _with_end_state(ended: Trajectory, world: ToolWorld) -> Trajectory:
+    """Return the trajectory of a conversation whose agent was detached. Its process may have written to the
+    database after the last answer, up to its end."""
+    state = await world.read_exposed_state()
+    if state is None or state == ended.final_state:
+        return ended
+    return ended.model_copy(update={"end_state": state})
 
 
 async def _end_without_user(
@@ -517,6 +550,7 @@ class _OpenTurn:
             self._asked_at = None
             self._add_reply(reply, sent, latency_ms)
             if not await self._answer_calls():
+                await self._world.prepare_state()
                 return self.close()
         raise AgentError(
             f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
@@ -533,6 +567,7 @@ class _OpenTurn:
             call_known=partial(world.call, known=True),
             list_asked=world.note_tool_list_request,
             mocked=world.mocked_tools,
+            database=world.database_access,
         )
 
     def keep(self, seen: AgentReply | None) -> None:

@@ -13,7 +13,7 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value, compact, copy_with
-from agenteval.core.world_state import ReferenceState
+from agenteval.core.world_state import ReferenceState, StateChanges
 
 SCHEMA_VERSION = 9
 """The version of the journal format. It is increased whenever the meaning or position of a field changes. A
@@ -219,6 +219,8 @@ class SampleFinished(Value):
     stop: Stop
     unfinished: Annotated[Turn | None, Field(exclude_if=_is_none)] = None
     """The turn that was interrupted by a failure."""
+    state: Annotated[StateChanges | None, Field(exclude_if=_is_none)] = None
+    """The tool world's state in the end (``Trajectory.end_state``)."""
     again: Annotated[bool, Field(exclude_if=_is_false)] = False
     """True if the conversation was lost and will be repeated; its results do not count."""
     refused: Annotated[bool, Field(exclude_if=_is_false)] = False

@@ -92,6 +92,14 @@ AgentExecutedCall: TypeAlias = Callable[[], Awaitable[ToolResult]]
 """A function that lets the agent execute a tool call itself and waits for the result."""
 
 
+class DatabaseAccess(NamedTuple):
+    """The database file of one conversation, for the agent's own tools."""
+
+    variable: str
+    """The environment variable in which the agent's process gets the path."""
+    path: str
+
+
 @dataclass(frozen=True)
 class TurnTools:
     """The tools that are available to an agent during one turn."""
@@ -115,6 +123,8 @@ class TurnTools:
     """The function to call, from any thread, when the agent requests the list of tools."""
     mocked: frozenset[str] = frozenset()
     """The tools that the scenario answers (mocks)."""
+    database: DatabaseAccess | None = None
+    """The database on which the agent's own tools work, or ``None`` if the scenario exposes none."""
 
     def leaves(self, name: str) -> bool:
         """Check whether the agent executes a tool itself."""
@@ -198,7 +208,8 @@ class AgentTool(NamedTuple):
 class AgentFactory(Protocol):
     """Creates the agents for a run, and may hold resources that they share, such as a connection pool. A
     factory that knows its agents' tools may list them in ``tools``, a sequence of ``AgentTool``, and describe
-    their use in ``does``."""
+    their use in ``does``. A factory whose agents pass on ``TurnTools.database`` has an empty
+    ``database_remedy``; one whose agents do not may name there what an author can do."""
 
     def make(self, sample: Sample) -> Agent:
         """Create the agent for one conversation."""

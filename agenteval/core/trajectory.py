@@ -395,6 +395,14 @@ class Trajectory(Value):
     """The extent to which the agent's calls are visible, or ``None`` until the run has determined it."""
     references: Annotated[tuple[ReferenceState, ...], Field(exclude_if=_is_empty)] = ()
     """The states that the calls of ``same_as`` leave, if only the author's code can make them."""
+    end_state: StateChanges | None = None
+    """The state once the agent was detached, if it differs from the one at the end of the last turn."""
+
+    @property
+    def final_state(self) -> StateChanges | None:
+        """What differed from the start in the tool world's state in the end. ``None`` if the scenario has no
+        state."""
+        return self.end_state or (self.all_turns[-1].state if self.all_turns else None)
 
     @property
     def all_calls_seen(self) -> bool:

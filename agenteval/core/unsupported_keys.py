@@ -14,7 +14,6 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
         "min_turns": "add the first messages as `turns`",
         "unreviewed": "remove it once you have reviewed the scenario",
         "include": "put it under `defaults` in this file",
-        "state.expose": "use `sql` of tools",
         "turns.*.tool_calls": "state in the user message what the user did",
         "thresholds.*.votes": "use only `at_least`",
     },

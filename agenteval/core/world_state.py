@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
@@ -47,6 +49,39 @@ TableEntry: TypeAlias = Annotated[
     Discriminator(_table_kind),
 ]
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED_PREFIXES = ("AGENTEVAL_", "PYTHON", "LD_", "DYLD_", "LC_", "OTEL_")
+_RESERVED_VARIABLES = frozenset(
+    (
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "PWD",
+        "OLDPWD",
+        "TMPDIR",
+        "TMP",
+        "TEMP",
+        "LANG",
+        "TZ",
+        "TERM",
+    )
+)
+
+
+def _check_variable(name: str | None) -> str | None:
+    """Return the name of an environment variable. Raise ``ValueError`` for one that is not a name, or that
+    programs need for something else."""
+    if name is None:
+        return None
+    if not _VARIABLE.fullmatch(name):
+        raise ValueError(f"'{name}' is not a name of an environment variable; use, for example, SHOP_DB")
+    if name.upper() in _RESERVED_VARIABLES or name.upper().startswith(_RESERVED_PREFIXES):
+        raise ValueError(f"the variable '{name}' has another meaning; use, for example, SHOP_DB")
+    return name
+
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # pydantic's models once had a method `schema`
 
@@ -59,6 +94,10 @@ with warnings.catch_warnings():
         """File with SQL that creates tables and may insert rows, relative to the folder of this file."""
         database: str | None = None
         """SQLite file to begin with, relative to the folder of this file; it is never changed."""
+        expose: Annotated[
+            str | None, AfterValidator(_check_variable), Field(exclude_if=lambda name: name is None)
+        ] = None
+        """Environment variable with the path of the conversation's own copy, for the agent's own tools."""
         base: str = ""  # set by the loader: the folder of the scenario's file
         snapshot: Annotated[WorldTables, Field(exclude_if=lambda tables: not tables)] = {}
         # set by the loader: the tables of the scenario's `world`, as an instance begins with them
@@ -170,8 +209,8 @@ class StateChanges(Value):
     tables: Mapping[str, tuple[RowChange, ...]] = {}
     """The changed rows of each table that has any."""
     is_complete: bool = True
-    """False if there are too many changes to keep, or one that cannot be recorded. ``tables`` then holds only
-    some of them."""
+    """False if there are too many changes to keep, one that cannot be recorded, or if the database could not
+    be read. ``tables`` then holds only some of them."""
     start: str = ""
     """A hash of the start state."""
     now: str = ""

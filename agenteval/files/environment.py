@@ -57,7 +57,9 @@ class ExpandedText(str):
     """The values of the variables, keyed by name."""
 
 
-TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results", "mcp_url"))
+TEMPLATE_NAMES = frozenset(
+    ("message", "messages", "session", "tools", "turn", "tool_results", "mcp_url", "database")
+)
 """Names in an agent's ``request`` that are not variables but placeholders filled in for each request."""
 TEMPLATE_NAME = re.compile(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 RUN_NAMES = frozenset(("message", "session", "messages_file", "turn"))

@@ -31,7 +31,7 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import MISSING_TURNS, OUTCOME, Check, UserReview
 from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource, visibility_of
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, Trajectory, Turn
-from agenteval.core.world_state import ReferenceState
+from agenteval.core.world_state import ReferenceState, StateChanges
 from agenteval.files import journal
 from agenteval.importers.sources import Source, lines_of, parse
 from agenteval.messages.log_entry import UnreadableRecord
@@ -141,7 +141,7 @@ class _JournalReplay:
 
     def _finish(self, event: SampleFinished) -> Iterator[RecordedConversation]:
         if event.key in self._begun:
-            recorded = self._recorded(event.key, event.stop, event.unfinished, event.names)
+            recorded = self._recorded(event.key, event.stop, event.unfinished, event.names, event.state)
             if event.is_over:
                 yield from self._order.ready(recorded)
             else:
@@ -188,11 +188,15 @@ class _JournalReplay:
         stop: Stop,
         unfinished: Turn | None = None,
         names: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        end_state: StateChanges | None = None,
     ) -> RecordedConversation:
         scenario, where = self._begun.pop(key)
         turns = self._turns.pop(key, {})
         trajectory = Trajectory(
-            turns=tuple(turns[index] for index in sorted(turns)), stop=stop, unfinished=unfinished
+            turns=tuple(turns[index] for index in sorted(turns)),
+            stop=stop,
+            unfinished=unfinished,
+            end_state=end_state,
         )
         if key.agent not in self._policies:
             self._policies[key.agent] = self._policy_of(self.started, key.agent)

@@ -3,7 +3,9 @@ called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Literal
 
 from agenteval.conversation.hooks import hook_problems
@@ -131,6 +133,51 @@ def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
                 yield f"{path}.limits.{name}"
     if scenario.case and scenario.case.expected_tools:
         yield "expected_tools"
+
+
+def unreachable_databases(samples: Sequence[Sample], remedies: Mapping[str, str]) -> Iterable[Problem]:
+    """Yield a problem for each agent that would not get the path of the database that its scenario exposes:
+    a state that nobody can change would seem to be as it should. ``remedies`` is empty for an agent that gets
+    it."""
+    for scenario, agents in agents_by_scenario(samples):
+        if scenario.state is None or scenario.state.expose is None:
+            continue
+        for agent in agents:
+            if remedy := remedies.get(agent):
+                what = f"agent '{agent}' would not get the path of the database that `expose` gives it"
+                yield Problem(what, remedy, parse_place(scenario.where("state.expose")))
+
+
+@contextmanager
+def example_databases(
+    samples: Sequence[Sample], suite: SuitePolicy
+) -> Iterator[Callable[[str], dict[str, str]]]:
+    """Yield a function that writes a copy of each database that the scenarios of an agent expose, and returns
+    the variables that name them, for a process that is started before any conversation. In the end, the
+    copies are removed."""
+    with ExitStack() as stack:
+
+        def write(agent: str) -> dict[str, str]:
+            variables: dict[str, str] = {}
+            for scenario, agents in agents_by_scenario(samples):
+                name = scenario.state.expose if scenario.state else None
+                if name is not None and agent in agents and name not in variables:
+                    variables[name] = _write_start(scenario, suite.now, stack)
+            return variables
+
+        yield write
+
+
+def _write_start(scenario: Scenario, now: str | None, stack: ExitStack) -> str:
+    from tempfile import TemporaryDirectory
+
+    from agenteval.planning.state_problems import scenario_start_state
+
+    start = scenario_start_state(scenario, now)
+    folder = TemporaryDirectory(prefix="agenteval-state-", ignore_cleanup_errors=True)
+    path = Path(stack.enter_context(folder), "state.sqlite")
+    path.write_bytes(start.data if start else b"")
+    return str(path)
 
 
 def foreign_tools(

@@ -103,6 +103,9 @@ class Resources:
         self.unpriced_agents: tuple[str, ...] = ()
         self.agent_descriptions: dict[str, str] = {}
         """A sentence for each agent that describes how its adapter runs it, or an empty string."""
+        self.database_remedies: dict[str, str] = {}
+        """What would give each agent the path of an exposed database, or an empty string if it gets it."""
+        self.write_example_databases: Callable[[str], Mapping[str, str]] = lambda _agent: {}
         self.agent_tools: dict[str, tuple[AgentTool, ...]] = {}
         """The tools of each agent whose tools are known."""
         self._transport: Transport | None = None
@@ -287,9 +290,11 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
     mocks = MockFunctions(timeout_s=_timeout_s(selected))
     problems: list[Problem] = []
     # Agents come first, so that their modules are watched when mocks import them, too.
-    agents = _make_agents(selected.agents, resources, problems)
+    with preflight.example_databases(selected.samples, plan.suite) as resources.write_example_databases:
+        agents = _make_agents(selected.agents, resources, problems)
     found = [*_find_problems(plan, suite, selected, resources, mocks), *problems]
     found += preflight.foreign_tools(selected.samples, resources.agent_tools)
+    found += preflight.unreachable_databases(selected.samples, resources.database_remedies)
     found += preflight.checks_of_unseen_calls(selected.samples, plan.visibility)
     if found:
         raise AuthorError(*dict.fromkeys(found))
@@ -359,14 +364,16 @@ def _make_runtime(
         visibility=plan.visibility,
         deadlines=Deadlines(plan.suite.deadlines.turn_s, plan.suite.deadlines.sample_s),
         fail_fast=suite.request.fail_fast,
-        make_database=partial(make_database, now=plan.suite.now),
+        make_database=partial(
+            make_database, now=plan.suite.now, is_replay=resources.traffic.player is not None
+        ),
         open_world=partial(open_world, now=plan.suite.now, timeout_s=timeout_s),
     )
 
 
-def make_database(sample: Sample, now: str | None) -> WorldDatabase | None:
+def make_database(sample: Sample, now: str | None, *, is_replay: bool = False) -> WorldDatabase | None:
     """Create the database of a sample, or return None if its scenario has no state. ``now`` is the configured
-    time."""
+    time. If ``is_replay`` is true, the agent's answers are recorded ones, and its own tools do not run."""
     if not sample.scenario.uses_state:
         return None
     from agenteval.planning.state_problems import run_time, scenario_start_state
@@ -375,7 +382,17 @@ def make_database(sample: Sample, now: str | None) -> WorldDatabase | None:
 
     start = scenario_start_state(sample.scenario, now)
     assert start is not None
-    return WorldDatabase(start, world_time(now, run_time()), sample.seed)
+    time, state = world_time(now, run_time()), sample.scenario.state
+    if state is None or state.expose is None:
+        return WorldDatabase(start, time, sample.seed)
+    from agenteval.world.exposed_database import ExposedDatabase
+
+    return ExposedDatabase(start, time, sample.seed, unknown=_OF_REPLAY if is_replay else "")
+
+
+_OF_REPLAY = (
+    "the answers are those of a recording, in which the agent's own tools do not work on the database"
+)
 
 
 async def open_world(
@@ -417,6 +434,9 @@ def _make_agents(
     return factories
 
 
+_NO_DATABASE = "use an agent of type command, python or http, or remove `expose`"
+
+
 def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory:
     """Create the factory for an agent. Raise ``AuthorError`` on failure."""
     adapter = AGENTS.get(agent.kind)
@@ -424,6 +444,8 @@ def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory
         try:
             factory = _make_factory(agent, adapter, resources)
             resources.agent_descriptions[agent.name] = str(getattr(factory, "does", ""))
+            remedy = getattr(factory, "database_remedy", None)
+            resources.database_remedies[agent.name] = _NO_DATABASE if remedy is None else remedy
             if (tools := getattr(factory, "tools", None)) is not None:
                 resources.agent_tools[agent.name] = tuple(tools)
             return factory

@@ -58,9 +58,9 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
     gate; tools that would affect the verdict if they were marked as writing; unknown parts of a log;
     abstentions; criteria that never arose; skipped judges; errored conversations that were repeated; errored
     samples that were tolerated; accepted failures; a replay; judges that were not called; agents whose calls
-    were never seen; unchecked claims of actions; agents whose claims are taken on trust; empty lists in test
-    cases; logs in which nothing could have been found; scenarios of the baseline that are no longer in the
-    suite."""
+    were never seen; agents that never changed the database that they were given; unchecked claims of
+    actions; agents whose claims are taken on trust; empty lists in test cases; logs in which nothing could
+    have been found; scenarios of the baseline that are no longer in the suite."""
     found = (
         ()
         if decision.is_reported
@@ -80,6 +80,7 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
         *_replayed(report),
         *_uncalled_judges(report),
         *_calls_never_seen(report),
+        *_databases_never_changed(report),
         *_unseen_claims(report, decision),
         *_goals_on_trust(report),
         *_empty_lists(report),
@@ -319,6 +320,23 @@ def _calls_never_seen(report: Report) -> Iterator[Caveat]:
         named_agents = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
         text = f"no calls from {one_line(named_agents, 120)} recorded, even though tools are declared"
         yield Caveat("calls_never_seen", len(agents), text)
+
+
+def _databases_never_changed(report: Report) -> Iterator[Caveat]:
+    """Yield agents that changed no exposed database. Their tools may work on another one, so that a state in
+    which nothing changed provides no evidence."""
+    variables: dict[str, dict[str, None]] = {}
+    changing = set()
+    for each in report.scenarios:
+        variable = each.scenario.state.expose if each.scenario.state else None
+        if variable and any(sample.trajectory.all_turns for sample in each.samples):
+            variables.setdefault(each.agent, {})[variable] = None
+            if (each.scenario.id, each.agent) in report.changed_states:
+                changing.add(each.agent)
+    for agent, names in variables.items():
+        if agent not in changing:
+            text = f"agent '{one_line(agent, 60)}' changed no database in {', '.join(names)}"
+            yield Caveat("databases_never_changed", 1, f"{text}: do its tools use it?")
 
 
 def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:

@@ -113,11 +113,11 @@ def _call_key(call: ToolCall, texts: _SentTexts) -> Hashable:
 def _end_state(trajectory: Trajectory, scenario: Scenario, texts: _SentTexts) -> EndState:
     if not scenario.uses_state:
         return EndState()
-    found = trajectory.turns[-1].state if trajectory.turns else None
+    found = trajectory.final_state
     if found is None:
         return EndState(unknown="the state at the end was not recorded")
     if not found.is_complete:
-        return EndState(unknown="more rows changed than are recorded")
+        return EndState(unknown=found.unknown_because or "more rows changed than are recorded")
     return EndState({name: tuple(_rows(found, name, texts)) for name in found.tables}, found.now)
 
 

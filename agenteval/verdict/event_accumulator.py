@@ -27,6 +27,7 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreItem, UserReview
 from agenteval.core.trajectory import CallEvidence, Stop, Turn
 from agenteval.core.value import compact
+from agenteval.core.world_state import StateChanges
 
 
 class SampleAccumulator:
@@ -42,6 +43,7 @@ class SampleAccumulator:
         self.is_over = False
         self.is_lost = False
         self.unfinished: Turn | None = None
+        self.end_state: StateChanges | None = None
         self.names: dict[str, tuple[str, ...]] = {}
         self.lost = lost
 
@@ -62,6 +64,7 @@ class SampleAccumulator:
     def finish(self, event: SampleFinished) -> None:
         """Record how the sample ended."""
         self.stop, self.unfinished, self.names = event.stop, event.unfinished, event.names
+        self.end_state = event.state
         self.is_over, self.is_lost = event.is_over, event.again
 
     def reconsider(self, event: Reconsidered) -> None:
@@ -85,6 +88,8 @@ class RunAccumulator:
         self.samples: dict[SampleKey, SampleAccumulator] = {}
         self.recorded: dict[str, Scenario] = {}
         self.rules: dict[Pairing, ScenarioRules] = {}
+        self.changed_states: set[Pairing] = set()
+        """The pairings of scenario and agent whose state differed from the start, or may have."""
         self._planned: dict[str, Scenario] = {}
         self._evidence: dict[str, set[CallEvidence]] = {}
 
@@ -108,10 +113,12 @@ class RunAccumulator:
                 self._start(event)
             case TurnFinished():
                 self.samples[event.key].turns[event.index] = event.turn
+                self._note_state(event.key, event.turn.state)
             case Scored():
                 self.samples[event.key].score(event.turn, event.items)
             case SampleFinished():
                 self.samples[event.key].finish(event)
+                self._note_state(event.key, event.state)
             case Reconsidered():
                 self._reconsider(event)
             case ModelAsked() | ReferenceStatesMade():
@@ -128,6 +135,10 @@ class RunAccumulator:
         """Return the scenario ``name`` of the plan or of a recorded conversation. Raise ``KeyError`` if there
         is none."""
         return self._planned.get(name) or self.recorded[name]
+
+    def _note_state(self, key: SampleKey, state: StateChanges | None) -> None:
+        if state is not None and (state.tables or state.unknown_because):
+            self.changed_states.add((key.scenario, key.agent))
 
     def _resume(self, event: RunResumed) -> None:
         if self.run is None:

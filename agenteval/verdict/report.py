@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -23,7 +23,7 @@ from agenteval.core.event import (
     Scored,
     TurnFinished,
 )
-from agenteval.core.plan import Plan
+from agenteval.core.plan import Pairing, Plan
 from agenteval.core.sample_report import (
     Aggregate,
     SampleReport,
@@ -77,6 +77,8 @@ class Report:
     notices: tuple[Notice, ...] = ()
     evidence: Mapping[str, frozenset[CallEvidence]] = field(default_factory=dict)
     """The evidence, keyed by agent, that the agent's calls are seen. It comes from the agent's turns."""
+    changed_states: Collection[Pairing] = ()
+    """The pairings of scenario and agent whose state differed from the start, or may have."""
     finished: RunFinished | None = None
     """The end of the run, or ``None`` if the run was interrupted."""
 
@@ -197,6 +199,7 @@ class Fold:
             findings_not_asked=found.not_asked,
             notices=tuple(self._run.notices),
             evidence=self._run.evidence,
+            changed_states=frozenset(self._run.changed_states),
             finished=self._run.finished,
         )
 

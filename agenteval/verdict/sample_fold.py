@@ -39,7 +39,11 @@ def build_sample_report(
     why = explain_open(visibility, plan.known_visibility(key.agent), recorded=recorded)
     finished = tuple(accumulator.turns[index] for index in sorted(accumulator.turns))
     trajectory = Trajectory(
-        turns=finished, stop=accumulator.stop, unfinished=accumulator.unfinished, visibility=visibility
+        turns=finished,
+        stop=accumulator.stop,
+        unfinished=accumulator.unfinished,
+        visibility=visibility,
+        end_state=accumulator.end_state,
     )
     turns = trajectory.all_turns
     of_turns = [

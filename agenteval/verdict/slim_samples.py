@@ -50,6 +50,7 @@ class SampleSlimmer:
             "turns": tuple(turns[id(turn)] for turn in trajectory.turns),
             "stop": stop,
             "unfinished": turns[id(unfinished)] if unfinished else None,
+            "end_state": None,
         }
         return replace(
             sample,

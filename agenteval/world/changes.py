@@ -33,13 +33,18 @@ class ChangedRow(NamedTuple):
 def find_changes(connection: sqlite3.Connection, start: StartState, tables: Iterable[str]) -> StateChanges:
     """Compare the given tables of a database with the start state. Values are equal only if their types are
     equal, too: 25 and 25.0 differ, because a statement may distinguish them."""
+    with attached_start(connection, start):
+        return collect_changes(connection, start, tables)
+
+
+def collect_changes(connection: sqlite3.Connection, start: StartState, tables: Iterable[str]) -> StateChanges:
+    """Do the same as ``find_changes`` while the start state is attached."""
     found: dict[str, tuple[RowChange, ...]] = {}
     collector = _Collector()
-    with _attached(connection, start):
-        for table in sorted(tables):
-            if rows := collector.collect(connection, start.stored_tables[table]):
-                found[table] = rows
-    return StateChanges(tables=found, is_complete=not collector.is_full)
+    for table in sorted(tables):
+        if rows := collector.collect(connection, start.stored_tables[table]):
+            found[table] = rows
+    return StateChanges(tables=found, is_complete=not collector.is_full, unknown_because=collector.unknown)
 
 
 class _Collector:
@@ -49,6 +54,8 @@ class _Collector:
         self._rows_left = MAX_CHANGED_ROWS
         self._size_left = MAX_CHANGES_SIZE
         self.is_full = False
+        self.unknown = ""
+        """A row that cannot be recorded. Empty if there is none."""
 
     def collect(self, connection: sqlite3.Connection, shape: TableShape) -> tuple[RowChange, ...]:
         rows: list[RowChange] = []
@@ -58,8 +65,9 @@ class _Collector:
                 if self.is_full:
                     break
                 rows.append(_row_change(row, shape))
-        except sqlite3.OperationalError:  # a text that is not valid Unicode
+        except sqlite3.OperationalError:
             self.is_full = True
+            self.unknown = self.unknown or f"a text in the table '{shape.name}' is not valid Unicode"
         return tuple(rows)
 
     def _count(self, row: Sequence[Any]) -> None:
@@ -120,7 +128,7 @@ def _differs(shape: TableShape) -> str:
 
 
 @contextmanager
-def _attached(connection: sqlite3.Connection, start: StartState) -> Iterator[None]:
+def attached_start(connection: sqlite3.Connection, start: StartState) -> Iterator[None]:
     """Attach a copy of the start state, so that SQLite can compare the two."""
     connection.execute("ATTACH ':memory:' AS start_state")
     try:
@@ -138,6 +146,7 @@ def apply_changes(connection: sqlite3.Connection, start: StartState, changes: St
     """Turn a copy of the start state into the database that the changes were found in. Neither triggers nor
     foreign keys act on these changes, since what they did is among them."""
     connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("PRAGMA ignore_check_constraints = ON")  # an agent's own connection may ignore them
     connection.execute("BEGIN")
     with _without_triggers(connection), _with_counters(connection, start):
         for table, rows in changes.tables.items():
@@ -146,6 +155,7 @@ def apply_changes(connection: sqlite3.Connection, start: StartState, changes: St
     if counters := changes.tables.get(_COUNTERS):
         _replace_rows(connection, start.stored_tables[_COUNTERS], counters)
     connection.execute("COMMIT")
+    connection.execute("PRAGMA ignore_check_constraints = OFF")
     connection.execute("PRAGMA foreign_keys = ON")
 
 

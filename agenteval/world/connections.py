@@ -1,5 +1,5 @@
-"""Connections to databases in memory that run an author's statements and nothing else: no files, no other
-databases, no settings, and no statement without end."""
+"""Connections to a sample's database, in memory or in its own file, that run an author's statements and
+nothing else: no other files, no other databases, no settings, and no statement without end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sqlite3
 import weakref
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import ToolError
@@ -100,10 +101,11 @@ class StepLimit:
 
 
 class WorldConnection:
-    """A database in memory, for one statement at a time."""
+    """A database in memory, or in a file, for one statement at a time."""
 
-    def __init__(self, data: bytes, clock: SampleClock, writable: Set[str] = frozenset()) -> None:
-        self.raw = open_in_memory(data)
+    def __init__(self, data: bytes | Path, clock: SampleClock, writable: Set[str] = frozenset()) -> None:
+        """Open a copy of a serialized database, or a file."""
+        self.raw = open_file(data) if isinstance(data, Path) else open_in_memory(data)
         self.functions = ClockFunctions(clock)
         self.functions.install(self.raw)
         self.authorizer = StatementAuthorizer(writable)
@@ -153,6 +155,30 @@ def open_in_memory(data: bytes) -> sqlite3.Connection:
     )
     if data:
         connection.deserialize(data)
+    return _configured(connection)
+
+
+BUSY_S = 1.0
+"""The time, in seconds, to wait for a lock of another connection. An agent that works on the same file holds
+one while it commits."""
+
+
+def open_file(path: Path) -> sqlite3.Connection:
+    """Open a database file, which must exist. It may be written to even by who only reads it, because SQLite
+    first completes or undoes what a process that was killed left behind."""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw",
+        uri=True,
+        timeout=BUSY_S,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=0,
+    )
+    connection.execute("PRAGMA synchronous = OFF")  # nothing that has to outlive this machine
+    return _configured(connection)
+
+
+def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("PRAGMA trusted_schema = ON")  # else its triggers may not call the fixed clock
     connection.execute("PRAGMA foreign_keys = ON")

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
@@ -42,6 +43,9 @@ class WorldDatabase:
     """The database of one sample. Its methods may be called from several threads; transactions wait for each
     other. Close it when the sample is over: its changes are then gone."""
 
+    path: Path | None = None
+    """The file of the database, on which others may work, too. ``None`` if it is in memory."""
+
     def __init__(self, start: StartState, now: datetime, seed: int) -> None:
         self.start = start
         self.clock = SampleClock(now, seed)
@@ -53,7 +57,7 @@ class WorldDatabase:
         self._owner = 0
         self._found: tuple[int, StateChanges] | None = None
         """The number of changes that statements had made, and what differed then."""
-        self._origin: dict[str, Any] = {
+        self.origin: dict[str, Any] = {
             "start": start.content_hash,
             "now": now.isoformat(),
             "seed": seed,
@@ -107,9 +111,13 @@ class WorldDatabase:
             finally:
                 transaction.rollback()
                 transaction.is_over = True
+                self._release()
                 self._owner = 0
                 if self.is_closed:
                     self._free()
+
+    def _release(self) -> None:
+        """Free what a transaction needed, at its end."""
 
     def changes(self) -> StateChanges:
         """Return what differs from the start state. It is not known while this thread has a transaction open,
@@ -119,7 +127,7 @@ class WorldDatabase:
             return StateChanges(is_complete=False, unknown_because=why)
         with self.transaction():
             if self._copy is None:
-                return StateChanges(**self._origin)
+                return StateChanges(**self.origin)
             count = self._copy.raw.total_changes
             if self._found and self._found[0] == count:
                 return self._found[1]
@@ -130,7 +138,7 @@ class WorldDatabase:
             ]
             with self._copy.unrestricted() as raw:
                 found = find_changes(raw, self.start, tables)
-            self._found = count, found.model_copy(update=self._origin)
+            self._found = count, found.model_copy(update=self.origin)
             return self._found[1]
 
     def close(self) -> None:

@@ -52,8 +52,8 @@ class Statement(NamedTuple):
 
     def types_of(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the declared types of the resulting columns. RETURNING is known by the names of columns."""
-        if self.is_query:
-            return self.query_types or ("",) * len(columns)
+        if self.is_query:  # the agent may have added columns to the file that ``SELECT *`` reads
+            return self.query_types if len(self.query_types) == len(columns) else ("",) * len(columns)
         return tuple(self.target_types.get(name.lower(), "") for name in columns)
 
 

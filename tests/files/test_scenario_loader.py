@@ -551,8 +551,6 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
         ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
                            " message"),
         ("min_turns: 2", "3:1: 'min_turns' is not supported yet — add the first messages as `turns`"),
-        ("state: {tables: {t: [{a: 1}]}, expose: X}",
-         "3:32: 'expose' is not supported yet — use `sql` of tools"),
         ("thresholds: {h: {at_least: 1, votes: 2}}",
          "3:31: 'votes' is not supported yet — use only `at_least`"),
         ("include: x.yaml", "3:1: 'include' is not supported yet — put it under `defaults` in this file"),

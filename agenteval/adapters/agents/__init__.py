@@ -5,7 +5,7 @@ To add an agent type, add a module with an ``ADAPTER`` here, a line in ``AGENTS`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel
@@ -34,6 +34,11 @@ class AgentResources(Protocol):
     @property
     def declared_tools(self) -> Collection[str]:
         """The tools declared by any scenario in the suite."""
+
+    @property
+    def write_example_databases(self) -> Callable[[str], Mapping[str, str]]:
+        """Returns the environment variables for a process of an agent that is started before any
+        conversation: each names a database that a scenario exposes, as it is at the start."""
 
     def notify(self, text: str, key: SampleKey | None = None) -> None:
         """Show a notice. A notice about a single sample includes the sample's ``key``."""

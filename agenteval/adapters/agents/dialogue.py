@@ -120,6 +120,8 @@ class Dialogue:
         self.greeting: Future[dict[str, Any]] = Future()
         self.fault: AgentevalError | None = None
         self.is_ending = False
+        self.is_of_one_conversation = False
+        """True if the program's environment names what belongs to one conversation."""
         self._requests = 0
         self._earlier_requests = 0
         """The number of requests in earlier conversations."""
@@ -174,6 +176,8 @@ class Dialogue:
             if self._program.is_worker:
                 answered = None if tools.answered is None else sorted(tools.answered)
                 request = {**request, "answered": answered, "mocked": sorted(tools.mocked)}
+                if tools.database:
+                    request["database"] = tools.database.path
             self._process.request(_encode(request))
             if is_next:
                 await self._hand_over()

@@ -232,6 +232,9 @@ class HttpAgentContext:
         )
 
 
+_DATABASE_REMEDY = "name it in `request`, for example request: {message: ${message}, database: ${database}}"
+
+
 class HttpAgents:
     """The agents of a run at one endpoint. The constructor raises ``AuthorError`` for a configuration that
     cannot work.
@@ -258,6 +261,7 @@ class HttpAgents:
         if problems:
             raise AuthorError(*problems)
         self.does = _describe_agent(options)
+        self.database_remedy = "" if "database" in names_in(options.request or {}) else _DATABASE_REMEDY
         transport.require(_unescape(options.endpoint or ""))
         self._context = HttpAgentContext(
             config,

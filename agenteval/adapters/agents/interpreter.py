@@ -82,7 +82,8 @@ def interpreter_agents(
     keep = should_reuse_process(agent.name, keep, resources.place_of(agent, "keep"), default=True)
     programs = ProgramPool(program, keep=keep, start_s=start_s, warn=resources.warn)
     try:
-        first = programs.start()
+        variables = resources.write_example_databases(agent.name)
+        first = programs.start(variables)
     except (OSError, AgentError) as error:
         what = f"agent '{agent.name}': the interpreter '{interpreter}' {_describe_failure(error)}"
         remedy = (
@@ -103,12 +104,13 @@ def interpreter_agents(
     is_shared = keep and not summary["one_at_a_time"]
 
     def request_fields(sample: Sample) -> dict[str, Any]:
-        if is_shared and summary["warning"] and sample.scenario.has_several_turns:
+        is_kept = is_shared and not (sample.scenario.state and sample.scenario.state.expose)
+        if is_kept and summary["warning"] and sample.scenario.has_several_turns:
             resources.warn(summary["warning"])
         return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
 
-    if mcp_url():
-        programs.release(first)  # its MCP address belongs to no conversation
+    if mcp_url() or variables:
+        programs.release(first)  # its MCP address and its databases belong to no conversation
     else:
         programs.put_prestarted(first)
     agents = ProcessAgents(

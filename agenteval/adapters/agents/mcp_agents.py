@@ -67,6 +67,7 @@ class McpAgents:
         self._host = host
         self._here = here
         self._only = only
+        self.database_remedy: str | None = getattr(factory, "database_remedy", None)
         does = getattr(factory, "does", "")
         self.does = f"{does}; its tools are served by an MCP server ({MCP_URL_VARIABLE})" if does else ""
 

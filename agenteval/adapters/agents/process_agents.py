@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import TimeoutError as LateError
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -21,7 +23,7 @@ from agenteval.adapters.agents.request_template import latest_user_content
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place, Problem
-from agenteval.core.protocols import AgentTool, ReadReply, TurnTools
+from agenteval.core.protocols import AgentTool, DatabaseAccess, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
@@ -35,7 +37,7 @@ AnswerParser: TypeAlias = Callable[[Mapping[str, Any]], ReadReply]
 
 class ProgramPool:
     """The pool of one agent's running programs. With ``keep``, a program may be reused for several
-    conversations."""
+    conversations, unless its environment names the database of one of them."""
 
     def __init__(
         self,
@@ -55,12 +57,15 @@ class ProgramPool:
         self._endings: list[threading.Thread] = []
         self._limiter: anyio.CapacityLimiter | None = None
 
-    def start(self) -> Dialogue:
-        """Start one more program and wait until it is ready. This call blocks.
+    def start(self, variables: Mapping[str, str] = MappingProxyType({})) -> Dialogue:
+        """Start one more program, with more environment variables, and wait until it is ready. This call
+        blocks.
 
         Raise ``OSError`` if the program cannot be started, and ``AgentError`` if it does not become ready."""
         self._all = {each for each in tuple(self._all) if not each.is_over}
-        dialogue = Dialogue(_with_mcp(self._program))
+        program = _with_mcp(self._program)
+        dialogue = Dialogue(replace(program, env={**program.env, **variables}))
+        dialogue.is_of_one_conversation = bool(variables)
         self._all.add(dialogue)
         try:
             dialogue.greeting.result(self._start_s)
@@ -72,14 +77,14 @@ class ProgramPool:
             raise
         return dialogue
 
-    async def acquire(self) -> Dialogue:
-        """Return a program for a conversation.
+    async def acquire(self, database: DatabaseAccess | None = None) -> Dialogue:
+        """Return a program for a conversation, a new one if the conversation has a ``database``.
 
         Imports use a lot of CPU time, so the number of programs that start simultaneously is limited to the
         number of processors. A kept program that has failed or exited in the meantime is replaced, and the
         failure is attributed to its last conversation. Raise ``AgentError`` if a program cannot be started.
         """
-        while self._idle:
+        while self._idle and database is None:
             dialogue = self._idle.pop(0)  # the longest idle: it has had the most time to break
             try:
                 if dialogue.is_usable:
@@ -91,11 +96,10 @@ class ProgramPool:
                 return dialogue
             self._drop(dialogue)
         self._limiter = self._limiter or anyio.CapacityLimiter(os.cpu_count() or 1)
+        start = partial(self.start, {database.variable: database.path} if database else {})
         with pause_deadlines():
             try:
-                return await anyio.to_thread.run_sync(
-                    self.start, abandon_on_cancel=True, limiter=self._limiter
-                )
+                return await anyio.to_thread.run_sync(start, abandon_on_cancel=True, limiter=self._limiter)
             except OSError as error:
                 raise AgentError(f"{self._program.who} cannot be started: {error}") from error
             except AgentError as error:
@@ -112,9 +116,10 @@ class ProgramPool:
     async def finish(self, dialogue: Dialogue) -> None:
         """Finish a conversation after its last answer. Raise ``AgentError`` for a fault that only now becomes
         visible."""
-        if self._keep and dialogue.is_usable:
+        is_kept = self._keep and not dialogue.is_of_one_conversation
+        if is_kept and dialogue.is_usable:
             await dialogue.close_conversation()
-        if not (self._keep and dialogue.is_usable):
+        if not (is_kept and dialogue.is_usable):
             await self._finish(dialogue)
 
     async def _finish(self, dialogue: Dialogue) -> None:
@@ -163,7 +168,7 @@ class ProgramPool:
         aftermath = dialogue.detach_conversation()
         if aftermath.known.is_set() or dialogue.awaits_answer:
             dialogue.kill()
-        elif self._keep:
+        elif self._keep and not dialogue.is_of_one_conversation:
             self._idle.append(dialogue)  # even if it has exited: its output is not read yet
             return aftermath
         else:
@@ -252,6 +257,7 @@ class ProcessAgents:
         """A description of how the agent is run."""
         self.tools: tuple[AgentTool, ...] | None = None
         """The agent's tools; ``None`` if they are unknown."""
+        self.database_remedy = ""
 
     def make(self, sample: Sample) -> ProcessAgent:
         return ProcessAgent(self, sample)
@@ -282,7 +288,7 @@ class ProcessAgent:
             (await self._agents.rate.reserve()).sent()
         request = self._request(messages, tools)
         while True:
-            dialogue = self._dialogue = self._dialogue or await self._programs.acquire()
+            dialogue = self._dialogue = self._dialogue or await self._programs.acquire(tools.database)
             try:
                 answer, elapsed_s = await dialogue.ask(request, tools, timeout_s=self._agents.timeout_s)
                 break

@@ -28,8 +28,11 @@ from agenteval.agentside.targets.interception import CannotInterceptError, Funct
 from agenteval.agentside.targets.loading import load_agent
 from agenteval.agentside.targets.reply_limit import TOO_LARGE_TEXT, is_too_large
 from agenteval.agentside.targets.target_resolution import (
+    CONTEXT,
+    ResolvedTarget,
     TargetRefusal,
     check_deps_factory,
+    deps_take_context,
     describe_plan,
     resolve_target,
 )
@@ -107,6 +110,7 @@ class AgentContext(Context):
         self.epoch = sample.key.epoch
         self.seed = sample.seed
         self.turn = tools.turn
+        self.database = tools.database.path if tools.database else None
 
     def request_known_call(self, name: str, args: Any, batch: int) -> Future[ToolAnswer]:
         return self._begin(name, args, batch, known=True)
@@ -175,7 +179,7 @@ class PythonAgents:
         rate: Rate | None,
         intercepts: FunctionInterceptor | None,
         warn: Callable[[str], None],
-        make_deps: Callable[[], Any] | None,
+        make_deps: Callable[..., Any] | None,
     ) -> None:
         agent = resolve_target(target, written, recognize_object, has_deps=make_deps is not None)
         if isinstance(agent, TargetRefusal):
@@ -194,6 +198,7 @@ class PythonAgents:
         """Allows one conversation at a time; ``None`` if several may run at once."""
         self.closings: set[Future[None]] = set()
         """The work that earlier conversations have yet to finish."""
+        self.database_remedy = _database_remedy(agent, make_deps)
         self._make_deps = make_deps
         self._warning = described["warning"]
         if intercepts:
@@ -211,6 +216,20 @@ class PythonAgents:
         closings = [asyncio.wrap_future(each) for each in self.closings if not each.done()]
         if closings:
             await asyncio.wait(closings, timeout=_CLOSING_S)
+
+
+def _database_remedy(agent: ResolvedTarget, make_deps: Callable[..., Any] | None) -> str:
+    """Return how an author can give this agent the path of a database, or an empty string if it gets it. All
+    agents in this process share its environment, so that a variable cannot name the database of each."""
+    if agent.lifecycle == "factory":
+        return "set `interpreter`, whose processes get the variable"
+    if agent.lifecycle == "framework":
+        if make_deps is not None and deps_take_context(make_deps):
+            return ""
+        return "set `interpreter`, whose processes get the variable, or `deps` with `def make_deps(ctx)`"
+    if CONTEXT in agent.received_roles:
+        return ""
+    return "add the parameter `ctx` (`ctx.database` is the path), or set `interpreter`"
 
 
 _CLOSING_S = 2.0
@@ -518,14 +537,14 @@ def _watching_imports(agent: AgentConfig, target: str, resources: AgentResources
 
 def _load_deps_factory(
     agent: AgentConfig, options: PythonOptions, resources: AgentResources
-) -> Callable[[], Any] | None:
+) -> Callable[..., Any] | None:
     if not options.deps:
         return None
     place, what = resources.place_of(agent, "target.deps"), f"agent '{agent.name}': deps"
     made = import_target(options.deps, resources.config.root, what=what, place=place)
     if refused := check_deps_factory(made, options.deps):
         raise AuthorError(Problem(*refused, place))
-    maker: Callable[[], Any] = made
+    maker: Callable[..., Any] = made
     return maker
 
 

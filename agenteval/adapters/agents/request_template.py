@@ -42,6 +42,7 @@ def template_values(
     tools: Sequence[Mapping[str, Any]],
     turn: int,
     mcp_url: str = "",
+    database: str = "",
 ) -> dict[str, Any]:
     """Return the value of each placeholder in the next request."""
     results = list(_results(messages))
@@ -54,6 +55,7 @@ def template_values(
         "turn": turn,
         "tool_results": results or ABSENT,
         "mcp_url": mcp_url or ABSENT,
+        "database": database or ABSENT,
     }
 
 

@@ -79,6 +79,7 @@ class TemplateApi:
             tools=tools.schemas,
             turn=tools.turn,
             mcp_url=mcp_url(),
+            database=tools.database.path if tools.database else "",
         )
         headers = {name: _fill(value, values) for name, value in template.headers.items()}
         sent_headers = {name: value for name, value in headers.items() if value is not None}

@@ -32,7 +32,7 @@ from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Place, Problem
-from agenteval.core.protocols import AgentReply, ReadReply, TurnTools
+from agenteval.core.protocols import AgentReply, DatabaseAccess, ReadReply, TurnTools
 from agenteval.core.safe_text import one_line, strip_escapes
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
@@ -110,6 +110,7 @@ class TextAgents:
         self.timeout_s = timeout_s
         self.rate = rate
         self._warn = warn
+        self.database_remedy = ""
 
     @property
     def does(self) -> str:
@@ -139,6 +140,7 @@ class TextAgent:
         self._session = (
             uuid4().hex
         )  # unique across runs, because the agent may store what it knows of a session
+        self._database: DatabaseAccess | None = None
         self.traceparent = ""
         """The span for the next process, in W3C's format; empty if there is none."""
 
@@ -148,6 +150,7 @@ class TextAgent:
         Raise ``AgentError`` if the process fails, hangs or prints nothing, and ``AuthorError`` if the message
         cannot be passed as an argument or if the program cannot be started at all."""
         agents, program = self._agents, self._agents.program
+        self._database = tools.database
         if agents.rate:
             (await agents.rate.reserve()).sent()
         if tools.turn and program.names.isdisjoint(_MEMORY):
@@ -207,6 +210,8 @@ class TextAgent:
 
     def _environment(self) -> dict[str, str]:
         more = {"TRACEPARENT": self.traceparent} if self.traceparent else {}
+        if self._database:
+            more[self._database.variable] = self._database.path
         return {**environ_with_mcp_url(self._agents.program.env), **more}
 
 

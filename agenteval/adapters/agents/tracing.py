@@ -278,6 +278,10 @@ class TracedAgents:
         inner = getattr(self._inner, "does", "")
         return f"{inner}; {where}" if inner else where
 
+    @property
+    def database_remedy(self) -> str | None:
+        return getattr(self._inner, "database_remedy", None)
+
     def make(self, sample: Sample) -> TracedAgent:
         return TracedAgent(self._inner.make(sample), self)
 

@@ -68,6 +68,8 @@ class Context:
     """The 63-bit random seed of this conversation."""
     turn: int
     """The zero-based index of the user's message."""
+    database: str | None = None
+    """The path of this conversation's SQLite file, if the scenario has `state: {expose: …}`."""
     on_direct_call: Callable[[Any, Any], None] = staticmethod(lambda name, args: None)
     """A callback that receives each call that the agent's code makes through this context."""
     has_listed_tools = False

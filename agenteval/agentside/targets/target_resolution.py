@@ -245,11 +245,20 @@ def check_deps_factory(found: Any, written: str) -> TargetRefusal | None:
     if not callable(found):
         what = f"`deps`: {written} is a {type(found).__name__}, which all conversations would share"
         return TargetRefusal(what, "use a function that creates them, such as `def make_deps(): …`")
-    if shape := find_signature_mismatch(found, 0):
-        return TargetRefusal(
-            f"`deps`: {shape} cannot be called without arguments", "give each parameter a default"
-        )
+    shape = find_signature_mismatch(found, 0)
+    if shape and not deps_take_context(found):
+        what = f"`deps`: {shape} cannot be called without arguments, or with `ctx` alone"
+        return TargetRefusal(what, "give each parameter but `ctx` a default")
     return None
+
+
+def deps_take_context(make_deps: Callable[..., Any]) -> bool:
+    """Return whether the function that creates the dependencies is called with the context: its first
+    parameter is one, or has no default."""
+    parameters = parameters_of(make_deps)
+    if not parameters or find_signature_mismatch(make_deps, 1):
+        return False
+    return is_context(parameters[0]) or bool(find_signature_mismatch(make_deps, 0))
 
 
 def _resolve_python_target(target: Any, written: str) -> ResolvedTarget | TargetRefusal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from .target_resolution import (
     TEXT,
     ResolvedTarget,
     TargetRefusal,
+    deps_take_context,
     resolve_target,
 )
 from .tool_proxy import ToolProxy
@@ -51,7 +53,7 @@ class TargetSession:
         self,
         agent: ResolvedTarget,
         recognize: Recognizer = lambda _: None,
-        make_deps: Callable[[], Any] | None = None,
+        make_deps: Callable[..., Any] | None = None,
         world: World | None = None,
     ) -> None:
         """Prepare the session. ``recognize`` is described in ``resolve_target``. ``make_deps`` creates the
@@ -88,19 +90,24 @@ class TargetSession:
             made = self._agent.owner()
             if inspect.isawaitable(made):
                 return self._call_after(made, messages, context)
-            self._adopt(made)
+            self._adopt(made, context)
         elif self._entry_point is None:
             self._entry_point = (
-                self._open() if self._agent.lifecycle == "framework" else _make_entry_point(self._agent)
+                self._open(context)
+                if self._agent.lifecycle == "framework"
+                else _make_entry_point(self._agent)
             )
         assert self._entry_point is not None
         self.world.target = self._entry_point
         places, named = self._arguments(messages, context)
         return self._entry_point(*places, **named)
 
-    def _open(self) -> Callable[..., Any]:
+    def _open(self, context: Any) -> Callable[..., Any]:
         """Open a conversation with a framework object."""
-        opened = self._opened = self._agent.owner.opened(self._session_id, self._make_deps, self.world)
+        make_deps = self._make_deps
+        if make_deps is not None and deps_take_context(make_deps):
+            make_deps = partial(make_deps, context)
+        opened = self._opened = self._agent.owner.opened(self._session_id, make_deps, self.world)
 
         async def reply(text: str, _context: Any) -> Any:
             return await opened.reply(text)
@@ -136,10 +143,10 @@ class TargetSession:
             await self._opened.close()
 
     async def _call_after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
-        self._adopt(await making)
+        self._adopt(await making, context)
         return await _await_fully(self._call(messages, context))
 
-    def _adopt(self, made: Any) -> None:
+    def _adopt(self, made: Any, context: Any) -> None:
         """Use the object that the factory returned as the agent from now on. No other code refers to the
         object."""
         resolved = resolve_target(made, "…", self._recognise, has_deps=self._make_deps is not None)
@@ -160,7 +167,7 @@ class TargetSession:
             )
         self._agent = resolved
         if resolved.lifecycle == "framework":
-            self._entry_point = self._open()
+            self._entry_point = self._open(context)
             return
         owner = resolved.owner() if resolved.lifecycle == "class" else resolved.owner
         self._entry_point = getattr(owner, resolved.method) if resolved.method else owner

@@ -4,7 +4,8 @@ The protocol consists of JSON lines:
 
 ::
 
-    to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
+    to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"},
+                        with "database", the path of the conversation's database, if it is exposed
                         {"tool_result": {"id", "result", "is_error", "is_timeout"}}, with "over": true if no
                         more calls will be answered
                         {"tool_result": {"id", "go": true}}: the worker must run the tool itself
@@ -306,6 +307,7 @@ def _build_reply_line(
     context.answered, context.mocked = request.get("answered"), request.get("mocked") or ()
     context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
     context.seed, context.turn = request["seed"], request["turn"]
+    context.database = request.get("database")
     with target_session.turn(context):
         reply_line = _run_turn(target_session, request, context, loop)
     if fault := target_session.world.take_fault():

@@ -63,7 +63,15 @@ def serve(request: Request, *, http: str | None) -> int:
         mocks.check(scenario)
     if not scenario.tools:
         print_err(f"warning: {scenario.id} declares no tools")
-    served = ServedTools(scenario.tools, _ServedWorld(scenario, config, mocks).call)
+    world = _ServedWorld(scenario, config, mocks)
+    try:
+        world.print_database()
+        return _serve(scenario, ServedTools(scenario.tools, world.call), http)
+    finally:
+        world.close()
+
+
+def _serve(scenario: Scenario, served: ServedTools, http: str | None) -> int:
     if http is None:
         anyio.run(serve_stdio, served)
         return 0
@@ -127,6 +135,15 @@ class _ServedWorld:
             self._open = partial(open_world, sample, database, now=config.now, timeout_s=_MOCK_S)
         self._opening = anyio.Lock()
         self._numbers = count(1)
+
+    def print_database(self) -> None:
+        """Print the variable with the path of the database, for an agent that whoever serves the tools
+        starts."""
+        if database := self._world.database_access:
+            print_err(f"{database.variable}={database.path}")
+
+    def close(self) -> None:
+        self._world.close()
 
     async def call(self, name: str, args: dict[str, Any]) -> ToolAnswer:
         try:

@@ -234,6 +234,9 @@ def _conversation(page: ConversationPage, sample: SampleReport, options: ReportO
         for line in state_lines(before, turn.turn.state):
             table.add("state", line, "cyan")
         annotations.turn(index, turn)
+    if end_state := sample.trajectory.end_state:
+        for line in state_lines(sample.turns[-1].turn.state if sample.turns else None, end_state):
+            table.add("state", f"after the last answer: {line}", "cyan")
     annotations.whole()
     return table.table
 

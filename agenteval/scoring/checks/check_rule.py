@@ -12,7 +12,7 @@ from agenteval.core.excerpts import excerpt
 from agenteval.core.reasoning import agent_texts, final_answer
 from agenteval.core.scenario import Expectation, Tool, has_expectation
 from agenteval.core.trajectory import ToolCall, Turn
-from agenteval.core.world_state import ReferenceState, StateSpec
+from agenteval.core.world_state import ReferenceState, StateChanges, StateSpec
 
 _ANSWERS_SHOWN = 3
 
@@ -66,6 +66,8 @@ class CheckInput:
     """The time limit for the author's code."""
     state: StateSpec | None = None
     """The state with which the conversation began."""
+    end_state: StateChanges | None = None
+    """What differed from this state in the end, if it is not what differed at the end of the last turn."""
     tools: Mapping[str, Tool] = field(default_factory=dict)
     """The scenario's tools."""
     references: Sequence[ReferenceState] = ()

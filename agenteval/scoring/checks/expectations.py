@@ -20,7 +20,7 @@ from agenteval.core.score import Check
 from agenteval.core.tool_visibility import mark_absence_based, unplaced_text
 from agenteval.core.trajectory import StopReason, ToolVisibility, Trajectory, Turn
 from agenteval.core.value import copy_with
-from agenteval.core.world_state import ReferenceState
+from agenteval.core.world_state import ReferenceState, StateChanges
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.checks.calls import TOOL_CALLS, check_tool_calls
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome, CheckRule, quote_texts
@@ -150,7 +150,13 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
             *_broken_for_good(TOOL_CALLS, scenario.expect, called, factory),
             *_broken_for_good(others, scenario.expect, cut, factory),
         )
-    seen = _input(scenario, trajectory.turns, trajectory.unfinished, references=trajectory.references)
+    seen = _input(
+        scenario,
+        trajectory.turns,
+        trajectory.unfinished,
+        references=trajectory.references,
+        end_state=trajectory.end_state,
+    )
     of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
         _no_error(trajectory, factory, broke=broke),
@@ -169,6 +175,7 @@ def _input(
     before: Sequence[Turn] = (),
     is_ongoing: bool = False,
     references: Sequence[ReferenceState] = (),
+    end_state: StateChanges | None = None,
 ) -> CheckInput:
     return CheckInput(
         turns,
@@ -176,6 +183,7 @@ def _input(
         before,
         is_ongoing=is_ongoing,
         state=scenario.state,
+        end_state=end_state,
         tools=scenario.tools,
         references=references,
     )

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from agenteval.core.errors import AuthorError
-from agenteval.core.trajectory import Turn
 from agenteval.core.world_state import StateChanges, StateSpec
 from agenteval.world.changes import ChangedRow, changed_rows
 from agenteval.world.database import WorldDatabase
@@ -21,11 +20,10 @@ class UnknownStateError(Exception):
     """Raised if the state is not known. The message explains why."""
 
 
-def open_recorded_state(spec: StateSpec | None, turns: Sequence[Turn]) -> RecordedState:
-    """Return the state at the end of the last turn. Raise ``UnknownStateError``."""
+def open_recorded_state(spec: StateSpec | None, changes: StateChanges | None) -> RecordedState:
+    """Return the state in which these changes were found. Raise ``UnknownStateError``."""
     if spec is None:
         raise UnknownStateError("the scenario has no `state`")
-    changes = turns[-1].state if turns else None
     if changes is None:
         raise UnknownStateError("no state of the tool world was recorded")
     if changes.unknown_because:
