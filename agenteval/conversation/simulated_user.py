@@ -37,18 +37,30 @@ def _text(value: Any) -> Any:
 _Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
 
 
-class UserReply(BaseModel):
-    """The model's answer, in which the reason precedes the fields that depend on it. ``done`` is a separate
-    field, so that no word in a message can end a conversation. ``unknown`` names what the agent asked for but
-    the user was not told. ``invented`` contains what the user made up because the passage ``allowed_by`` in
-    its profile or goal permits it."""
+class OngoingUserReply(BaseModel):
+    """The model's answer while the conversation cannot end, in which the reason precedes the fields that
+    depend on it. ``unknown`` names what the agent asked for but the user was not told. ``invented`` contains
+    what the user made up because the passage ``allowed_by`` in its profile or goal permits it."""
 
     reason: _Text = ""
     unknown: _Text = ""
     invented: _Text = ""
     allowed_by: _Text = ""
     message: _Text
+
+
+class UserReply(OngoingUserReply):
+    """The model's answer. ``done`` is a separate field, so that no word in a message can end a
+    conversation."""
+
     done: bool
+
+
+_GOES_ON = (
+    "\n\nThe conversation cannot end yet, whatever stands above about its end: you still have something to"
+    ' say or to ask. This time your answer has no "done", and "message" is not empty.'
+)
+"""The end of the prompt while the conversation has had fewer turns than ``min_turns``."""
 
 
 class SimulatedUser:
@@ -91,7 +103,9 @@ class SimulatedUser:
                     f"the simulated user: {error}", rejected_text=error.raw, usage=spent
                 ) from error
             usage = usage + reply.usage
-            move = UserReply.model_validate(reply.value.model_dump())
+            move = UserReply.model_validate({"done": False, **reply.value.model_dump()})
+            if self._is_bound_to_go_on(trajectory):  # a model of a plugin may know only the usual form
+                move = move.model_copy(update={"done": False})
             last = trajectory.turns[-1].answer if trajectory.turns else ""
             message = move.message.strip()
             if is_empty_message(message, answer=last, done=move.done, short_answers=REPEATABLE_ANSWERS):
@@ -116,6 +130,9 @@ class SimulatedUser:
             f"the simulated user {fault} ({ATTEMPTS} attempts)", rejected_text=message, usage=usage
         )
 
+    def _is_bound_to_go_on(self, trajectory: Trajectory) -> bool:
+        return len(trajectory.turns) < self._sample.scenario.min_turns
+
     def _require_known_fact(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:
         """Raise ``MissingFactError`` if a check needs a fact that was not given to the user, because that is
         the author's mistake. If no check needs the fact, the user says that it does not know and continues.
@@ -127,12 +144,15 @@ class SimulatedUser:
 
     def _request(self, trajectory: Trajectory, fault: str) -> ModelRequest:
         scenario = self._sample.scenario
+        goes_on = self._is_bound_to_go_on(trajectory)
+        form = OngoingUserReply if goes_on else UserReply
         rendered = render_user_prompt(scenario, trajectory, self._prompt, now=self._now, fault=fault)
+        prompt = rendered.prompt + (_GOES_ON if goes_on else "")
         last = trajectory.turns[-1].answer if trajectory.turns else ""
         subject = Subject(
             scenario=scenario.id, turn=len(trajectory.turns), text=last, epoch=self._sample.key.epoch
         )
-        return ModelRequest("user", rendered.system, rendered.prompt, UserReply, subject, states_form=True)
+        return ModelRequest("user", rendered.system, prompt, form, subject, states_form=True)
 
 
 def invented_by(move: UserReply, scenario: Scenario) -> str:

@@ -792,6 +792,10 @@ class CaseSpec(Value):
         return tuple(name for name, value in written.items() if value == ())
 
 
+def _is_zero(value: int) -> bool:
+    return not value
+
+
 def _reason(value: Any) -> Any:
     if isinstance(value, str):
         return value
@@ -837,6 +841,8 @@ class ScenarioFields(Value):
     """Number of conversations, or {min, max}."""
     max_turns: Annotated[Count, Field(ge=1)] | None = None
     """Maximum number of turns by the simulated user."""
+    min_turns: Annotated[Count, Field(ge=0, exclude_if=_is_zero)] = 0
+    """Number of turns before which the simulated user cannot end the conversation."""
     thresholds: Thresholds = {}
     """Lowest acceptable scores by metric; null removes a threshold of the configuration."""
     skip: Annotated[Text, BeforeValidator(_reason)] = ""
@@ -903,6 +909,21 @@ class Scenario(ScenarioFields):
     def is_scripted(self) -> bool:
         """True if all user messages are predefined."""
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
+
+    def entry_turns(self, max_turns: int, *, is_long: bool) -> Iterator[tuple[int, TurnEntry, int]]:
+        """Yield each entry of ``turns`` with its index and the number of turns that come from it: as many as
+        ``max_turns`` allows if ``is_long`` is true, otherwise as few as possible, with a simulated user that
+        ends each of its stretches as soon as it can."""
+        left, count = max_turns, 0
+        for at, entry in enumerate(self.turns or (SimulatedTurns(simulate=max_turns),)):
+            taken = 1
+            if isinstance(entry, SimulatedTurns):
+                # A simulated stretch has at least one turn, even if max_turns is used up.
+                most = min(entry.simulate, max(left, 1))
+                taken = most if is_long else min(most, max(self.min_turns - count, 1))
+                left -= taken
+            count += taken
+            yield at, entry, taken
 
     @property
     def uses_state(self) -> bool:

@@ -11,7 +11,6 @@ UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     "scenario": {
         "history": "add the earlier messages as turns",
         "user_tools": "describe what happened in a user message",
-        "min_turns": "add the first messages as `turns`",
         "unreviewed": "remove it once you have reviewed the scenario",
         "include": "put it under `defaults` in this file",
         "world": "use `state` and `sql`, or mock the tools with `python`",

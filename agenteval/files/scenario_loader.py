@@ -194,14 +194,20 @@ def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any])
     return {**defaults, "tools": tools}
 
 
-def _without_unused_user_prompt(
+_SIMULATED_USER_KEYS = ("user_prompt", "min_turns")
+"""Keys that have no effect in a scenario without a simulated user."""
+
+
+def _without_keys_of_simulated_users(
     defaults: Mapping[str, Any], item: Mapping[str, Any], *, is_case: bool
 ) -> Mapping[str, Any]:
-    """Return ``defaults`` without ``user_prompt`` if ``item`` simulates no user. The prompt is meant for the
-    other entries."""
-    if "user_prompt" not in defaults or not (is_case or _is_scripted({**defaults, **item})):
+    """Return ``defaults`` without the keys that need a simulated user if ``item`` simulates none. They are
+    meant for the other entries."""
+    if defaults.keys().isdisjoint(_SIMULATED_USER_KEYS):
         return defaults
-    return {key: value for key, value in defaults.items() if key != "user_prompt"}
+    if not (is_case or _is_scripted({**defaults, **item})):
+        return defaults
+    return {key: value for key, value in defaults.items() if key not in _SIMULATED_USER_KEYS}
 
 
 def _is_scripted(value: Mapping[str, Any]) -> bool:
@@ -293,7 +299,7 @@ class _FileLoader:
         self.problems += merge_row_problems(of_rows, count)
         loaded = [entry for entry in made if entry is not None]
         if loaded and len(loaded) == len(made) and all(entry.scenario.is_scripted for entry in loaded):
-            self._refuse_default_user_prompt()
+            self._refuse_unused_defaults()
         return loaded
 
     # ── the shape of the file ────────────────────────────────────────────────────────────────────
@@ -363,7 +369,7 @@ class _FileLoader:
             what = f"expected a mapping, got {display_value(item.value)}"
             self._add_problem(what, "set at least `name` or `id`", item.mark)
             return
-        inherited = _without_unused_user_prompt(defaults.value, item.value, is_case=is_case)
+        inherited = _without_keys_of_simulated_users(defaults.value, item.value, is_case=is_case)
         base = defaults._replace(value=_without_other_answers(inherited, item.value))
         merged = item.merge_over(base)
         entry_value = _drop_removed_checks(base.value, merged.value)
@@ -405,12 +411,14 @@ class _FileLoader:
             self._tables[full_path] = read_table(_read(full_path, shown_as), shown_as)
         return self._tables[full_path]
 
-    def _refuse_default_user_prompt(self) -> None:
-        """Report a ``user_prompt`` in ``defaults``, because no scenario in the file simulates a user."""
+    def _refuse_unused_defaults(self) -> None:
+        """Report the keys in ``defaults`` that need a simulated user, because no scenario in the file
+        simulates one."""
         defaults = self._value.get("defaults")
-        if isinstance(defaults, Mapping) and defaults.get("user_prompt") is not None:
-            what = "`user_prompt` has no effect, because no scenario in this file simulates a user"
-            self._add_problem(what, "remove it", self._mark.find(("defaults", "user_prompt")))
+        for key in _SIMULATED_USER_KEYS if isinstance(defaults, Mapping) else ():
+            if defaults.get(key):
+                what = f"`{key}` has no effect, because no scenario in this file simulates a user"
+                self._add_problem(what, "remove it", self._mark.find(("defaults", key)))
 
     @cached_property
     def _defaults(self) -> LocatedValue:
@@ -478,9 +486,6 @@ class _FileLoader:
             return scenario
         where = mark.find(("user_prompt",))
         if scenario.turns and scenario.is_scripted:
-            what = "`user_prompt` has no effect, because the scenario simulates no user"
-            remedy = "remove it" if scenario.case else "remove it, or add `- simulate: N` to `turns`"
-            self._add_problem(what, remedy, where)
             return scenario
         try:
             prompt = load_user_prompt(scenario.user_prompt, base=self._base, place=where.place)
@@ -563,9 +568,20 @@ def _incomplete_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
         yield Problem("`turns` is empty", remedy, mark.find(("turns",)).place)
     elif not scenario.is_scripted and not scenario.goal.strip():
         yield _no_goal(scenario, mark)
+    elif scenario.is_scripted:
+        yield from _simulated_user_key_problems(scenario, mark)
     if scenario.goal_outcome == "refused" and not scenario.goal.strip():
         what = "`goal_outcome: refused` requires a goal"
         yield Problem(what, "add `goal`, or remove `goal_outcome`", mark.find(("goal_outcome",)).place)
+
+
+def _simulated_user_key_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
+    """Yield the problems of keys that have no effect because all user messages are predefined."""
+    for key in _SIMULATED_USER_KEYS:
+        if getattr(scenario, key):
+            what = f"`{key}` has no effect, because the scenario simulates no user"
+            remedy = "remove it" if scenario.case else "remove it, or add `- simulate: N` to `turns`"
+            yield Problem(what, remedy, mark.find((key,)).place)
 
 
 def _no_goal(scenario: Scenario, mark: Mark) -> Problem:

@@ -45,10 +45,22 @@ def scenario_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Ite
         yield vacuous_problem(scenario, why)
     yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
+    yield from _min_turns_problems(scenario, mark, suite)
     if scenario.uses_state or any(expect.state for _, expect in scenario.expectations):
         from agenteval.planning.state_problems import state_problems  # most suites have no state
 
         yield from state_problems(scenario, mark, suite)
+
+
+def _min_turns_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Iterable[Problem]:
+    if not scenario.min_turns:
+        return
+    max_turns = scenario.max_turns or suite.max_turns
+    most = sum(count for *_, count in scenario.entry_turns(max_turns, is_long=True))
+    if scenario.min_turns > most:
+        what = f"`min_turns` is {scenario.min_turns}, but the conversation has at most {plural(most, 'turn')}"
+        limits = "`turns`" if scenario.turns else "`max_turns`"
+        yield Problem(what, f"lower it, or allow more by {limits}", mark.find(("min_turns",)).place)
 
 
 def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:

@@ -263,8 +263,8 @@ def test_slugs(name: str, expected: str) -> None:
 
 KNOWN = (
     "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, id, knowledge,"
-    " matrix, max_turns, name, note, profile, rows, setup, skip, state, tags, teardown, thresholds, tools,"
-    " turns, types, user_prompt"
+    " matrix, max_turns, min_turns, name, note, profile, rows, setup, skip, state, tags, teardown,"
+    " thresholds, tools, turns, types, user_prompt"
 )
 QUOTE = "quote the string if it contains ': '"
 
@@ -552,7 +552,6 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
          "3:1: 'history' is not supported yet — add the earlier messages as turns"),
         ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
                            " message"),
-        ("min_turns: 2", "3:1: 'min_turns' is not supported yet — add the first messages as `turns`"),
         ("world: a.py:B",
          "3:1: 'world' is not supported yet — use `state` and `sql`, or mock the tools with `python`"),
         ("state: {tables: {t: [{a: 1}]}, expose: X}",
