@@ -94,6 +94,8 @@ class SimulatedUser:
 
     async def next(self, trajectory: Trajectory) -> UserMove:
         usage, fault, message = Usage(), "", ""
+        so_far = self._with_history(trajectory)
+        last = so_far.turns[-1].answer if so_far.turns else ""
         for _ in range(ATTEMPTS):
             try:
                 reply = await self._model.complete(self._request(trajectory, fault))
@@ -106,7 +108,6 @@ class SimulatedUser:
             move = UserReply.model_validate({"done": False, **reply.value.model_dump()})
             if self._is_bound_to_go_on(trajectory):  # a model of a plugin may know only the usual form
                 move = move.model_copy(update={"done": False})
-            last = trajectory.turns[-1].answer if trajectory.turns else ""
             message = move.message.strip()
             if is_empty_message(message, answer=last, done=move.done, short_answers=REPEATABLE_ANSWERS):
                 message = ""
@@ -114,20 +115,27 @@ class SimulatedUser:
             fault = find_user_fault(
                 message,
                 self._sample.scenario,
-                trajectory,
+                so_far,
                 done=move.done,
                 now=self._now or "",
                 reason=move.reason,
                 invented=invented_by(move, self._sample.scenario),
             )
             if not fault:
-                self._require_known_fact(move.unknown, trajectory, usage)
+                self._require_known_fact(move.unknown, so_far, usage)
                 if move.done and trajectory.turns and is_farewell(message, last):
                     message = ""
                 stop = StopReason.USER_DONE if move.done else None
                 return UserMove(message or None, stop=stop, usage=usage, model=reply.model, fault=before)
         raise SimulatorError(
             f"the simulated user {fault} ({ATTEMPTS} attempts)", rejected_text=message, usage=usage
+        )
+
+    def _with_history(self, trajectory: Trajectory) -> Trajectory:
+        """Return the conversation as the user knows it, with what was said before it."""
+        history = self._sample.scenario.history_turns
+        return (
+            trajectory.model_copy(update={"turns": (*history, *trajectory.turns)}) if history else trajectory
         )
 
     def _is_bound_to_go_on(self, trajectory: Trajectory) -> bool:
@@ -146,9 +154,10 @@ class SimulatedUser:
         scenario = self._sample.scenario
         goes_on = self._is_bound_to_go_on(trajectory)
         form = OngoingUserReply if goes_on else UserReply
-        rendered = render_user_prompt(scenario, trajectory, self._prompt, now=self._now, fault=fault)
+        so_far = self._with_history(trajectory)
+        rendered = render_user_prompt(scenario, so_far, self._prompt, now=self._now, fault=fault)
         prompt = rendered.prompt + (_GOES_ON if goes_on else "")
-        last = trajectory.turns[-1].answer if trajectory.turns else ""
+        last = so_far.turns[-1].answer if so_far.turns else ""
         subject = Subject(
             scenario=scenario.id, turn=len(trajectory.turns), text=last, epoch=self._sample.key.epoch
         )

@@ -245,7 +245,7 @@ async def run_conversation(
         try:
             agent = agent or make_agent()
             with world.watch.enforce_deadlines("the agent", _agent_too_slow):
-                finished = await turn.run(agent, trajectory.turns)
+                finished = await turn.run(agent, (*sample.scenario.history_turns, *trajectory.turns))
         except AgentevalError as error:
             world.open_turn = None
             yield turn.broken(trajectory, error)

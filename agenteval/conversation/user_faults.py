@@ -67,11 +67,13 @@ def find_user_fault(
     simulated user …". Return an empty string if there is no fault.
 
     An empty message is acceptable if the user is done, unless the conversation cannot begin without a
-    message. ``now`` is the date given to the user, ``reason`` is the model's own reason, and ``invented`` is
-    the content that the user is permitted to make up."""
+    message. ``trajectory`` includes the turns of the scenario's history. ``now`` is the date given to the
+    user, ``reason`` is the model's own reason, and ``invented`` is the content that the user is permitted to
+    make up."""
     text = message.strip()
     if not text:
-        return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
+        has_begun = len(trajectory.turns) > len(scenario.history_turns) or _has_script(scenario)
+        return "" if done and has_begun else "said nothing"
     attempt = _Attempt(text, scenario, trajectory, now, reason, invented)
     return next(filter(None, (fault(attempt) for fault in _FAULTS)), "")
 

@@ -198,13 +198,22 @@ class AgentTool(NamedTuple):
 class AgentFactory(Protocol):
     """Creates the agents for a run, and may hold resources that they share, such as a connection pool. A
     factory that knows its agents' tools may list them in ``tools``, a sequence of ``AgentTool``, and describe
-    their use in ``does``."""
+    their use in ``does``. A factory whose agents do not get the earlier messages says so in ``no_history``, a
+    ``NoHistory``. Scenarios with a ``history`` are then refused."""
 
     def make(self, sample: Sample) -> Agent:
         """Create the agent for one conversation."""
 
     async def aclose(self) -> None:
         """Release all resources at the end of the run."""
+
+
+class NoHistory(NamedTuple):
+    """The reason why an agent cannot be given the messages before a conversation."""
+
+    why: str
+    """A phrase that follows the agent's name, such as "gets only the latest message"."""
+    remedy: str
 
 
 class NoOptions(Value):

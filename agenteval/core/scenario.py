@@ -4,7 +4,7 @@ samples that are run from it."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from enum import StrEnum, nonmember
 from functools import partial
@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     Tag,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
@@ -796,6 +797,31 @@ def _is_zero(value: int) -> bool:
     return not value
 
 
+def _is_empty(value: Sized) -> bool:
+    return not value
+
+
+HistoryMessage: TypeAlias = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "role": {"enum": ["user", "assistant", "tool"]},
+                "content": {"description": "Text of the message, or result of the call."},
+                "tool_calls": {"type": "array", "items": {"type": "object"}},
+                "tool_call_id": {"type": "string"},
+                "name": {"type": "string"},
+                "status": {"enum": ["success", "error"]},
+            },
+            "required": ["role"],
+            "additionalProperties": False,
+        }
+    ),
+]
+"""An earlier message in OpenAI's format. The loader reads the messages (``files.scenario_history``)."""
+
+
 def _reason(value: Any) -> Any:
     if isinstance(value, str):
         return value
@@ -831,6 +857,8 @@ class ScenarioFields(Value):
     """Beliefs of the simulated user, which may be true or false."""
     user_prompt: str | None = None
     """Prompt file for the simulated user of this scenario, relative to the folder of this file."""
+    history: Annotated[tuple[HistoryMessage, ...], Field(exclude_if=_is_empty)] = ()
+    """Earlier messages, from which the conversation continues."""
     tools: dict[str, Tool] = {}
     """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
     state: StateSpec | None = None
@@ -881,6 +909,8 @@ class Scenario(ScenarioFields):
     case: CaseSpec | None = None
     policy: str = ""
     """The agent's instructions (system prompt) in a recorded conversation."""
+    history_turns: Annotated[tuple[Turn, ...], Field(exclude_if=_is_empty)] = ()
+    """``history`` as turns. They precede the first turn of the conversation, and are not part of it."""
     user_prompt_hash: str = ""
     """A hash of the content of ``user_prompt``, or an empty string if the scenario has no prompt of its
     own."""
@@ -903,7 +933,9 @@ class Scenario(ScenarioFields):
     """Fields that record where the scenario was written. They are not part of its content."""
     NOTES: ClassVar[frozenset[str]] = frozenset({"note"})
     """Fields for the readers of reports. They affect neither the conversation nor its evaluation."""
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "user_prompt_hash", *PLACES})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset(
+        {"case", "policy", "history_turns", "user_prompt_hash", *PLACES}
+    )
 
     @property
     def is_scripted(self) -> bool:

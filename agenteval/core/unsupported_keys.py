@@ -9,7 +9,6 @@ from collections.abc import Mapping
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     # Dotted paths, with `*` for any key or item; after `=` the only value that is meant.
     "scenario": {
-        "history": "add the earlier messages as turns",
         "user_tools": "describe what happened in a user message",
         "unreviewed": "remove it once you have reviewed the scenario",
         "include": "put it under `defaults` in this file",

@@ -43,6 +43,7 @@ from agenteval.files.scenario_files import (
     near_file,
     unmatched_files,
 )
+from agenteval.files.scenario_history import parse_history
 from agenteval.files.scenario_rows import (
     ROW_KEYS,
     ScenarioEntry,
@@ -82,7 +83,7 @@ _TEXT_KEYS = frozenset((
     *("criteria", "contains", "any_of", "not_contains", "matches", "cites"),
     *("turns", "user", "error", "description", "note", *_CASE_KEYS),
 ))  # fmt: skip
-_OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json"))
+_OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json", "history"))
 _LINED_BELOW = frozenset(
     (
         *("expect", "tool_calls", "forbidden", "output", "limits", "state", "python"),
@@ -454,6 +455,10 @@ class _FileLoader:
                 self.problems.append(unknown_key("base", known_keys(StateSpec), mark.find(("state", "base"))))
             state = scenario.state.model_copy(update={"base": self._base})
             scenario = scenario.model_copy(update={"state": state})
+        history = parse_history(value.get("history"), mark.find(("history",)))
+        self.problems += history.problems
+        if history.turns:
+            scenario = scenario.model_copy(update={"history_turns": history.turns})
         scenario = self._with_user_prompt_hash(scenario, mark)
         self.problems += _incomplete_problems(scenario, mark)
         self.problems += (_with_column(problem, mark) for problem in self._check(scenario, mark))

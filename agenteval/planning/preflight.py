@@ -12,7 +12,7 @@ from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, parse_place
 from agenteval.core.plan import SuitePolicy
 from agenteval.core.plurals import plural
-from agenteval.core.protocols import AgentTool
+from agenteval.core.protocols import AgentTool, NoHistory
 from agenteval.core.scenario import NO_CALL, Sample, Scenario
 from agenteval.core.severity import NEVER_COMPLETED, severity_of
 from agenteval.core.text_matching import contains
@@ -134,6 +134,15 @@ def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
                 yield f"{path}.limits.{name}"
     if scenario.case and scenario.case.expected_tools:
         yield "expected_tools"
+
+
+def history_problems(samples: Sequence[Sample], agents_without: Mapping[str, NoHistory]) -> Iterable[Problem]:
+    """Yield a problem for each scenario with a history that one of its agents cannot be given."""
+    for scenario, agents in agents_by_scenario(samples) if agents_without else ():
+        for agent in agents if scenario.history else ():
+            if refused := agents_without.get(agent):
+                what = f"agent '{agent}' {refused.why}, so it cannot be given the `history`"
+                yield Problem(what, refused.remedy, parse_place(scenario.where("history")))
 
 
 def foreign_tools(

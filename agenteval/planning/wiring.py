@@ -30,6 +30,7 @@ from agenteval.core.protocols import (
     AgentTool,
     ChatModel,
     Emit,
+    NoHistory,
     Reviewer,
     SampleQueue,
     Scorer,
@@ -103,6 +104,7 @@ class Resources:
         self.agent_descriptions: dict[str, str] = {}
         """A sentence for each agent that describes how its adapter runs it, or an empty string."""
         self.agent_tools: dict[str, tuple[AgentTool, ...]] = {}
+        self.agents_without_history: dict[str, NoHistory] = {}
         """The tools of each agent whose tools are known."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
@@ -289,6 +291,7 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
     agents = _make_agents(selected.agents, resources, problems)
     found = [*_find_problems(plan, suite, selected, resources, mocks), *problems]
     found += preflight.foreign_tools(selected.samples, resources.agent_tools)
+    found += preflight.history_problems(selected.samples, resources.agents_without_history)
     found += preflight.checks_of_unseen_calls(selected.samples, plan.visibility)
     if found:
         raise AuthorError(*dict.fromkeys(found))
@@ -409,6 +412,8 @@ def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory
             resources.agent_descriptions[agent.name] = str(getattr(factory, "does", ""))
             if (tools := getattr(factory, "tools", None)) is not None:
                 resources.agent_tools[agent.name] = tuple(tools)
+            if no_history := getattr(factory, "no_history", None):
+                resources.agents_without_history[agent.name] = no_history
             return factory
         except AgentevalError:
             raise

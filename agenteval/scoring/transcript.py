@@ -335,7 +335,29 @@ def _render_scenario(scenario: Scenario, now: str | None) -> Iterator[str]:
     yield from _section("## The user", scenario.profile)
     yield from _section("## Knowledge: what the user knows, and true", _items(scenario.knowledge))
     yield from _section("## Facts: true, known to you alone", _items(scenario.facts))
+    yield from _render_history(scenario.history_turns)
     yield "# The conversation"
+
+
+_HISTORY_TITLE = (
+    "# What came before the conversation\nUser and agent had said and done this earlier. Both know it, and it"
+    " is true as background. It is not part of what you judge: hold nothing in it against the agent, and give"
+    " no credit for it."
+)
+
+
+def _render_history(turns: Sequence[Turn]) -> Iterator[str]:
+    """Yield the turns before the conversation. Their calls have no numbers, because no verdict names them."""
+    if turns:
+        yield _HISTORY_TITLE
+    for turn in turns:
+        yield _quoted("Earlier, the user said:", turn.user)
+        for step in turn.steps:
+            if (text := blank_reasoning(step.text or "")).strip():
+                yield _quoted("Earlier, the agent said:", text.strip())
+            for call in step.tool_calls:
+                yield f"Earlier, the agent called:\n{fence(f'{_name(call.name)} {to_json(call.args or {})}')}"
+                yield _quoted("Its result:", call.result.text if call.result else "")
 
 
 def _section(title: str, text: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_errored
 
 _CONTENT = (
     "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
-    "max_turns", "min_turns",
+    "max_turns", "min_turns", "history",
 )  # fmt: skip
 """The fields of a scenario that the agent, the user or a judge sees. These exclude its name, tags, epochs and
 thresholds."""

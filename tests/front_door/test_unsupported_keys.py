@@ -91,6 +91,7 @@ scenarios:
     knowledge: [The salon is open.]
     facts: []
     beliefs: []
+    history: [{role: user, content: a}, {role: assistant, content: b}]
     turns: [{user: Hi, expect: {output: {contains: [Done]}}}, And?, {simulate: 2}]
     tools:
       check: {description: d, parameters: {type: object}, returns: {available: true}, reads: true}
@@ -140,7 +141,6 @@ def test_a_suite_with_every_key_that_is_built_is_valid(project: Project) -> None
 
 OF_SCENARIOS = {  # what is written, and what is named as not supported yet
     "user_tools: {pay: {returns: 1}}": "user_tools",
-    "history: [{role: user, content: Hi}]": "history",
     "turns: [{user: Hi, tool_calls: [{name: pay, args: {}}]}]": "turns.*.tool_calls",
     "thresholds: {goal_completion: {at_least: 0.8, votes: 3}}": "thresholds.*.votes",
     "tools: {t: {returns: 1, faults: [{kind: timeout, on_call: 1}]}}": "tools.*.faults",

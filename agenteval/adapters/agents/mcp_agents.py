@@ -68,6 +68,7 @@ class McpAgents:
         self._here = here
         self._only = only
         does = getattr(factory, "does", "")
+        self.no_history = getattr(factory, "no_history", None)
         self.does = f"{does}; its tools are served by an MCP server ({MCP_URL_VARIABLE})" if does else ""
 
     def make(self, sample: Sample) -> McpAgent:

@@ -21,7 +21,15 @@ from agenteval.adapters.agents.observe_options import ObserveOptions
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
 from agenteval.core.plurals import plural
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AgentWrapper, ReadReply, TurnTools
+from agenteval.core.protocols import (
+    Agent,
+    AgentFactory,
+    AgentReply,
+    AgentWrapper,
+    NoHistory,
+    ReadReply,
+    TurnTools,
+)
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.importers.live_traces import (
@@ -277,6 +285,11 @@ class TracedAgents:
         where = f"its spans are received at http://127.0.0.1:{self.receiver.port}/v1/traces"
         inner = getattr(self._inner, "does", "")
         return f"{inner}; {where}" if inner else where
+
+    @property
+    def no_history(self) -> NoHistory | None:
+        """The reason why the agents cannot be given earlier messages, if there is one."""
+        return getattr(self._inner, "no_history", None)
 
     def make(self, sample: Sample) -> TracedAgent:
         return TracedAgent(self._inner.make(sample), self)

@@ -208,6 +208,10 @@ class _TurnTable:
     def begin(self, turn: int) -> None:
         self._turn = str(turn + 1)
 
+    def begin_earlier(self) -> None:
+        """Begin a turn that precedes the conversation."""
+        self._turn = "before"
+
     def add(self, who: str, content: str | Text, style: str = "") -> None:
         text = content if isinstance(content, Text) else Text(self.safe(content), style=style)
         self.table.add_row(self._turn, Text(who, style=_STYLES.get(who, "dim")), text)
@@ -226,6 +230,9 @@ def _conversation(page: ConversationPage, sample: SampleReport, options: ReportO
     width = max(30, options.width - _WHO - _MARGIN)
     annotations = _TurnAnnotations(page, sample, table, options)
     by_name = has_several_agents(sample)
+    for earlier in page.scenario_report.scenario.history_turns:
+        table.begin_earlier()
+        _add_turn(table, earlier, width, by_name=by_name)
     for index, turn in enumerate(sample.turns):
         table.begin(index)
         _add_turn(table, turn.turn, width, by_name=by_name)

@@ -53,6 +53,8 @@ class CheckInput:
     """The turn that was interrupted."""
     before: Sequence[Turn] = ()
     """The turns before the checked turn."""
+    history: Sequence[Turn] = ()
+    """The turns before the conversation, which are not checked."""
     is_ongoing: bool = False
     """True if more turns were to follow, so that the absence of something proves nothing."""
     scenario: str = ""

@@ -164,7 +164,13 @@ def _input(
     is_ongoing: bool = False,
 ) -> CheckInput:
     return CheckInput(
-        turns, unfinished, before, is_ongoing=is_ongoing, state=scenario.state, tools=scenario.tools
+        turns,
+        unfinished,
+        before,
+        scenario.history_turns,
+        is_ongoing=is_ongoing,
+        state=scenario.state,
+        tools=scenario.tools,
     )
 
 

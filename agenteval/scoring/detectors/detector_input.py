@@ -73,6 +73,8 @@ class DetectorInput:
     """The finished turns, followed by the turn that was interrupted, if any. The ``answer`` of each turn
     contains everything that the agent wrote in that turn, beginning with the text that accompanies its calls.
     """
+    history: tuple[Turn, ...] = ()
+    """The turns before the conversation. They are known to the agent, and nothing in them is a failure."""
     tools: Mapping[str, ToolFacts] = field(default_factory=dict)
     """The declared tools, keyed by name. Empty if no tool is declared."""
     undeclared_exist: bool = True

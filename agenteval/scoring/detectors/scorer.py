@@ -102,6 +102,7 @@ class DetectorScorer:
         declared = self._recorded or self._unmocked == "error"
         return DetectorInput.from_trajectory(
             trajectory,
+            history=scenario.history_turns,
             tools=self._facts_of(scenario.tools),
             undeclared_exist=not (declared and scenario.tools),
             policy=self._policy,

@@ -118,16 +118,20 @@ def _build_record(
 ) -> QuotableRecord:
     turns = trajectory.all_turns if turn is None else trajectory.turns[: turn + 1]
     texts = list(map(_texts_of, turns))
+    history = list(map(_texts_of, scenario.history_turns))
     judged, before = (texts, []) if turn is None else (texts[turn:], texts[:turn])
     return QuotableRecord(
         agent_texts=tuple(text for each in judged for text in each.agent_texts),
         agent_calls=tuple(text for each in judged for text in each.calls),
         earlier_agent_texts=(
-            *(text for each in before for text in each.agent_texts),
-            *(text for each in before for text in each.calls),
+            *(text for each in (*history, *before) for text in each.agent_texts),
+            *(text for each in (*history, *before) for text in each.calls),
         ),
-        user_texts=tuple(each.user for each in turns),
-        source_texts=(*(text for each in texts for text in each.sources), *_sources(scenario, tools)),
+        user_texts=tuple(each.user for each in (*scenario.history_turns, *turns)),
+        source_texts=(
+            *(text for each in (*history, *texts) for text in each.sources),
+            *_sources(scenario, tools),
+        ),
         policy=policy,
         task_texts=tuple(filter(None, (scenario.goal, scenario.profile))),
         calls=tuple(call for each in turns for call in each.tool_calls),

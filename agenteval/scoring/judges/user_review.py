@@ -165,7 +165,7 @@ class _Review:
             knowledge=format_list(scenario.knowledge) if known else NOT_KNOWN,
             beliefs=format_list(format_beliefs(scenario)) if known else NOT_KNOWN,
             now=self.reviews.now or "Not given.",
-            transcript="\n\n".join(_render_turns(trajectory)),
+            transcript="\n\n".join((*_render_history(scenario), *_render_turns(trajectory))),
             outcome=fence(self.outcome),
             labels=", ".join(f'"{label}"' for label in LABELS),
         )
@@ -189,6 +189,14 @@ def _is_recorded(trajectory: Trajectory) -> bool:
     return trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
 
 
+def _render_history(scenario: Scenario) -> Iterator[str]:
+    """Yield what had been said before the test. The model that played the user did not write it."""
+    for turn in scenario.history_turns:
+        agent = "\n\n".join(agent_texts(turn)) or "(nothing)"
+        user = f"The user said, as its author had written:\n{fence(turn.user)}"
+        yield f"Before the conversation\n{user}\nThe agent said:\n{fence(agent)}"
+
+
 def _render_turns(trajectory: Trajectory) -> Iterator[str]:
     for number, turn in enumerate(trajectory.turns, 1):
         who = "The user said" if turn.script is None else "The user said, as its author had written"
@@ -208,7 +216,8 @@ def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: T
     own_texts = [turn.user for turn in trajectory.turns if turn.script is None]
     if answer.label == HELPED:
         return _find_helped_flaw(answer, own_texts, is_known=_is_user_known(scenario))
-    agent = [text for turn in trajectory.turns for text in agent_texts(turn)]
+    turns = (*scenario.history_turns, *trajectory.turns)
+    agent = [text for turn in turns for text in agent_texts(turn)]
     place = "what the user said, or the agent's that it left unanswered"
     flaw = check_quotation("evidence", answer.evidence, (*own_texts, *agent), place)
     if flaw or (is_scripted and not answer.source.strip()):
