@@ -174,7 +174,7 @@ class _LocalSample:
             self._progress.free_slot()
             await settle(left, self._runner.none_follows())
 
-        user = runtime.make_user(sample)
+        user = runtime.make_user(sample, world.call_user_tool)
         trajectories = run_conversation(sample, user=user, make_agent=make_agent, world=world, detach=detach)
         try:
             async for trajectory in trajectories:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from agenteval.conversation.tools import (
     refused_result,
     resolve_tool_call,
     schemas_of,
+    unknown_tool_result,
 )
 from agenteval.core.call_outcomes import json_key
 from agenteval.core.errors import (
@@ -48,7 +49,7 @@ from agenteval.core.protocols import (
     UserMove,
     finish,
 )
-from agenteval.core.scenario import Sample
+from agenteval.core.scenario import Sample, Tool
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import (
     CallEvidence,
@@ -111,6 +112,7 @@ class ToolWorld:
         self._state = ToolState()
         self._database = database
         self._database_lock = anyio.Lock()
+        self._user_calls: list[ToolCall] = []
         self.schemas = schemas_of(sample.scenario.tools)
         self.watch = current_stopwatch()
         self.open_turn: _OpenTurn | None = None
@@ -162,15 +164,30 @@ class ToolWorld:
         return await self.rounds.call(name, args, batch, own, known=known)
 
     async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
-        tools = self._sample.scenario.tools
+        """Answer a call that the agent makes in a turn."""
+        scenario = self._sample.scenario
+        if call.name in scenario.user_tools and not call.known and self._unmocked != "passthrough":
+            return unknown_tool_result(call.name, scenario.tools)
+        return await self._resolve(call, turn, scenario.tools, self._unmocked)
+
+    async def call_user_tool(self, name: str, args: Any, turn: int) -> ToolCall:
+        """Make a call of one of the user's tools, which becomes part of the turn whose message follows."""
+        read, raw = chat.read_arguments(args)
+        call = ToolCall(name=name, args=read, raw_args=raw)
+        result = await self._resolve(call, turn, self._sample.scenario.user_tools, "error")
+        self._user_calls.append(call.model_copy(update={"result": result}))
+        return self._user_calls[-1]
+
+    def take_user_calls(self) -> tuple[ToolCall, ...]:
+        """Return the user's calls since this method was last called."""
+        calls, self._user_calls = tuple(self._user_calls), []
+        return calls
+
+    async def _resolve(
+        self, call: ToolCall, turn: int, tools: Mapping[str, Tool], unmocked: str
+    ) -> ToolResult:
         self._state, answer = resolve_tool_call(
-            tools,
-            self._state,
-            call.name,
-            call.args,
-            unmocked_tools=self._unmocked,
-            known=call.known,
-            turn=turn,
+            tools, self._state, call.name, call.args, unmocked_tools=unmocked, known=call.known, turn=turn
         )
         if isinstance(answer, UnmatchedCall):
             self.on_warning(f"tool '{answer.tool}': no rule matches the arguments {as_text(answer.args)}")
@@ -275,7 +292,7 @@ async def _end_without_user(
     trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, detach: DetachAgent
 ) -> Trajectory:
     """Return the trajectory of a conversation that ended because its user failed."""
-    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused_turn(error)})
+    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused_turn(error, world)})
     if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
         ended = await _await_agent_end(ended, finish(agent), world)
         ended = await _await_agent_end(ended, detach(agent), world)
@@ -328,13 +345,17 @@ def _agent_too_slow(what: str) -> AgentevalError:
     return AgentError(what, kind="timeout")
 
 
-def _refused_turn(error: AgentevalError) -> Turn | None:
+def _refused_turn(error: AgentevalError, world: ToolWorld) -> Turn | None:
     """Return the turn that a refused message would have begun. The turn is kept as evidence and because it
     incurred a cost."""
     if not isinstance(error, SimulatorError):
         return None
     return Turn(
-        user=error.rejected_text, error=str(error), user_usage=error.usage or Usage(), user_fault=str(error)
+        user=error.rejected_text,
+        error=str(error),
+        user_usage=error.usage or Usage(),
+        user_tool_calls=world.take_user_calls(),
+        user_fault=str(error),
     )
 
 
@@ -367,6 +388,7 @@ class _OpenTurn:
         self._index = index
         self._move = move
         self._user = move.text or ""
+        self._user_calls = world.take_user_calls()
         self._world = world
         self._steps: list[Step] = []
         self._sent: Sequence[Turn] = ()
@@ -393,6 +415,7 @@ class _OpenTurn:
             script=self._move.script,
             user_model=self._move.model,
             user_usage=self._move.usage,
+            user_tool_calls=self._user_calls,
             user_fault=self._move.fault,
             evidence=self._evidence,
             unplaced=() if self._world.sees_all_calls else tuple(self._unplaced),

@@ -191,9 +191,9 @@ def find_missing_fact(
     The call needs the fact if an argument with a matching name contains a code or an identifier that is not
     available anywhere. If any tool is implemented in the author's code, its results are unknown, so no
     mistake is reported."""
-    if any("python" in tool.model_fields_set for tool in scenario.tools.values()):
+    if any("python" in tool.model_fields_set for tool in scenario.every_tool.values()):
         return None
-    world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
+    world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.every_tool.values())))
     results = (call.result.text for call in trajectory.tool_calls if call.result)
     known = _compact("\n".join((*_identifier_sources(scenario, trajectory), world, *results)))
     requested = _name_words(unknown)
@@ -274,6 +274,7 @@ def _visible_texts(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
     yield from (belief.belief for belief in scenario.beliefs)
     for turn in trajectory.turns:
         yield from (turn.user, *(step.text or "" for step in turn.steps))
+        yield from (call.result.text for call in turn.user_tool_calls if call.result)
 
 
 # ── small parts ──────────────────────────────────────────────────────────────────────────────────

@@ -21,6 +21,7 @@ from agenteval.core.trajectory import (
     CallEvidence,
     Message,
     StopReason,
+    ToolCall,
     ToolResult,
     Trajectory,
     Usage,
@@ -311,6 +312,11 @@ class UserMove(NamedTuple):
     fault: str = ""
     """A description of the fault in a simulated user's first attempt at this message, or an empty string if
     there was none."""
+
+
+CallUserTool: TypeAlias = Callable[[str, Any, int], Awaitable[ToolCall]]
+"""``call(name, args, turn)`` makes a call of one of the user's tools before the message of ``turn`` (from 0),
+records it, and returns it with its result."""
 
 
 class User(Protocol):

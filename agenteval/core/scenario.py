@@ -41,6 +41,10 @@ MAX_EPOCHS = 10_000
 """The maximum number of conversations per scenario. A higher number is probably a typo."""
 
 
+def _is_empty(value: Sized) -> bool:
+    return not value
+
+
 class Category(StrEnum):
     """The dimension of a scenario, which determines the table that lists the scenario."""
 
@@ -399,11 +403,24 @@ def has_expectation(asked: Any) -> bool:
     return asked is not None and asked not in ((), {})
 
 
+class UserToolCall(Value):
+    """A call of one of the user's tools."""
+
+    name: Text
+    """Name of the tool, one of user_tools."""
+    args: dict[str, Any] = {}
+    """Arguments of the call."""
+
+    EXAMPLE: ClassVar[str] = "{name: restart_router, args: {}}"
+
+
 class ScriptedTurn(Value):
     """A turn with a predefined user message."""
 
     user: Text
     """The user's message."""
+    tool_calls: Annotated[tuple[UserToolCall, ...], Field(exclude_if=_is_empty)] = ()
+    """Calls of the user's tools, made in order before the message is sent."""
     expect: Expectation = Expectation()
     """Expectations for this turn."""
 
@@ -797,10 +814,6 @@ def _is_zero(value: int) -> bool:
     return not value
 
 
-def _is_empty(value: Sized) -> bool:
-    return not value
-
-
 HistoryMessage: TypeAlias = Annotated[
     dict[str, Any],
     WithJsonSchema(
@@ -861,6 +874,8 @@ class ScenarioFields(Value):
     """Earlier messages, from which the conversation continues."""
     tools: dict[str, Tool] = {}
     """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
+    user_tools: Annotated[dict[str, Tool], Field(exclude_if=_is_empty)] = {}
+    """Tools that the user can call, on the user's side, over the same state; written like tools."""
     state: StateSpec | None = None
     """State of the tool world, over which sql of tools works: tables, a schema, or a SQLite file."""
     expect: Expectation = Expectation()
@@ -960,8 +975,13 @@ class Scenario(ScenarioFields):
     @property
     def uses_state(self) -> bool:
         """True if conversations work on a database: the scenario has a state, or its tools use SQL."""
-        answers = (answer for tool in self.tools.values() for _, answer in tool.all_answers)
+        answers = (answer for tool in self.every_tool.values() for _, answer in tool.all_answers)
         return self.state is not None or any(answer.sql for answer in answers)
+
+    @property
+    def every_tool(self) -> dict[str, Tool]:
+        """The tools of the agent and of the user."""
+        return {**self.tools, **self.user_tools} if self.user_tools else self.tools
 
     @property
     def tools_named(self) -> frozenset[str]:

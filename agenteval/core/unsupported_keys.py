@@ -9,12 +9,10 @@ from collections.abc import Mapping
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     # Dotted paths, with `*` for any key or item; after `=` the only value that is meant.
     "scenario": {
-        "user_tools": "describe what happened in a user message",
         "unreviewed": "remove it once you have reviewed the scenario",
         "include": "put it under `defaults` in this file",
         "world": "use `state` and `sql`, or mock the tools with `python`",
         "state.expose": "use `sql` of tools",
-        "turns.*.tool_calls": "state in the user message what the user did",
         "thresholds.*.votes": "use only `at_least`",
         "tools.*.faults": "use `error`, or a `sequence` with errors",
     },

@@ -63,6 +63,7 @@ BUILT_IN_METRICS = _built_in_metrics()
 CRITERIA = "criteria"
 SIMULATED_USER = "simulated_user"
 USER_REVIEW = "user_review"
+USER_TOOLS = "user_tools"
 _FILES = {
     "judge_rules": "judges/rules.md",
     "answer_score": "judges/answer_score.md",
@@ -81,6 +82,7 @@ _FILES = {
     "error_deduplication": "issues/deduplicate.md",
     SIMULATED_USER: "user/simulated_user.md",
     USER_REVIEW: "user/review.md",
+    USER_TOOLS: "user/tools.md",
     **{name: f"judges/{name}.md" for name in (*BUILT_IN_METRICS, CRITERIA)},
 }
 PROMPT_FILES = tuple(_FILES.values())

@@ -195,7 +195,7 @@ class _HistoryReader:
         """Return the text of a message, or ``None`` if it cannot be read."""
         content = message.get("content")
         if isinstance(content, bool | int | float):
-            return display_value(content)
+            return self._mark.find((index, "content")).text or display_value(content)
         try:
             return chat.text_of(content) or ""
         except AgentError as error:

@@ -35,7 +35,12 @@ from agenteval.files.located_value import LocatedValue, empty_mapping
 from agenteval.files.prompts import load_user_prompt
 from agenteval.files.redaction import register_author_text
 from agenteval.files.regular_files import read_file, wrap_read_errors
-from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
+from agenteval.files.scenario_checks import (
+    blank_problems,
+    expectation_problems,
+    tool_problems,
+    user_tool_problems,
+)
 from agenteval.files.scenario_files import (
     display_path,
     find_files_under,
@@ -84,10 +89,11 @@ _TEXT_KEYS = frozenset((
     *("turns", "user", "error", "description", "note", *_CASE_KEYS),
 ))  # fmt: skip
 _OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json", "history"))
+_TOOL_KEYS = ("tools", "user_tools")
 _LINED_BELOW = frozenset(
     (
         *("expect", "tool_calls", "forbidden", "output", "limits", "state", "python"),
-        *("turns", "thresholds", "tools"),
+        *("turns", "thresholds", "tools", "user_tools"),
     )
 )
 
@@ -184,15 +190,17 @@ class PartlyReadError(AuthorError):
 def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return ``defaults`` without the answers of tools for which ``item`` has a different kind of answer. For
     example, ``sequence`` in an entry replaces ``python`` in the defaults."""
-    low, high = defaults.get("tools"), item.get("tools")
-    if not isinstance(low, Mapping) or not isinstance(high, Mapping):
-        return defaults
-    tools = dict(low)
-    for name in low.keys() & high.keys():
-        below, above = low[name], high[name]
-        if isinstance(below, Mapping) and isinstance(above, Mapping) and above.keys() & TOOL_ANSWERS:
-            tools[name] = {k: v for k, v in below.items() if k not in TOOL_ANSWERS or k in above}
-    return {**defaults, "tools": tools}
+    for key in _TOOL_KEYS:
+        low, high = defaults.get(key), item.get(key)
+        if not isinstance(low, Mapping) or not isinstance(high, Mapping):
+            continue
+        tools = dict(low)
+        for name in low.keys() & high.keys():
+            below, above = low[name], high[name]
+            if isinstance(below, Mapping) and isinstance(above, Mapping) and above.keys() & TOOL_ANSWERS:
+                tools[name] = {k: v for k, v in below.items() if k not in TOOL_ANSWERS or k in above}
+        defaults = {**defaults, key: tools}
+    return defaults
 
 
 _SIMULATED_USER_KEYS = ("user_prompt", "min_turns")
@@ -461,6 +469,7 @@ class _FileLoader:
             scenario = scenario.model_copy(update={"history_turns": history.turns})
         scenario = self._with_user_prompt_hash(scenario, mark)
         self.problems += _incomplete_problems(scenario, mark)
+        self.problems += user_tool_problems(scenario, mark)
         self.problems += (_with_column(problem, mark) for problem in self._check(scenario, mark))
         place = mark.find(("id",) if made.id else ("name",)).place
         return _LoadedScenario(compact(scenario), place) if len(self.problems) == before else None
@@ -502,13 +511,14 @@ class _FileLoader:
     def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:
         """Insert validated tools into ``value``. Invalid tools are left unchanged, so that the model reports
         them."""
-        raw = value.get("tools")
-        if not isinstance(raw, Mapping):
-            return
-        known = self._tools.get(id(raw))
-        if known is None:
-            known = self._tools[id(raw)] = (raw, self._make_tools(raw, mark.find(("tools",))))
-        value["tools"] = known[1] or raw
+        for key in _TOOL_KEYS:
+            raw = value.get(key)
+            if not isinstance(raw, Mapping):
+                continue
+            known = self._tools.get(id(raw))
+            if known is None:
+                known = self._tools[id(raw)] = (raw, self._make_tools(raw, mark.find((key,))))
+            value[key] = known[1] or raw
 
     def _make_tools(self, raw: Mapping[str, Any], mark: Mark) -> dict[str, Tool] | None:
         before = len(self.problems)
@@ -610,7 +620,7 @@ def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str)
     for key, below in mark.pairs():
         path = sys.intern(f"{prefix}.{key}") if prefix else key
         lines[path] = below.line if below.path == file else f"{below.path}:{below.line}"
-        if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "thresholds")):
+        if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "user_tools", "thresholds")):
             _note_lines(below, path, lines, file)
 
 

@@ -497,6 +497,8 @@ def _notes(
         yield from _judge_notes(scenarios, plan, chosen)
     if any(row.role == "user" for row in rows):
         yield "a rejected message of the simulated user is requested again"
+        if any(each.user_tools and not each.is_scripted for each in scenarios):
+            yield "a simulated user with `user_tools` is asked again after its calls, which are not included"
     if any(row.role == AGAIN for row in rows):
         yield (
             f"{AGAIN} is an estimate: one in {SAMPLING_INTERVAL} label and goal verdicts, chosen at random"

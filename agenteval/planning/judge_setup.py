@@ -17,6 +17,7 @@ from agenteval.core.severity import labels_with_severity
 from agenteval.files.prompts import (
     CRITERIA,
     SHIPPED_PROMPTS,
+    USER_TOOLS,
     Prompts,
     Rubric,
     load_prompts,
@@ -249,5 +250,8 @@ def hash_prompts(chosen: Metrics, suite: SuitePolicy, scenarios: Iterable[Scenar
     built_in = [chosen.rubric(spec.name) for spec in chosen.selected if spec.built_in]
     forms = {"answer_shared": suite.shares_calls, "answer_review": suite.reviews_turns}
     more = {name: chosen.prompts.prompt(name).hash for name, is_used in forms.items() if is_used}
+    scenarios = tuple(scenarios)
+    if any(each.user_tools and not each.is_scripted for each in scenarios):
+        more[USER_TOOLS] = chosen.prompts.prompt(USER_TOOLS).hash
     more |= {user_prompt_name(each.id): each.user_prompt_hash for each in scenarios if each.user_prompt_hash}
     return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agenteval.adapters.agents import AGENTS
 from agenteval.adapters.traffic.middleware import RecordingOptions, Traffic
@@ -28,6 +28,7 @@ from agenteval.core.protocols import (
     AgentAdapter,
     AgentFactory,
     AgentTool,
+    CallUserTool,
     ChatModel,
     Emit,
     NoHistory,
@@ -39,7 +40,7 @@ from agenteval.core.protocols import (
 )
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.files import scenario_loader
-from agenteval.files.prompts import USER_REVIEW, Prompt
+from agenteval.files.prompts import USER_REVIEW, USER_TOOLS, Prompt
 from agenteval.files.redaction import MASK, environment_secrets, register_marked_secrets, register_secrets
 from agenteval.files.regular_files import read_text
 from agenteval.planning import judge_setup, preflight
@@ -343,8 +344,13 @@ def _make_runtime(
     return Runtime(
         queue=_make_queue(samples, plan, resources),
         agents=agents,
-        make_user=lambda sample: _make_user(
-            sample, plan, resources, user_prompts[sample.scenario.id], policies.get(sample.key.agent, "")
+        make_user=lambda sample, call_tool: _make_user(
+            sample,
+            call_tool,
+            plan,
+            resources,
+            _UserPrompts(user_prompts[sample.scenario.id], metrics.prompts.prompt(USER_TOOLS)),
+            policies.get(sample.key.agent, ""),
         ),
         call_function=mocks,
         checks={
@@ -535,11 +541,25 @@ def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resou
     )
 
 
-def _make_user(sample: Sample, plan: Plan, resources: Resources, prompt: Prompt, policy: str) -> User:
+class _UserPrompts(NamedTuple):
+    """The prompts for the simulated user of a scenario."""
+
+    prompt: Prompt
+    tools: Prompt
+
+
+def _make_user(
+    sample: Sample,
+    call_tool: CallUserTool,
+    plan: Plan,
+    resources: Resources,
+    prompts: _UserPrompts,
+    policy: str,
+) -> User:
     enter_sample(sample.key)  # the sample begins here, in its own task, from which its scorers are started
     max_turns = plan.rules_for_pairing(sample.key.scenario, sample.key.agent).max_turns
     if sample.scenario.is_scripted:
-        return ScenarioUser(sample, max_turns=max_turns)
+        return ScenarioUser(sample, max_turns=max_turns, call_tool=call_tool)
     from agenteval.conversation.simulated_user import SimulatedUser
 
     model = resources.model("user")
@@ -548,11 +568,13 @@ def _make_user(sample: Sample, plan: Plan, resources: Resources, prompt: Prompt,
         sample,
         model,
         now=plan.suite.now,
-        prompt=prompt,
+        prompt=prompts.prompt,
+        tools_prompt=prompts.tools,
+        call_tool=call_tool,
         policy=policy,
         agent_has_tools=plan.suite.unmocked_tools == "passthrough",
     )
-    return ScenarioUser(sample, simulated, max_turns=max_turns)
+    return ScenarioUser(sample, simulated, max_turns=max_turns, call_tool=call_tool)
 
 
 def policies_of(config: Config, names: Collection[str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agenteval.conversation.current_sample import sample_memory
+from agenteval.core.call_outcomes import format_user_call
 from agenteval.core.json_text import to_json
 from agenteval.core.reasoning import blank_reasoning, final_answer
 from agenteval.core.scenario import Scenario
@@ -473,7 +474,8 @@ def find_first_unseen(trajectory: Trajectory) -> int | None:
 def _turn(
     turn: Turn, index: int, calls: int, caps: _Caps, note: str, *, by_name: bool = False
 ) -> Iterator[str]:
-    yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, caps.texts)}"
+    message = _quoted("The user says:", turn.user, caps.texts)
+    yield f"## Turn {index + 1}\n{_user_actions(turn, caps)}{message}"
     for number, step in enumerate(turn.steps, 1):
         is_final = number == len(turn.steps) and not turn.error
         agent = f"The agent{_format_agent(step.agent)}" if by_name else "The agent"
@@ -485,6 +487,15 @@ def _turn(
         yield "The agent's final answer is empty."
     if note:
         yield _quoted(NOTE_TITLE, note)
+
+
+def _user_actions(turn: Turn, caps: _Caps) -> str:
+    """Format the calls of the user's own tools, or return an empty string if there are none."""
+    if not turn.user_tool_calls:
+        return ""
+    calls = "\n".join(map(format_user_call, turn.user_tool_calls))
+    title = "On the user's side (the agent cannot see this):"
+    return f"{_quoted(title, calls, caps.results)}\n\n"
 
 
 def _format_agent(agent: str) -> str:

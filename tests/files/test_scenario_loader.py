@@ -264,7 +264,7 @@ def test_slugs(name: str, expected: str) -> None:
 KNOWN = (
     "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, history, id,"
     " knowledge, matrix, max_turns, min_turns, name, note, profile, rows, setup, skip, state, tags, teardown,"
-    " thresholds, tools, turns, types, user_prompt"
+    " thresholds, tools, turns, types, user_prompt, user_tools"
 )
 QUOTE = "quote the string if it contains ': '"
 
@@ -548,8 +548,6 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
     [
         ("tools: {t: {returns: 1, faults: []}}",
          "3:25: 'faults' is not supported yet — use `error`, or a `sequence` with errors"),
-        ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
-                           " message"),
         ("world: a.py:B",
          "3:1: 'world' is not supported yet — use `state` and `sql`, or mock the tools with `python`"),
         ("state: {tables: {t: [{a: 1}]}, expose: X}",

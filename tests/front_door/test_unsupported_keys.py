@@ -92,7 +92,9 @@ scenarios:
     facts: []
     beliefs: []
     history: [{role: user, content: a}, {role: assistant, content: b}]
-    turns: [{user: Hi, expect: {output: {contains: [Done]}}}, And?, {simulate: 2}]
+    user_tools: {restart: {description: d, parameters: {type: object}, returns: 1}}
+    turns: [{user: Hi, tool_calls: [{name: restart, args: {}}], expect: {output: {contains: [Done]}}}, And?,
+      {simulate: 2}]
     tools:
       check: {description: d, parameters: {type: object}, returns: {available: true}, reads: true}
       create: {sequence: [{error: busy}, {returns: {ok: true}}], writes: true}
@@ -140,8 +142,6 @@ def test_a_suite_with_every_key_that_is_built_is_valid(project: Project) -> None
 
 
 OF_SCENARIOS = {  # what is written, and what is named as not supported yet
-    "user_tools: {pay: {returns: 1}}": "user_tools",
-    "turns: [{user: Hi, tool_calls: [{name: pay, args: {}}]}]": "turns.*.tool_calls",
     "thresholds: {goal_completion: {at_least: 0.8, votes: 3}}": "thresholds.*.votes",
     "tools: {t: {returns: 1, faults: [{kind: timeout, on_call: 1}]}}": "tools.*.faults",
     "state: {tables: {t: [{a: 1}]}, expose: X}": "state.expose",

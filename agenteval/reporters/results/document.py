@@ -368,6 +368,7 @@ def _turn(report: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape
         turn,
         agent=turn.answer,
         tool_calls=[_tool_call(call) for call in turn.tool_calls],
+        user_tool_calls=[_tool_call(call) for call in turn.user_tool_calls] or None,
         steps=len(turn.steps),
         latency_ms=turn.latency_ms or None,
         checks=checks,

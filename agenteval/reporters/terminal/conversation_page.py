@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from agenteval.core.call_outcomes import format_user_call
 from agenteval.core.decision import Decision, SampleDecision, Violation
 from agenteval.core.event import ModelAsked
 from agenteval.core.plurals import plural
@@ -245,6 +246,8 @@ def _conversation(page: ConversationPage, sample: SampleReport, options: ReportO
 
 
 def _add_turn(table: _TurnTable, turn: Turn, width: int, *, by_name: bool) -> None:
+    for call in turn.user_tool_calls:
+        table.add("does", one_line(format_user_call(call), _LONGEST), "cyan")
     table.add("user", message_text(turn.user, width) or "(empty)", "bold")
     for step in turn.steps:
         if step.text or not step.tool_calls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN
+from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN, format_user_call
 from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.trajectory import StopReason, ToolCall, Turn
@@ -103,6 +103,8 @@ def mask_secrets(text: str, hidden: Mapping[str, str]) -> str:
 
 
 def _turn_lines(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLine]:
+    for call in turn.user_tool_calls:
+        yield TranscriptLine("user", f"(does {one_line(format_user_call(call), _CALL_LIMIT)})", index)
     yield TranscriptLine("user", one_line(turn.user, _TEXT_LIMIT), index)
     for step in turn.steps:
         if step.text or not step.tool_calls:

@@ -70,6 +70,8 @@ class CheckInput:
     """The state with which the conversation began."""
     tools: Mapping[str, Tool] = field(default_factory=dict)
     """The scenario's tools."""
+    user_tools: Mapping[str, Tool] = field(default_factory=dict)
+    """The tools of the scenario's user."""
 
     @property
     def all_turns(self) -> Sequence[Turn]:

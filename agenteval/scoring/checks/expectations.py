@@ -171,6 +171,7 @@ def _input(
         is_ongoing=is_ongoing,
         state=scenario.state,
         tools=scenario.tools,
+        user_tools=scenario.user_tools,
     )
 
 

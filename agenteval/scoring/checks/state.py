@@ -66,7 +66,7 @@ def _check(expected: StateExpectation, state: RecordedState, seen: CheckInput) -
             return check_query(expected, state)
         if expected.changed is not None:
             return check_changed(expected.changed, state)
-        return check_same_as(expected.same_as or (), state, seen.tools)
+        return check_same_as(expected.same_as or (), state, {**seen.tools, **seen.user_tools})
     except (AuthorError, ToolError, SearchTimeoutError) as error:
         return CheckOutcome(None, str(error))
 

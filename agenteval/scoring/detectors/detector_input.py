@@ -77,6 +77,8 @@ class DetectorInput:
     """The turns before the conversation. They are known to the agent, and nothing in them is a failure."""
     tools: Mapping[str, ToolFacts] = field(default_factory=dict)
     """The declared tools, keyed by name. Empty if no tool is declared."""
+    user_tools: frozenset[str] = frozenset()
+    """The names of the user's own tools, which the agent does not have."""
     undeclared_exist: bool = True
     """True if the agent may have additional tools of its own."""
     policy: str = ""

@@ -104,6 +104,7 @@ class DetectorScorer:
             trajectory,
             history=scenario.history_turns,
             tools=self._facts_of(scenario.tools),
+            user_tools=frozenset(scenario.user_tools),
             undeclared_exist=not (declared and scenario.tools),
             policy=self._policy,
             secrets=self._secrets,

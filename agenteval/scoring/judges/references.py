@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.conversation.current_sample import sample_memory
-from agenteval.core.call_outcomes import had_no_effect, is_clear_success, is_same_call, json_key
+from agenteval.core.call_outcomes import (
+    format_user_call,
+    had_no_effect,
+    is_clear_success,
+    is_same_call,
+    json_key,
+)
 from agenteval.core.reasoning import agent_texts
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
@@ -163,11 +169,12 @@ def _texts_of(turn: Turn) -> _QuotableTurn:
     known = kept.get(id(turn))
     if known is None:
         results = (call.result.text for call in turn.tool_calls if call.result)
+        users = map(format_user_call, turn.user_tool_calls)
         known = kept[id(turn)] = _QuotableTurn(
             turn,
             agent_texts=tuple(agent_texts(turn)),
             calls=tuple(map(format_quotable_call, turn.tool_calls)),
-            sources=tuple(filter(None, (turn.user, turn.error, *results))),
+            sources=tuple(filter(None, (turn.user, turn.error, *results, *users))),
         )
     return known
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from agenteval.conversation.simulated_user import format_beliefs, format_list
+from agenteval.core.call_outcomes import format_user_call
 from agenteval.core.decision import SampleDecision
 from agenteval.core.event import Event
 from agenteval.core.protocols import ChatModel, ModelRequest, Scorer, Subject
@@ -201,7 +202,9 @@ def _render_turns(trajectory: Trajectory) -> Iterator[str]:
     for number, turn in enumerate(trajectory.turns, 1):
         who = "The user said" if turn.script is None else "The user said, as its author had written"
         agent = "\n\n".join(agent_texts(turn)) or "(nothing)"
-        yield f"Turn {number}\n{who}:\n{fence(turn.user)}\nThe agent said:\n{fence(agent)}"
+        calls = "\n".join(map(format_user_call, turn.user_tool_calls))
+        did = f"The user did, with its own tools:\n{fence(calls)}\n" if calls else ""
+        yield f"Turn {number}\n{did}{who}:\n{fence(turn.user)}\nThe agent said:\n{fence(agent)}"
     stop = trajectory.stop
     yield f"Then the conversation ended ({stop.reason if stop else 'broken off'})."
 
