@@ -586,7 +586,8 @@ def test_the_comparison_of_the_page_ends_as_shown(project: Project) -> None:
 def test_the_users_of_the_page_are_played_by_the_replies_of_the_models_page(project: Project) -> None:
     """The second scenario of the page has no replies there: here its model answers as the assistant."""
     write_page(project, "docs/users.md")
-    (project.root / "scenarios/walk-in.yaml").unlink()  # the page shows no run of it
+    for name in ("walk-in", "long-talk"):  # the page shows no run of them
+        (project.root / f"scenarios/{name}.yaml").unlink()
     (config,) = (b for b in blocks("docs/models.md") if b.file == "agenteval.yaml" and "salon" in b.text)
     (replies,) = (b for b in blocks("docs/models.md") if b.file == "replies.yaml")
     (agent,) = (b for b in blocks("docs/models.md") if b.file == "salon_bot.py")

@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 from anyio.abc import TaskGroup
 
-from agenteval.conversation.current_sample import leave_sample
+from agenteval.conversation.current_sample import enter_sample, leave_sample
 from agenteval.conversation.hooks import run_hook
 from agenteval.conversation.reference_states import make_references, reference_calls
 from agenteval.conversation.runtime import RunControl, Runtime
@@ -168,7 +168,8 @@ class _LocalSample:
 
     async def _follow(self, judging: TaskGroup) -> None:
         runtime, sample = self._runtime, self._sample
-        user = runtime.make_user(sample)
+        # The sample begins here, in its own task, from which its scorers are started.
+        enter_sample(sample.key)
         if calls := reference_calls(sample.scenario):
             self._scored.use_references(await make_references(calls, sample.scenario, self._make_world))
         world = self._world = await self._make_world()
@@ -187,6 +188,7 @@ class _LocalSample:
             self._progress.free_slot()
             await settle(left, self._runner.none_follows())
 
+        user = runtime.make_user(sample, world.call_user_tool)
         trajectories = run_conversation(sample, user=user, make_agent=make_agent, world=world, detach=detach)
         try:
             async for trajectory in trajectories:

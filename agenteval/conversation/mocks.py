@@ -50,9 +50,9 @@ class MockFunctions:
 
     def check(self, scenario: Scenario) -> None:
         """Load all mock functions of a scenario, so that a wrong name is reported before anything runs."""
-        for name, tool in scenario.tools.items():
+        for name, tool in scenario.every_tool.items():
             for path, target in tool.functions.items():
-                place = parse_place(scenario.where(f"tools.{name}.{path}"))
+                place = parse_place(scenario.where(f"{_key_of(name, scenario)}.{path}"))
                 self._function(target, tool.base, place, name)
 
     def _function(self, target: str, base: str, place: Place, name: str) -> Any:
@@ -65,7 +65,7 @@ class MockFunctions:
         return function
 
     async def __call__(self, call: FunctionCall, sample: Sample, turn: int) -> ToolResult:
-        place = parse_place(sample.scenario.where(f"tools.{call.tool}"))
+        place = parse_place(sample.scenario.where(_key_of(call.tool, sample.scenario)))
         function = self._function(call.target, call.base, place, call.tool)
         if is_loop_blocked() and is_async(function):
             what = f"the agent called '{call.tool}' without `await` in its event loop, but the mock is async"
@@ -77,6 +77,11 @@ class MockFunctions:
         return await answer_by_code(
             partial(function, *arguments), what=what, place=place, timeout_s=self._timeout_s
         )
+
+
+def _key_of(tool: str, scenario: Scenario) -> str:
+    """Return the path of a tool in its scenario."""
+    return f"{'user_tools' if tool in scenario.user_tools else 'tools'}.{tool}"
 
 
 async def answer_by_code(

@@ -37,7 +37,7 @@ def reference_calls(scenario: Scenario) -> list[StateCalls]:
     """Return the calls of each ``same_as`` that needs the author's code, without repetitions."""
     expected = scenario.with_waived.expectations
     found = (each.same_as for _, expect in expected for each in expect.state if each.same_as)
-    needed = [calls for calls in found if needs_author_code(calls, scenario.tools)]
+    needed = [calls for calls in found if needs_author_code(calls, scenario.every_tool)]
     return [*{key_of_calls(calls): calls for calls in needed}.values()]
 
 
@@ -51,7 +51,8 @@ async def make_references(
 ) -> tuple[ReferenceState, ...]:
     """Make the calls of each reference in a tool world of its own. Raise ``AuthorError`` if the author's code
     fails."""
-    return tuple([await _make_reference(calls, scenario.tools, await make_world()) for calls in references])
+    tools = scenario.every_tool
+    return tuple([await _make_reference(calls, tools, await make_world()) for calls in references])
 
 
 async def _make_reference(calls: StateCalls, tools: Mapping[str, Tool], world: ToolWorld) -> ReferenceState:

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from agenteval.conversation.deadlines import Deadlines
-from agenteval.core.protocols import AgentFactory, Reviewer, SampleQueue, SampleRunner, Scorer, User
+from agenteval.core.protocols import (
+    AgentFactory,
+    CallUserTool,
+    Reviewer,
+    SampleQueue,
+    SampleRunner,
+    Scorer,
+    User,
+)
 from agenteval.core.scenario import Sample
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import CallEvidence
@@ -35,7 +43,7 @@ class Runtime:
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
-    make_user: Callable[[Sample], User]
+    make_user: Callable[[Sample, CallUserTool], User]
     call_function: CallFunction
     checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     """Scorers in code, keyed by agent. They run within the conversation."""

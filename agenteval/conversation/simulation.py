@@ -28,6 +28,7 @@ from agenteval.conversation.tools import (
     refused_result,
     resolve_tool_call,
     schemas_of,
+    unknown_tool_result,
 )
 from agenteval.core.call_outcomes import json_key
 from agenteval.core.errors import (
@@ -128,6 +129,7 @@ class ToolWorld:
         self._read_state: StateChanges | None = None
         self.database_access = _access_to(sample, database)
         """The file of the database, if the agent's own tools work on it, too."""
+        self._user_calls: list[ToolCall] = []
         self.schemas = schemas_of(sample.scenario.tools)
         self.watch = current_stopwatch()
         self.open_turn: _OpenTurn | None = None
@@ -179,8 +181,12 @@ class ToolWorld:
         return await self.rounds.call(name, args, batch, own, known=known)
 
     async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
+        """Answer a call that the agent makes in a turn."""
+        scenario = self._sample.scenario
+        if call.name in scenario.user_tools and not call.known and self._unmocked != "passthrough":
+            return unknown_tool_result(call.name, scenario.tools)
         state, answer = self._find_answer(call, turn, self._state)
-        tool = self._sample.scenario.tools.get(call.name)
+        tool = scenario.tools.get(call.name)
         is_refused = isinstance(answer, ToolResult) and answer.refused
         if tool is not None and tool.faults and not is_refused:
             drawn = self._faults.draw(call.name, tool.faults)
@@ -203,6 +209,22 @@ class ToolWorld:
             known=call.known,
             turn=turn,
         )
+
+    async def call_user_tool(self, name: str, args: Any, turn: int) -> ToolCall:
+        """Make a call of one of the user's tools, which becomes part of the turn whose message follows."""
+        read, raw = chat.read_arguments(args)
+        call = ToolCall(name=name, args=read, raw_args=raw)
+        self._state, answer = resolve_tool_call(
+            self._sample.scenario.user_tools, self._state, call.name, call.args, turn=turn
+        )
+        result = await self._answer(answer, turn)
+        self._user_calls.append(call.model_copy(update={"result": result}))
+        return self._user_calls[-1]
+
+    def take_user_calls(self) -> tuple[ToolCall, ...]:
+        """Return the user's calls since this method was last called."""
+        calls, self._user_calls = tuple(self._user_calls), []
+        return calls
 
     async def _answer(self, answer: FoundAnswer, turn: int, *, is_undone: bool = False) -> ToolResult:
         if isinstance(answer, UnmatchedCall):
@@ -344,7 +366,7 @@ async def run_conversation(
         try:
             agent = agent or make_agent()
             with world.watch.enforce_deadlines("the agent", _agent_too_slow):
-                finished = await turn.run(agent, trajectory.turns)
+                finished = await turn.run(agent, (*sample.scenario.history_turns, *trajectory.turns))
         except AgentevalError as error:
             world.open_turn = None
             yield turn.broken(trajectory, error)
@@ -383,7 +405,7 @@ async def _end_without_user(
     trajectory: Trajectory, error: AgentevalError, agent: Agent | None, world: ToolWorld, detach: DetachAgent
 ) -> Trajectory:
     """Return the trajectory of a conversation that ended because its user failed."""
-    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused_turn(error)})
+    ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused_turn(error, world)})
     if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
         ended = await _await_agent_end(ended, finish(agent), world)
         ended = await _await_agent_end(ended, detach(agent), world)
@@ -436,13 +458,17 @@ def _agent_too_slow(what: str) -> AgentevalError:
     return AgentError(what, kind="timeout")
 
 
-def _refused_turn(error: AgentevalError) -> Turn | None:
+def _refused_turn(error: AgentevalError, world: ToolWorld) -> Turn | None:
     """Return the turn that a refused message would have begun. The turn is kept as evidence and because it
     incurred a cost."""
     if not isinstance(error, SimulatorError):
         return None
     return Turn(
-        user=error.rejected_text, error=str(error), user_usage=error.usage or Usage(), user_fault=str(error)
+        user=error.rejected_text,
+        error=str(error),
+        user_usage=error.usage or Usage(),
+        user_tool_calls=world.take_user_calls(),
+        user_fault=str(error),
     )
 
 
@@ -475,6 +501,7 @@ class _OpenTurn:
         self._index = index
         self._move = move
         self._user = move.text or ""
+        self._user_calls = world.take_user_calls()
         self._world = world
         self._steps: list[Step] = []
         self._sent: Sequence[Turn] = ()
@@ -502,6 +529,7 @@ class _OpenTurn:
             script=self._move.script,
             user_model=self._move.model,
             user_usage=self._move.usage,
+            user_tool_calls=self._user_calls,
             user_fault=self._move.fault,
             evidence=self._evidence,
             unplaced=() if self._world.sees_all_calls else tuple(self._unplaced),

@@ -99,6 +99,10 @@ def schemas_of(tools: Mapping[str, Tool]) -> tuple[dict[str, Any], ...]:
     )
 
 
+def unknown_tool_result(name: str, tools: Mapping[str, Tool]) -> ToolResult:
+    return refused_result("; ".join(filter(None, (f"unknown tool '{name}'", did_you_mean(name, tools)))))
+
+
 def is_unknown_tool(tools: Mapping[str, Tool], name: str, unmocked: str) -> bool:
     """Check whether the agent called a nonexistent (hallucinated) tool in a world that declares tools."""
     return unmocked == "error" and bool(tools) and name not in tools
@@ -121,7 +125,7 @@ def resolve_tool_call(
     not consume a step of a sequence. Raise ``AuthorError`` for an undeclared tool if the scenario declares no
     tools or if the agent is ``known`` to have this tool."""
     if not known and is_unknown_tool(tools, name, unmocked_tools):
-        return state, refused_result(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
+        return state, unknown_tool_result(name, tools)
     tool = tools.get(name)
     if (tool is None or not tool.is_mocked) and unmocked_tools == "error":
         raise _unmocked(name, declared=tool is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval.core.protocols import User, UserMove
+from agenteval.core.protocols import CallUserTool, User, UserMove
 from agenteval.core.scenario import Sample, ScriptedTurn, SimulatedTurns
 from agenteval.core.trajectory import StopReason, Trajectory, Usage
 
@@ -12,7 +12,16 @@ class ScenarioUser:
     to the simulated user. A scenario without turns is a single simulated stretch of ``max_turns``,
     which limits the number of simulated turns (turn limit, max turns)."""
 
-    def __init__(self, sample: Sample, simulated: User | None = None, *, max_turns: int) -> None:
+    def __init__(
+        self,
+        sample: Sample,
+        simulated: User | None = None,
+        *,
+        max_turns: int,
+        call_tool: CallUserTool | None = None,
+    ) -> None:
+        """Create the user of ``sample``. ``call_tool`` is required if scripted turns call tools."""
+        self._call_tool = call_tool
         self._entries = sample.scenario.turns or (SimulatedTurns(simulate=max_turns),)
         self._simulated = simulated
         self._remaining = max_turns  # simulated turns
@@ -24,6 +33,9 @@ class ScenarioUser:
         while self._entry < len(self._entries):
             entry = self._entries[self._entry]
             if isinstance(entry, ScriptedTurn):
+                for call in entry.tool_calls:
+                    assert self._call_tool is not None
+                    await self._call_tool(call.name, call.args, len(trajectory.turns))
                 position = self._advance()
                 stop = StopReason.SCRIPT_DONE if self._is_over else None
                 return self._with_open_usage(UserMove(entry.user, stop=stop, script=position))

@@ -67,11 +67,13 @@ def find_user_fault(
     simulated user …". Return an empty string if there is no fault.
 
     An empty message is acceptable if the user is done, unless the conversation cannot begin without a
-    message. ``now`` is the date given to the user, ``reason`` is the model's own reason, and ``invented`` is
-    the content that the user is permitted to make up."""
+    message. ``trajectory`` includes the turns of the scenario's history. ``now`` is the date given to the
+    user, ``reason`` is the model's own reason, and ``invented`` is the content that the user is permitted to
+    make up."""
     text = message.strip()
     if not text:
-        return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
+        has_begun = len(trajectory.turns) > len(scenario.history_turns) or _has_script(scenario)
+        return "" if done and has_begun else "said nothing"
     attempt = _Attempt(text, scenario, trajectory, now, reason, invented)
     return next(filter(None, (fault(attempt) for fault in _FAULTS)), "")
 
@@ -190,9 +192,9 @@ def find_missing_fact(
     The call needs the fact if an argument with a matching name contains a code or an identifier that is not
     available anywhere. If any tool is implemented in the author's code, its results are unknown, so no
     mistake is reported."""
-    if any(tool.calls_python for tool in scenario.tools.values()):
+    if any(tool.calls_python for tool in scenario.every_tool.values()):
         return None
-    world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
+    world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.every_tool.values())))
     results = (call.result.text for call in trajectory.tool_calls if call.result)
     known = _compact("\n".join((*_identifier_sources(scenario, trajectory), world, *results)))
     requested = _name_words(unknown)
@@ -273,6 +275,7 @@ def _visible_texts(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
     yield from (belief.belief for belief in scenario.beliefs)
     for turn in trajectory.turns:
         yield from (turn.original_user, *(step.text or "" for step in turn.steps))
+        yield from (call.result.text for call in turn.user_tool_calls if call.result)
 
 
 # ── small parts ──────────────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 
 from agenteval.core.digits import parse_digits
-from agenteval.core.json_text import parse_object_literal, parse_or, to_json_or_repr
+from agenteval.core.json_text import parse_object_literal, parse_or, to_json, to_json_or_repr
 from agenteval.core.trajectory import ToolCall, ToolResult
 
 
@@ -363,3 +363,10 @@ def abbreviate_call(call: ToolCall, limit: int = 300) -> str:
     arguments = (call.raw_args or "") if call.args is None else to_json_or_repr(call.args)
     text = f"{call.name}({arguments})"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def format_user_call(call: ToolCall) -> str:
+    """Format a call of the user's own tools with its result on one line."""
+    args = (call.raw_args or "") if call.args is None else to_json(call.args)
+    result = " ".join((call.result.text if call.result else "").split())
+    return f"{call.name} {args} → {result}"

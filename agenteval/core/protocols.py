@@ -21,6 +21,7 @@ from agenteval.core.trajectory import (
     CallEvidence,
     Message,
     StopReason,
+    ToolCall,
     ToolResult,
     Trajectory,
     Usage,
@@ -209,13 +210,23 @@ class AgentFactory(Protocol):
     """Creates the agents for a run, and may hold resources that they share, such as a connection pool. A
     factory that knows its agents' tools may list them in ``tools``, a sequence of ``AgentTool``, and describe
     their use in ``does``. A factory whose agents pass on ``TurnTools.database`` has an empty
-    ``database_remedy``; one whose agents do not may name there what an author can do."""
+    ``database_remedy``; one whose agents do not may name there what an author can do. A factory whose agents
+    do not get the earlier messages says so in ``no_history``, a ``NoHistory``. Scenarios with a ``history``
+    are then refused."""
 
     def make(self, sample: Sample) -> Agent:
         """Create the agent for one conversation."""
 
     async def aclose(self) -> None:
         """Release all resources at the end of the run."""
+
+
+class NoHistory(NamedTuple):
+    """The reason why an agent cannot be given the messages before a conversation."""
+
+    why: str
+    """A phrase that follows the agent's name, such as "gets only the latest message"."""
+    remedy: str
 
 
 class NoOptions(Value):
@@ -315,6 +326,11 @@ class UserMove(NamedTuple):
     there was none."""
     wrote: str | None = None
     """The message before a variant altered it (see ``Turn.user_wrote``)."""
+
+
+CallUserTool: TypeAlias = Callable[[str, Any, int], Awaitable[ToolCall]]
+"""``call(name, args, turn)`` makes a call of one of the user's tools before the message of ``turn`` (from 0),
+records it, and returns it with its result."""
 
 
 class User(Protocol):

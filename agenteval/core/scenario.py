@@ -4,7 +4,7 @@ samples that are run from it."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
 from enum import StrEnum, nonmember
 from functools import partial
@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     Tag,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
@@ -39,6 +40,10 @@ from agenteval.core.world_state import StateExpectations, StateSpec
 
 MAX_EPOCHS = 10_000
 """The maximum number of conversations per scenario. A higher number is probably a typo."""
+
+
+def _is_empty(value: Sized) -> bool:
+    return not value
 
 
 class Category(StrEnum):
@@ -399,11 +404,24 @@ def has_expectation(asked: Any) -> bool:
     return asked is not None and asked not in ((), {})
 
 
+class UserToolCall(Value):
+    """A call of one of the user's tools."""
+
+    name: Text
+    """Name of the tool, one of user_tools."""
+    args: dict[str, Any] = {}
+    """Arguments of the call."""
+
+    EXAMPLE: ClassVar[str] = "{name: restart_router, args: {}}"
+
+
 class ScriptedTurn(Value):
     """A turn with a predefined user message."""
 
     user: Text
     """The user's message."""
+    tool_calls: Annotated[tuple[UserToolCall, ...], Field(exclude_if=_is_empty)] = ()
+    """Calls of the user's tools, made in order before the message is sent."""
     expect: Expectation = Expectation()
     """Expectations for this turn."""
 
@@ -810,6 +828,31 @@ class CaseSpec(Value):
         return tuple(name for name, value in written.items() if value == ())
 
 
+def _is_zero(value: int) -> bool:
+    return not value
+
+
+HistoryMessage: TypeAlias = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "role": {"enum": ["user", "assistant", "tool"]},
+                "content": {"description": "Text of the message, or result of the call."},
+                "tool_calls": {"type": "array", "items": {"type": "object"}},
+                "tool_call_id": {"type": "string"},
+                "name": {"type": "string"},
+                "status": {"enum": ["success", "error"]},
+            },
+            "required": ["role"],
+            "additionalProperties": False,
+        }
+    ),
+]
+"""An earlier message in OpenAI's format. The loader reads the messages (``files.scenario_history``)."""
+
+
 def _reason(value: Any) -> Any:
     if isinstance(value, str):
         return value
@@ -845,8 +888,12 @@ class ScenarioFields(Value):
     """Beliefs of the simulated user, which may be true or false."""
     user_prompt: str | None = None
     """Prompt file for the simulated user of this scenario, relative to the folder of this file."""
+    history: Annotated[tuple[HistoryMessage, ...], Field(exclude_if=_is_empty)] = ()
+    """Earlier messages, from which the conversation continues."""
     tools: dict[str, Tool] = {}
     """Tools in this scenario by name: the description for the agent, and the answers (mocks)."""
+    user_tools: Annotated[dict[str, Tool], Field(exclude_if=_is_empty)] = {}
+    """Tools that the user can call, on the user's side, over the same state; written like tools."""
     state: StateSpec | None = None
     """State of the tool world, over which sql of tools works: tables, a schema, or a SQLite file."""
     world: Text = ""
@@ -858,6 +905,8 @@ class ScenarioFields(Value):
     """Number of conversations, or {min, max}."""
     max_turns: Annotated[Count, Field(ge=1)] | None = None
     """Maximum number of turns by the simulated user."""
+    min_turns: Annotated[Count, Field(ge=0, exclude_if=_is_zero)] = 0
+    """Number of turns before which the simulated user cannot end the conversation."""
     thresholds: Thresholds = {}
     """Lowest acceptable scores by metric; null removes a threshold of the configuration."""
     skip: Annotated[Text, BeforeValidator(_reason)] = ""
@@ -932,6 +981,8 @@ class Scenario(ScenarioFields):
     case: CaseSpec | None = None
     policy: str = ""
     """The agent's instructions (system prompt) in a recorded conversation."""
+    history_turns: Annotated[tuple[Turn, ...], Field(exclude_if=_is_empty)] = ()
+    """``history`` as turns. They precede the first turn of the conversation, and are not part of it."""
     user_prompt_hash: str = ""
     """A hash of the content of ``user_prompt``, or an empty string if the scenario has no prompt of its
     own."""
@@ -956,12 +1007,29 @@ class Scenario(ScenarioFields):
     """Fields that record where the scenario was written. They are not part of its content."""
     NOTES: ClassVar[frozenset[str]] = frozenset({"note"})
     """Fields for the readers of reports. They affect neither the conversation nor its evaluation."""
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "user_prompt_hash", "variant", *PLACES})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset(
+        {"case", "policy", "history_turns", "user_prompt_hash", "variant", *PLACES}
+    )
 
     @property
     def is_scripted(self) -> bool:
         """True if all user messages are predefined."""
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
+
+    def entry_turns(self, max_turns: int, *, is_long: bool) -> Iterator[tuple[int, TurnEntry, int]]:
+        """Yield each entry of ``turns`` with its index and the number of turns that come from it: as many as
+        ``max_turns`` allows if ``is_long`` is true, otherwise as few as possible, with a simulated user that
+        ends each of its stretches as soon as it can."""
+        left, count = max_turns, 0
+        for at, entry in enumerate(self.turns or (SimulatedTurns(simulate=max_turns),)):
+            taken = 1
+            if isinstance(entry, SimulatedTurns):
+                # A simulated stretch has at least one turn, even if max_turns is used up.
+                most = min(entry.simulate, max(left, 1))
+                taken = most if is_long else min(most, max(self.min_turns - count, 1))
+                left -= taken
+            count += taken
+            yield at, entry, taken
 
     @property
     def compared_with(self) -> str:
@@ -972,8 +1040,13 @@ class Scenario(ScenarioFields):
     @property
     def uses_state(self) -> bool:
         """True if conversations work on a database: the scenario has a state, or its tools use SQL."""
-        answers = (answer for tool in self.tools.values() for _, answer in tool.all_answers)
+        answers = (answer for tool in self.every_tool.values() for _, answer in tool.all_answers)
         return self.state is not None or any(answer.sql for answer in answers)
+
+    @property
+    def every_tool(self) -> dict[str, Tool]:
+        """The tools of the agent and of the user."""
+        return {**self.tools, **self.user_tools} if self.user_tools else self.tools
 
     @property
     def tools_named(self) -> frozenset[str]:

@@ -229,6 +229,8 @@ class Turn(Value):
     user_model: str = ""
     """The model of the simulated user. ``user_usage`` is the token usage of this model."""
     user_usage: Usage = Usage()
+    user_tool_calls: Annotated[tuple[ToolCall, ...], Field(exclude_if=_is_empty)] = ()
+    """The calls of the user's own tools that precede its message. The agent does not see them."""
     user_fault: str = ""
     """A description of the fault in the simulated user's first attempt, or an empty string if there was
     none."""

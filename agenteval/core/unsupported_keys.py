@@ -9,12 +9,8 @@ from collections.abc import Mapping
 UNSUPPORTED_KEYS: Mapping[str, Mapping[str, str]] = {
     # Dotted paths, with `*` for any key or item; after `=` the only value that is meant.
     "scenario": {
-        "history": "add the earlier messages as turns",
-        "user_tools": "describe what happened in a user message",
-        "min_turns": "add the first messages as `turns`",
         "unreviewed": "remove it once you have reviewed the scenario",
         "include": "put it under `defaults` in this file",
-        "turns.*.tool_calls": "state in the user message what the user did",
         "thresholds.*.votes": "use only `at_least`",
     },
     "config": {

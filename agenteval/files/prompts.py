@@ -66,6 +66,7 @@ RUBRICS = (*BUILT_IN_METRICS, CRITERIA, FAULT_RESPONSE)
 """All shipped rubrics."""
 SIMULATED_USER = "simulated_user"
 USER_REVIEW = "user_review"
+USER_TOOLS = "user_tools"
 _FILES = {
     "judge_rules": "judges/rules.md",
     "answer_score": "judges/answer_score.md",
@@ -84,6 +85,7 @@ _FILES = {
     "error_deduplication": "issues/deduplicate.md",
     SIMULATED_USER: "user/simulated_user.md",
     USER_REVIEW: "user/review.md",
+    USER_TOOLS: "user/tools.md",
     **{name: f"judges/{name}.md" for name in RUBRICS},
 }
 PROMPT_FILES = tuple(_FILES.values())

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from agenteval.core.errors import Problem, did_you_mean
-from agenteval.core.json_schema import schema_mistakes
+from agenteval.core.json_schema import schema_mistakes, schema_violations
 from agenteval.core.protocols import ExpectRule
-from agenteval.core.scenario import Tool
+from agenteval.core.scenario import Scenario, ScriptedTurn, Tool, UserToolCall
 from agenteval.files.validation import known_keys, unknown_key
 from agenteval.files.value_matching import find_matcher_mistakes
 from agenteval.files.value_parts import leaves, list_at, value_at
@@ -137,6 +137,51 @@ def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Problems:
         return
     for what, path in schema_mistakes(schema):
         yield Problem(f"`parameters`: {what}", remedy, mark.find(path).place)
+
+
+def user_tool_problems(scenario: Scenario, mark: Mark) -> Problems:
+    """Yield the mistakes in the tools of a scenario's user, and in the calls that scripted turns make."""
+    for name, tool in scenario.user_tools.items():
+        where = mark.find(("user_tools", name))
+        if name in scenario.tools:
+            what = f"'{name}' is a tool of both the agent and the user"
+            yield Problem(what, "rename one of them", where.place)
+        if not tool.is_mocked:
+            remedy = "add `returns`, `error`, `sequence`, `rules`, `sql` or `python`"
+            yield Problem(f"the user's tool '{name}' has no answer", remedy, where.place)
+        for key in ("reads", "writes", "destructive", "faults"):
+            if getattr(tool, key):
+                what = f"`{key}` has no effect for a tool of the user"
+                yield Problem(what, "remove it", where.find((key,)).place)
+    if scenario.user_tools:
+        yield from _calls_of_user_tools(scenario, mark)
+    for index, turn in enumerate(scenario.turns or ()):
+        for at, call in enumerate(turn.tool_calls if isinstance(turn, ScriptedTurn) else ()):
+            yield from _user_call_problems(call, scenario, mark.find(("turns", index, "tool_calls", at)))
+
+
+def _calls_of_user_tools(scenario: Scenario, mark: Mark) -> Problems:
+    """Yield the expectations that the agent calls a tool of the user, which it cannot."""
+    for path, expect in scenario.expectations:
+        for call in expect.tool_calls.expected_calls if expect.tool_calls else ():
+            if call.name in scenario.user_tools and call.name not in scenario.tools:
+                keys = [int(key) if key.isdecimal() else key for key in path.split(".")]
+                what = f"'{call.name}' is a tool of the user, which the agent cannot call"
+                remedy = "expect its effect by `state`, or move it to `tools`"
+                yield Problem(what, remedy, mark.find((*keys, "tool_calls")).place)
+
+
+def _user_call_problems(call: UserToolCall, scenario: Scenario, mark: Mark) -> Problems:
+    tool = scenario.user_tools.get(call.name)
+    if tool is None:
+        what = f"the user has no tool '{call.name}'"
+        remedy = did_you_mean(call.name, scenario.user_tools) or "declare it under `user_tools`"
+        yield Problem(what, remedy, mark.find(("name",)).place)
+    elif tool.parameters is not None and (
+        broken := schema_violations(tool.parameters, call.args, nullable=False)
+    ):
+        what = f"the arguments violate the schema of '{call.name}': {broken}"
+        yield Problem(what, "correct them", mark.find(("args",)).place)
 
 
 # ── expectations ─────────────────────────────────────────────────────────────────────────────────

@@ -35,7 +35,12 @@ from agenteval.files.located_value import LocatedValue, empty_mapping
 from agenteval.files.prompts import load_user_prompt
 from agenteval.files.redaction import register_author_text
 from agenteval.files.regular_files import read_file, wrap_read_errors
-from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
+from agenteval.files.scenario_checks import (
+    blank_problems,
+    expectation_problems,
+    tool_problems,
+    user_tool_problems,
+)
 from agenteval.files.scenario_files import (
     display_path,
     find_files_under,
@@ -43,6 +48,7 @@ from agenteval.files.scenario_files import (
     near_file,
     unmatched_files,
 )
+from agenteval.files.scenario_history import parse_history
 from agenteval.files.scenario_rows import (
     ROW_KEYS,
     ScenarioEntry,
@@ -82,11 +88,12 @@ _TEXT_KEYS = frozenset((
     *("criteria", "contains", "any_of", "not_contains", "matches", "cites"),
     *("turns", "user", "error", "description", "note", *_CASE_KEYS),
 ))  # fmt: skip
-_OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json"))
+_OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json", "history"))
+_TOOL_KEYS = ("tools", "user_tools")
 _LINED_BELOW = frozenset(
     (
         *("expect", "tool_calls", "forbidden", "output", "limits", "state", "python"),
-        *("turns", "thresholds", "tools"),
+        *("turns", "thresholds", "tools", "user_tools"),
     )
 )
 
@@ -213,25 +220,33 @@ class PartlyReadError(AuthorError):
 def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return ``defaults`` without the answers of tools for which ``item`` has a different kind of answer. For
     example, ``sequence`` in an entry replaces ``python`` in the defaults."""
-    low, high = defaults.get("tools"), item.get("tools")
-    if not isinstance(low, Mapping) or not isinstance(high, Mapping):
-        return defaults
-    tools = dict(low)
-    for name in low.keys() & high.keys():
-        below, above = low[name], high[name]
-        if isinstance(below, Mapping) and isinstance(above, Mapping) and above.keys() & TOOL_ANSWERS:
-            tools[name] = {k: v for k, v in below.items() if k not in TOOL_ANSWERS or k in above}
-    return {**defaults, "tools": tools}
+    for key in _TOOL_KEYS:
+        low, high = defaults.get(key), item.get(key)
+        if not isinstance(low, Mapping) or not isinstance(high, Mapping):
+            continue
+        tools = dict(low)
+        for name in low.keys() & high.keys():
+            below, above = low[name], high[name]
+            if isinstance(below, Mapping) and isinstance(above, Mapping) and above.keys() & TOOL_ANSWERS:
+                tools[name] = {k: v for k, v in below.items() if k not in TOOL_ANSWERS or k in above}
+        defaults = {**defaults, key: tools}
+    return defaults
 
 
-def _without_unused_user_prompt(
+_SIMULATED_USER_KEYS = ("user_prompt", "min_turns")
+"""Keys that have no effect in a scenario without a simulated user."""
+
+
+def _without_keys_of_simulated_users(
     defaults: Mapping[str, Any], item: Mapping[str, Any], *, is_case: bool
 ) -> Mapping[str, Any]:
-    """Return ``defaults`` without ``user_prompt`` if ``item`` simulates no user. The prompt is meant for the
-    other entries."""
-    if "user_prompt" not in defaults or not (is_case or _is_scripted({**defaults, **item})):
+    """Return ``defaults`` without the keys that need a simulated user if ``item`` simulates none. They are
+    meant for the other entries."""
+    if defaults.keys().isdisjoint(_SIMULATED_USER_KEYS):
         return defaults
-    return {key: value for key, value in defaults.items() if key != "user_prompt"}
+    if not (is_case or _is_scripted({**defaults, **item})):
+        return defaults
+    return {key: value for key, value in defaults.items() if key not in _SIMULATED_USER_KEYS}
 
 
 def _is_scripted(value: Mapping[str, Any]) -> bool:
@@ -325,7 +340,7 @@ class _FileLoader:
         self.problems += merge_row_problems(of_rows, count)
         loaded = [entry for entry in made if entry is not None]
         if loaded and len(loaded) == len(made) and all(entry.scenario.is_scripted for entry in loaded):
-            self._refuse_default_user_prompt()
+            self._refuse_unused_defaults()
         return loaded
 
     # ── the shape of the file ────────────────────────────────────────────────────────────────────
@@ -395,7 +410,7 @@ class _FileLoader:
             what = f"expected a mapping, got {display_value(item.value)}"
             self._add_problem(what, "set at least `name` or `id`", item.mark)
             return
-        inherited = _without_unused_user_prompt(defaults.value, item.value, is_case=is_case)
+        inherited = _without_keys_of_simulated_users(defaults.value, item.value, is_case=is_case)
         base = defaults._replace(value=_without_other_answers(inherited, item.value))
         merged = item.merge_over(base)
         entry_value = _drop_removed_checks(base.value, merged.value)
@@ -437,12 +452,14 @@ class _FileLoader:
             self._tables[full_path] = read_table(_read(full_path, shown_as), shown_as)
         return self._tables[full_path]
 
-    def _refuse_default_user_prompt(self) -> None:
-        """Report a ``user_prompt`` in ``defaults``, because no scenario in the file simulates a user."""
+    def _refuse_unused_defaults(self) -> None:
+        """Report the keys in ``defaults`` that need a simulated user, because no scenario in the file
+        simulates one."""
         defaults = self._value.get("defaults")
-        if isinstance(defaults, Mapping) and defaults.get("user_prompt") is not None:
-            what = "`user_prompt` has no effect, because no scenario in this file simulates a user"
-            self._add_problem(what, "remove it", self._mark.find(("defaults", "user_prompt")))
+        for key in _SIMULATED_USER_KEYS if isinstance(defaults, Mapping) else ():
+            if defaults.get(key):
+                what = f"`{key}` has no effect, because no scenario in this file simulates a user"
+                self._add_problem(what, "remove it", self._mark.find(("defaults", key)))
 
     @cached_property
     def _defaults(self) -> LocatedValue:
@@ -478,6 +495,10 @@ class _FileLoader:
                 self.problems.append(unknown_key(key, known_keys(StateSpec), mark.find(("state", key))))
             state = scenario.state.model_copy(update={"base": self._base})
             scenario = scenario.model_copy(update={"state": state})
+        history = parse_history(value.get("history"), mark.find(("history",)))
+        self.problems += history.problems
+        if history.turns:
+            scenario = scenario.model_copy(update={"history_turns": history.turns})
         scenario = self._with_user_prompt_hash(scenario, mark)
         try:
             scenario = self._resolve(scenario, mark)
@@ -485,6 +506,7 @@ class _FileLoader:
             self.problems += (_with_column(problem, mark) for problem in error.problems)
             return None
         self.problems += _incomplete_problems(scenario, mark)
+        self.problems += user_tool_problems(scenario, mark)
         self.problems += (_with_column(problem, mark) for problem in self._check(scenario, mark))
         place = mark.find(("id",) if made.id else ("name",)).place
         return _LoadedScenario(compact(scenario), place) if len(self.problems) == before else None
@@ -515,9 +537,6 @@ class _FileLoader:
             return scenario
         where = mark.find(("user_prompt",))
         if scenario.turns and scenario.is_scripted:
-            what = "`user_prompt` has no effect, because the scenario simulates no user"
-            remedy = "remove it" if scenario.case else "remove it, or add `- simulate: N` to `turns`"
-            self._add_problem(what, remedy, where)
             return scenario
         try:
             prompt = load_user_prompt(scenario.user_prompt, base=self._base, place=where.place)
@@ -529,13 +548,14 @@ class _FileLoader:
     def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:
         """Insert validated tools into ``value``. Invalid tools are left unchanged, so that the model reports
         them."""
-        raw = value.get("tools")
-        if not isinstance(raw, Mapping):
-            return
-        known = self._tools.get(id(raw))
-        if known is None:
-            known = self._tools[id(raw)] = (raw, self._make_tools(raw, mark.find(("tools",))))
-        value["tools"] = known[1] or raw
+        for key in _TOOL_KEYS:
+            raw = value.get(key)
+            if not isinstance(raw, Mapping):
+                continue
+            known = self._tools.get(id(raw))
+            if known is None:
+                known = self._tools[id(raw)] = (raw, self._make_tools(raw, mark.find((key,))))
+            value[key] = known[1] or raw
 
     def _make_tools(self, raw: Mapping[str, Any], mark: Mark) -> dict[str, Tool] | None:
         before = len(self.problems)
@@ -600,9 +620,20 @@ def _incomplete_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
         yield Problem("`turns` is empty", remedy, mark.find(("turns",)).place)
     elif not scenario.is_scripted and not scenario.goal.strip():
         yield _no_goal(scenario, mark)
+    elif scenario.is_scripted:
+        yield from _simulated_user_key_problems(scenario, mark)
     if scenario.goal_outcome == "refused" and not scenario.goal.strip():
         what = "`goal_outcome: refused` requires a goal"
         yield Problem(what, "add `goal`, or remove `goal_outcome`", mark.find(("goal_outcome",)).place)
+
+
+def _simulated_user_key_problems(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
+    """Yield the problems of keys that have no effect because all user messages are predefined."""
+    for key in _SIMULATED_USER_KEYS:
+        if getattr(scenario, key):
+            what = f"`{key}` has no effect, because the scenario simulates no user"
+            remedy = "remove it" if scenario.case else "remove it, or add `- simulate: N` to `turns`"
+            yield Problem(what, remedy, mark.find((key,)).place)
 
 
 def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
@@ -626,7 +657,7 @@ def _note_lines(mark: Mark, prefix: str, lines: dict[str, int | str], file: str)
     for key, below in mark.pairs():
         path = sys.intern(f"{prefix}.{key}") if prefix else key
         lines[path] = below.line if below.path == file else f"{below.path}:{below.line}"
-        if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "thresholds")):
+        if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "user_tools", "thresholds")):
             _note_lines(below, path, lines, file)
 
 

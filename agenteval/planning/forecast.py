@@ -16,7 +16,7 @@ from typing import NamedTuple
 from agenteval.core.config import Allowance
 from agenteval.core.plan import Plan, ScenarioRules
 from agenteval.core.protocols import Subject
-from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, SimulatedTurns
+from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
 from agenteval.files.prompt_templates import find_placeholders
@@ -417,16 +417,12 @@ def _measure_prompt_tokens(rubric: Rubric) -> int:
 def _skeleton(scenario: Scenario, rules: ScenarioRules, *, is_long: bool) -> Trajectory:
     """Build a conversation with the maximum number of turns if ``is_long`` is True. Otherwise, build a
     conversation with as few turns as possible, in which a simulated user stops after the first message."""
-    left = rules.max_turns
     turns: list[Turn] = []
-    for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
+    for at, entry, count in scenario.entry_turns(rules.max_turns, is_long=is_long):
         if isinstance(entry, ScriptedTurn):
-            turns.append(Turn(user=entry.user, steps=(_ANSWER,), script=place))
-            continue
-        # A simulated stretch has at least one turn, even if max_turns is used up.
-        taken = min(entry.simulate, max(left, 1)) if is_long else 1
-        left -= taken
-        turns += [Turn(user=_SIMULATED, steps=(_ANSWER,))] * taken
+            turns.append(Turn(user=entry.user, steps=(_ANSWER,), script=at))
+        else:
+            turns += [Turn(user=_SIMULATED, steps=(_ANSWER,))] * count
     return Trajectory(turns=tuple(turns))
 
 
@@ -503,6 +499,8 @@ def _notes(
         yield from _judge_notes(scenarios, plan, chosen)
     if any(row.role == "user" for row in rows):
         yield "a rejected message of the simulated user is requested again"
+        if any(each.user_tools and not each.is_scripted for each in scenarios):
+            yield "a simulated user with `user_tools` is asked again after its calls, which are not included"
     if any(row.role == AGAIN for row in rows):
         yield (
             f"{AGAIN} is an estimate: one in {SAMPLING_INTERVAL} label and goal verdicts, chosen at random"

@@ -18,6 +18,7 @@ from agenteval.files.prompts import (
     CRITERIA,
     FAULT_RESPONSE,
     SHIPPED_PROMPTS,
+    USER_TOOLS,
     Prompts,
     Rubric,
     load_prompts,
@@ -259,6 +260,8 @@ def hash_prompts(chosen: Metrics, suite: SuitePolicy, scenarios: Iterable[Scenar
     built_in = [chosen.rubric(spec.name) for spec in chosen.selected if spec.built_in]
     forms = {"answer_shared": suite.shares_calls, "answer_review": suite.reviews_turns}
     more = {name: chosen.prompts.prompt(name).hash for name, is_used in forms.items() if is_used}
+    if any(each.user_tools and not each.is_scripted for each in known_scenarios):
+        more[USER_TOOLS] = chosen.prompts.prompt(USER_TOOLS).hash
     more |= {
         user_prompt_name(each.id): each.user_prompt_hash for each in known_scenarios if each.user_prompt_hash
     }

@@ -14,7 +14,7 @@ from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, parse_place
 from agenteval.core.plan import SuitePolicy
 from agenteval.core.plurals import plural
-from agenteval.core.protocols import AgentTool
+from agenteval.core.protocols import AgentTool, NoHistory
 from agenteval.core.scenario import NO_CALL, Sample, Scenario
 from agenteval.core.severity import NEVER_COMPLETED, severity_of
 from agenteval.core.text_matching import contains
@@ -47,10 +47,22 @@ def scenario_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Ite
         yield vacuous_problem(scenario, why)
     yield from judge_setup.scenario_threshold_problems(scenario, suite)
     yield from _tool_problems(scenario, suite)
+    yield from _min_turns_problems(scenario, mark, suite)
     if scenario.uses_state or any(expect.state for _, expect in scenario.expectations):
         from agenteval.planning.state_problems import state_problems  # most suites have no state
 
         yield from state_problems(scenario, mark, suite)
+
+
+def _min_turns_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Iterable[Problem]:
+    if not scenario.min_turns:
+        return
+    max_turns = scenario.max_turns or suite.max_turns
+    most = sum(count for *_, count in scenario.entry_turns(max_turns, is_long=True))
+    if scenario.min_turns > most:
+        what = f"`min_turns` is {scenario.min_turns}, but the conversation has at most {plural(most, 'turn')}"
+        limits = "`turns`" if scenario.turns else "`max_turns`"
+        yield Problem(what, f"lower it, or allow more by {limits}", mark.find(("min_turns",)).place)
 
 
 def _goal_gates(scenario: Scenario, suite: SuitePolicy) -> bool:
@@ -178,6 +190,15 @@ def _write_start(scenario: Scenario, now: str | None, stack: ExitStack) -> str:
     path = Path(stack.enter_context(folder), "state.sqlite")
     path.write_bytes(start.data if start else b"")
     return str(path)
+
+
+def history_problems(samples: Sequence[Sample], agents_without: Mapping[str, NoHistory]) -> Iterable[Problem]:
+    """Yield a problem for each scenario with a history that one of its agents cannot be given."""
+    for scenario, agents in agents_by_scenario(samples) if agents_without else ():
+        for agent in agents if scenario.history else ():
+            if refused := agents_without.get(agent):
+                what = f"agent '{agent}' {refused.why}, so it cannot be given the `history`"
+                yield Problem(what, refused.remedy, parse_place(scenario.where("history")))
 
 
 def foreign_tools(

@@ -41,7 +41,7 @@ class WorldResolver:
                 state = compact(state.model_copy(update={"snapshot": snapshot}))
             found = self._known[key] = world, state
         world, state = found
-        if problems := _clashes(scenario.tools, world.tools, mark):
+        if problems := _clashes(scenario, world.tools, mark):
             raise AuthorError(*problems)
         line = scenario.lines.get("world")
         lines = {} if line is None else {f"tools.{name}": line for name in world.tools}
@@ -76,13 +76,14 @@ class WorldResolver:
         return world, snapshot
 
 
-def _clashes(tools: Mapping[str, Tool], methods: Mapping[str, Tool], mark: Mark) -> list[Problem]:
+def _clashes(scenario: Scenario, methods: Mapping[str, Tool], mark: Mark) -> list[Problem]:
     return [
         Problem(
             f"the tool '{name}' is a method of the world, too",
             "remove it here, or rename one of them",
-            mark.find(("tools", name)).place,
+            mark.find((key, name)).place,
         )
+        for key, tools in (("tools", scenario.tools), ("user_tools", scenario.user_tools))
         for name in tools
         if name in methods
     ]

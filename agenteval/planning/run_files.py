@@ -84,7 +84,7 @@ def config_files(config: Config) -> Iterator[Path]:
 
 def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
     yield from _existing(root / name for name in _named_files(config) if _may_be_path(name))
-    tools = [tool for scenario in scenarios for tool in scenario.tools.values()]
+    tools = [tool for scenario in scenarios for tool in scenario.every_tool.values()]
     mocks = [(tool.base, target) for tool in tools for target in tool.functions.values()]
     yield from _existing(Path(base) / file_of_target(target) for base, target in mocks)
     yield from _existing(Path(s.base) / file_of_target(s.world) for s in scenarios if s.world)

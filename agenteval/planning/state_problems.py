@@ -70,10 +70,11 @@ def state_problems(scenario: Scenario, mark: Mark, suite: SuitePolicy) -> Iterat
     yield from state_expectation_problems(scenario, mark, start)
     if start is None:
         return
-    for name, tool in scenario.tools.items():
-        for path, answer in tool.all_answers:
-            if answer.sql is not None:
-                yield from _sql_problems(tool, answer, start, mark.find(("tools", name, *path)))
+    for key, tools in (("tools", scenario.tools), ("user_tools", scenario.user_tools)):
+        for name, tool in tools.items():
+            for path, answer in tool.all_answers:
+                if answer.sql is not None:
+                    yield from _sql_problems(tool, answer, start, mark.find((key, name, *path)))
 
 
 def _sql_problems(tool: Tool, answer: ToolAnswer, start: StartState, mark: Mark) -> Iterator[Problem]:

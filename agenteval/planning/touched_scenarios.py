@@ -34,7 +34,7 @@ def touched_scenarios(
 def _own_files(scenario: Scenario) -> Iterator[Path]:
     for place in filter(None, (scenario.source, scenario.row)):
         yield Path(place.rpartition(":")[0])
-    for tool in scenario.tools.values():
+    for tool in scenario.every_tool.values():
         if tool.python:
             yield Path(tool.base, file_of_target(tool.python))
     if scenario.user_prompt:

@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agenteval.adapters.agents import AGENTS
 from agenteval.adapters.traffic.middleware import RecordingOptions, Traffic
-from agenteval.conversation.current_sample import enter_sample
 from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.runtime import RunControl, Runtime
@@ -28,8 +27,10 @@ from agenteval.core.protocols import (
     AgentAdapter,
     AgentFactory,
     AgentTool,
+    CallUserTool,
     ChatModel,
     Emit,
+    NoHistory,
     Reviewer,
     SampleQueue,
     Scorer,
@@ -38,7 +39,7 @@ from agenteval.core.protocols import (
 )
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.files import scenario_loader
-from agenteval.files.prompts import USER_REVIEW, Prompt
+from agenteval.files.prompts import USER_REVIEW, USER_TOOLS, Prompt
 from agenteval.files.redaction import MASK, environment_secrets, register_marked_secrets, register_secrets
 from agenteval.files.regular_files import read_text
 from agenteval.planning import judge_setup, preflight
@@ -107,6 +108,7 @@ class Resources:
         """What would give each agent the path of an exposed database, or an empty string if it gets it."""
         self.write_example_databases: Callable[[str], Mapping[str, str]] = lambda _agent: {}
         self.agent_tools: dict[str, tuple[AgentTool, ...]] = {}
+        self.agents_without_history: dict[str, NoHistory] = {}
         """The tools of each agent whose tools are known."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
@@ -295,6 +297,7 @@ def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
     found = [*_find_problems(plan, suite, selected, resources, mocks), *problems]
     found += preflight.foreign_tools(selected.samples, resources.agent_tools)
     found += preflight.unreachable_databases(selected.samples, resources.database_remedies)
+    found += preflight.history_problems(selected.samples, resources.agents_without_history)
     found += preflight.checks_of_unseen_calls(selected.samples, plan.visibility)
     if found:
         raise AuthorError(*dict.fromkeys(found))
@@ -346,8 +349,13 @@ def _make_runtime(
     return Runtime(
         queue=_make_queue(samples, plan, resources),
         agents=agents,
-        make_user=lambda sample: _make_user(
-            sample, plan, resources, user_prompts[sample.scenario.id], policies.get(sample.key.agent, "")
+        make_user=lambda sample, call_tool: _make_user(
+            sample,
+            call_tool,
+            plan,
+            resources,
+            _UserPrompts(user_prompts[sample.scenario.id], metrics.prompts.prompt(USER_TOOLS)),
+            policies.get(sample.key.agent, ""),
         ),
         call_function=mocks,
         checks={
@@ -448,6 +456,8 @@ def make_agent_factory(agent: AgentConfig, resources: Resources) -> AgentFactory
             resources.database_remedies[agent.name] = _NO_DATABASE if remedy is None else remedy
             if (tools := getattr(factory, "tools", None)) is not None:
                 resources.agent_tools[agent.name] = tuple(tools)
+            if no_history := getattr(factory, "no_history", None):
+                resources.agents_without_history[agent.name] = no_history
             return factory
         except AgentevalError:
             raise
@@ -581,9 +591,22 @@ def make_user_reviewer(plan: Plan, chosen: judge_setup.Metrics, resources: Resou
     )
 
 
-def _make_user(sample: Sample, plan: Plan, resources: Resources, prompt: Prompt, policy: str) -> User:
-    enter_sample(sample.key)  # the sample begins here, in its own task, from which its scorers are started
-    user = _make_scenario_user(sample, plan, resources, prompt, policy)
+class _UserPrompts(NamedTuple):
+    """The prompts for the simulated user of a scenario."""
+
+    prompt: Prompt
+    tools: Prompt
+
+
+def _make_user(
+    sample: Sample,
+    call_tool: CallUserTool,
+    plan: Plan,
+    resources: Resources,
+    prompts: _UserPrompts,
+    policy: str,
+) -> User:
+    user = _make_scenario_user(sample, call_tool, plan, resources, prompts, policy)
     if sample.scenario.variant is None or not sample.scenario.variant.is_compared:
         return user
     from agenteval.conversation.altering_user import AlteringUser
@@ -592,11 +615,16 @@ def _make_user(sample: Sample, plan: Plan, resources: Resources, prompt: Prompt,
 
 
 def _make_scenario_user(
-    sample: Sample, plan: Plan, resources: Resources, prompt: Prompt, policy: str
+    sample: Sample,
+    call_tool: CallUserTool,
+    plan: Plan,
+    resources: Resources,
+    prompts: _UserPrompts,
+    policy: str,
 ) -> User:
     max_turns = plan.rules_for_pairing(sample.key.scenario, sample.key.agent).max_turns
     if sample.scenario.is_scripted:
-        return ScenarioUser(sample, max_turns=max_turns)
+        return ScenarioUser(sample, max_turns=max_turns, call_tool=call_tool)
     from agenteval.conversation.simulated_user import SimulatedUser
 
     model = resources.model("user")
@@ -605,11 +633,13 @@ def _make_scenario_user(
         sample,
         model,
         now=plan.suite.now,
-        prompt=prompt,
+        prompt=prompts.prompt,
+        tools_prompt=prompts.tools,
+        call_tool=call_tool,
         policy=policy,
         agent_has_tools=plan.suite.unmocked_tools == "passthrough",
     )
-    return ScenarioUser(sample, simulated, max_turns=max_turns)
+    return ScenarioUser(sample, simulated, max_turns=max_turns, call_tool=call_tool)
 
 
 def policies_of(config: Config, names: Collection[str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ def find_ungrounded_values(
     itself in an earlier turn. After a call whose result is not in the record, yield nothing."""
     known = (scenario.goal, scenario.profile, *scenario.knowledge, *scenario.facts, policy, tools, now)
     sources = SourceTexts(*(text for text in known if text))
+    sources.add_turns(scenario.history_turns)
     for turn in turns:
         sources.add(turn.user)
         for call in turn.tool_calls:

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agenteval.conversation.current_sample import sample_memory
+from agenteval.core.call_outcomes import format_user_call
 from agenteval.core.json_text import to_json
 from agenteval.core.reasoning import blank_reasoning, final_answer
 from agenteval.core.scenario import Scenario
@@ -335,7 +336,29 @@ def _render_scenario(scenario: Scenario, now: str | None) -> Iterator[str]:
     yield from _section("## The user", scenario.profile)
     yield from _section("## Knowledge: what the user knows, and true", _items(scenario.knowledge))
     yield from _section("## Facts: true, known to you alone", _items(scenario.facts))
+    yield from _render_history(scenario.history_turns)
     yield "# The conversation"
+
+
+_HISTORY_TITLE = (
+    "# What came before the conversation\nUser and agent had said and done this earlier. Both know it, and it"
+    " is true as background. It is not part of what you judge: hold nothing in it against the agent, and give"
+    " no credit for it."
+)
+
+
+def _render_history(turns: Sequence[Turn]) -> Iterator[str]:
+    """Yield the turns before the conversation. Their calls have no numbers, because no verdict names them."""
+    if turns:
+        yield _HISTORY_TITLE
+    for turn in turns:
+        yield _quoted("Earlier, the user said:", turn.user)
+        for step in turn.steps:
+            if (text := blank_reasoning(step.text or "")).strip():
+                yield _quoted("Earlier, the agent said:", text.strip())
+            for call in step.tool_calls:
+                yield f"Earlier, the agent called:\n{fence(f'{_name(call.name)} {to_json(call.args or {})}')}"
+                yield _quoted("Its result:", call.result.text if call.result else "")
 
 
 def _section(title: str, text: str) -> Iterator[str]:
@@ -451,7 +474,8 @@ def find_first_unseen(trajectory: Trajectory) -> int | None:
 def _turn(
     turn: Turn, index: int, calls: int, caps: _Caps, note: str, *, by_name: bool = False
 ) -> Iterator[str]:
-    yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, caps.texts)}"
+    message = _quoted("The user says:", turn.user, caps.texts)
+    yield f"## Turn {index + 1}\n{_user_actions(turn, caps)}{message}"
     for number, step in enumerate(turn.steps, 1):
         is_final = number == len(turn.steps) and not turn.error
         agent = f"The agent{_format_agent(step.agent)}" if by_name else "The agent"
@@ -463,6 +487,15 @@ def _turn(
         yield "The agent's final answer is empty."
     if note:
         yield _quoted(NOTE_TITLE, note)
+
+
+def _user_actions(turn: Turn, caps: _Caps) -> str:
+    """Format the calls of the user's own tools, or return an empty string if there are none."""
+    if not turn.user_tool_calls:
+        return ""
+    calls = "\n".join(map(format_user_call, turn.user_tool_calls))
+    title = "On the user's side (the agent cannot see this):"
+    return f"{_quoted(title, calls, caps.results)}\n\n"
 
 
 def _format_agent(agent: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agenteval.core.errors import Problem
 from agenteval.core.run_summary import RunSummary, ScenarioSummary
 from agenteval.core.safe_text import one_line
-from agenteval.files.prompts import CRITERIA, SIMULATED_USER, USER_REVIEW
+from agenteval.files.prompts import CRITERIA, SIMULATED_USER, USER_REVIEW, USER_TOOLS
 
 _MOST_NAMED = 8
 _AGAIN = "rerun the baseline with the settings of the current run"
@@ -148,6 +148,7 @@ def _setup_differences(
         *([CRITERIA] if criteria else []),
         *([SIMULATED_USER] if shared_user else []),
         *([USER_REVIEW] if simulated else []),
+        *([USER_TOOLS] if any(each.simulated and "user_tools" in each.content for each in scenarios) else []),
     ]
     for name in prompts:
         if before.prompts.get(name) != after.prompts.get(name):

@@ -25,7 +25,8 @@ from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_errored
 
 _CONTENT = (
     "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
-    "max_turns",
+    "max_turns", "min_turns", "history",
+    "user_tools",
 )  # fmt: skip
 """The fields of a scenario that the agent, the user or a judge sees. These exclude its name, tags, epochs and
 thresholds."""
@@ -89,7 +90,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
 def hash_content(scenario: Scenario) -> dict[str, str]:
     """Hash each non-empty part of the scenario, independently of the file that contains the scenario."""
     content = scenario.model_dump(mode="json", include=set(_CONTENT))
-    for tool in (content.get("tools") or {}).values():
+    for tool in (*content.get("tools", {}).values(), *content.get("user_tools", {}).values()):
         tool.pop("base", None)
     if scenario.user_prompt is not None:
         content["user_prompt"] = scenario.user_prompt_hash

@@ -97,7 +97,7 @@ def run(
     *,
     control: RunControl | None = None,
     on_event: Callable[[Event, RunControl], None] = lambda _event, _control: None,
-    make_user: Callable[[Sample], Any] = lambda _sample: User(),
+    make_user: Callable[..., Any] = lambda *_: User(),
     **more: Any,
 ) -> list[Event]:
     control = control or RunControl()
@@ -350,7 +350,7 @@ def test_judges_of_a_sample_share_its_memory_which_is_cleared_when_it_ends() -> 
             memories.append(memory)
             return ()
 
-    def make_user(sample: Sample) -> User:
+    def make_user(sample: Sample, _call_tool: Any) -> User:
         enter_sample(sample.key)
         return User()
 

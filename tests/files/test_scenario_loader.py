@@ -262,9 +262,9 @@ def test_slugs(name: str, expected: str) -> None:
 # ── mistakes ─────────────────────────────────────────────────────────────────────────────────────
 
 KNOWN = (
-    "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, id, knowledge,"
-    " matrix, max_turns, name, note, profile, rows, setup, skip, state, tags, teardown, thresholds, tools,"
-    " turns, types, user_prompt, world"
+    "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, history, id,"
+    " knowledge, matrix, max_turns, min_turns, name, note, profile, rows, setup, skip, state, tags, teardown,"
+    " thresholds, tools, turns, types, user_prompt, user_tools, world"
 )
 QUOTE = "quote the string if it contains ': '"
 
@@ -546,11 +546,6 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("history: []",
-         "3:1: 'history' is not supported yet — add the earlier messages as turns"),
-        ("user_tools: {}", "3:1: 'user_tools' is not supported yet — describe what happened in a user"
-                           " message"),
-        ("min_turns: 2", "3:1: 'min_turns' is not supported yet — add the first messages as `turns`"),
         ("thresholds: {h: {at_least: 1, votes: 2}}",
          "3:31: 'votes' is not supported yet — use only `at_least`"),
         ("include: x.yaml", "3:1: 'include' is not supported yet — put it under `defaults` in this file"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval.core.unsupported_keys import UNSUPPORTED_KEYS
 from tests.support.kit import Project
 
 AGENT = "async def agent(messages, ctx):\n    await ctx.call_tool('send', {})\n    return 'Hello.'\n"
@@ -174,26 +173,3 @@ def test_why_the_users_model_failed_is_named_once(suite: Project) -> None:
     done = suite.call("run")
     assert done.code == 3, done.all
     assert " ".join(done.out.split()).count("JSON") == 1
-
-
-# ── an earlier conversation ──────────────────────────────────────────────────────────────────────
-
-LATER = "history: [{role: user, content: earlier}]"
-DONE = "expect: {output: {contains: [hello]}}"
-PLACES = {
-    "scenario": (f"scenarios:\n- id: a\n  {LATER}\n  turns: [Hi]\n  {DONE}\n", "3:3"),
-    "case": (f"cases:\n- id: a\n  {LATER}\n  input: Hi\n  {DONE}\n", "3:3"),
-    "defaults": (f"defaults:\n  {LATER}\nscenarios:\n- {{id: a, turns: [Hi], {DONE}}}\n", "2:3"),
-    "one scenario": (f"id: a\n{LATER}\nturns: [Hi]\n{DONE}\n", "2:1"),
-}
-
-
-@pytest.mark.parametrize("place", PLACES)
-def test_an_earlier_conversation_is_not_supported_yet_and_never_ignored(suite: Project, place: str) -> None:
-    text, at = PLACES[place]
-    suite.scenarios(text)
-    for command in ("validate", "run"):
-        remedy = UNSUPPORTED_KEYS["scenario"]["history"]
-        suite.call(command).refuses(f"scenarios/suite.yaml:{at}", "'history'", remedy)
-    suite.scenarios(text.replace(LATER, "tools: {send: {returns: {}}}"))
-    assert suite.run().code == 0

@@ -91,7 +91,10 @@ scenarios:
     knowledge: [The salon is open.]
     facts: []
     beliefs: []
-    turns: [{user: Hi, expect: {output: {contains: [Done]}}}, And?, {simulate: 2}]
+    history: [{role: user, content: a}, {role: assistant, content: b}]
+    user_tools: {restart: {description: d, parameters: {type: object}, returns: 1}}
+    turns: [{user: Hi, tool_calls: [{name: restart, args: {}}], expect: {output: {contains: [Done]}}}, And?,
+      {simulate: 2}]
     tools:
       check: {description: d, parameters: {type: object}, returns: {available: true}, reads: true}
       create: {sequence: [{error: busy}, {returns: {ok: true}}], writes: true}
@@ -116,6 +119,7 @@ scenarios:
       allow_empty: true
     epochs: 3
     max_turns: 8
+    min_turns: 3
     thresholds: {helpfulness: null}
   - {id: none, turns: [Hi], expect: {tool_calls: none}}
   - {id: ways, turns: [Hi], expect: {tool_calls: {any_of: [none, {match: strict, calls: [{name: a}]}]}}}
@@ -138,10 +142,6 @@ def test_a_suite_with_every_key_that_is_built_is_valid(project: Project) -> None
 
 
 OF_SCENARIOS = {  # what is written, and what is named as not supported yet
-    "user_tools: {pay: {returns: 1}}": "user_tools",
-    "history: [{role: user, content: Hi}]": "history",
-    "min_turns: 0": "min_turns",
-    "turns: [{user: Hi, tool_calls: [{name: pay, args: {}}]}]": "turns.*.tool_calls",
     "thresholds: {goal_completion: {at_least: 0.8, votes: 3}}": "thresholds.*.votes",
     "tools: {t: {returns: 1, faults: [{kind: timeout, on_call: 1}]}}": "tools.*.faults",
     "state: {tables: {t: [{a: 1}]}, expose: X}": "state.expose",

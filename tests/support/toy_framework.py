@@ -122,6 +122,9 @@ class Conversation:
     def __init__(self, agent: Agent, world: Any, deps: Any) -> None:
         self.run = Run(agent, world, deps)
 
+    def load_history(self, messages: list[dict[str, Any]]) -> None:
+        self.run.said += [each["content"] for each in messages if each["role"] == "user"]
+
     async def reply(self, text: str) -> dict[str, Any]:
         self.run.messages = []
         self.run.said.append(text)
@@ -151,6 +154,9 @@ class Toy:
         ]
         found += [frameworks.MORE] * hasattr(obj, "more")
         return found + [frameworks.Tool(name, hosted=True) for name in obj.hosted]
+
+    def no_history(self, obj: Any) -> str:
+        return "" if hasattr(obj, "continues") else "starts anew"
 
     def runs_own_code(self, obj: Any) -> bool:
         return hasattr(obj, "runs_own_code")

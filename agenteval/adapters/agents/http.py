@@ -41,7 +41,7 @@ from agenteval.core.config import AgentConfig
 from agenteval.core.digits import parse_digits
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Mistake, Place, Problem
 from agenteval.core.json_text import to_json
-from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, ReadReply, TurnTools
+from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, NoHistory, ReadReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import Message, ToolVisibility
@@ -235,6 +235,16 @@ class HttpAgentContext:
 _DATABASE_REMEDY = "name it in `request`, for example request: {message: ${message}, database: ${database}}"
 
 
+def _find_no_history(options: HttpOptions) -> NoHistory | None:
+    """Return the reason why the agent cannot be given earlier messages, or ``None`` if each request contains
+    them."""
+    if options.request is None or "messages" in names_in(options.request):
+        return None
+    return NoHistory(
+        "gets only the latest message, because `request` has no ${messages}", "add it to `request`"
+    )
+
+
 class HttpAgents:
     """The agents of a run at one endpoint. The constructor raises ``AuthorError`` for a configuration that
     cannot work.
@@ -262,6 +272,7 @@ class HttpAgents:
             raise AuthorError(*problems)
         self.does = _describe_agent(options)
         self.database_remedy = "" if "database" in names_in(options.request or {}) else _DATABASE_REMEDY
+        self.no_history = _find_no_history(options)
         transport.require(_unescape(options.endpoint or ""))
         self._context = HttpAgentContext(
             config,

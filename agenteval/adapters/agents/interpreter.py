@@ -36,7 +36,7 @@ from agenteval.core.errors import (
     Problem,
     did_you_mean,
 )
-from agenteval.core.protocols import AgentReply, ReadReply
+from agenteval.core.protocols import AgentReply, NoHistory, ReadReply
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.agent_reply import no_answer_error, parse_reply, read_or_none
@@ -121,6 +121,7 @@ def interpreter_agents(
         request_fields=request_fields,
     )
     agents.tools = parse_agent_tools(summary)
+    agents.no_history = NoHistory(*summary["no_history"]) if summary["no_history"] else None
     agents.does = describe_plan(summary, interpreter=interpreter, intercepted=intercept or ())
     return agents
 

@@ -69,6 +69,7 @@ class McpAgents:
         self._only = only
         self.database_remedy: str | None = getattr(factory, "database_remedy", None)
         does = getattr(factory, "does", "")
+        self.no_history = getattr(factory, "no_history", None)
         self.does = f"{does}; its tools are served by an MCP server ({MCP_URL_VARIABLE})" if does else ""
 
     def make(self, sample: Sample) -> McpAgent:

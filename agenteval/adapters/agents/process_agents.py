@@ -23,7 +23,7 @@ from agenteval.adapters.agents.request_template import latest_user_content
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place, Problem
-from agenteval.core.protocols import AgentTool, DatabaseAccess, ReadReply, TurnTools
+from agenteval.core.protocols import AgentTool, DatabaseAccess, NoHistory, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
@@ -258,6 +258,8 @@ class ProcessAgents:
         self.tools: tuple[AgentTool, ...] | None = None
         """The agent's tools; ``None`` if they are unknown."""
         self.database_remedy = ""
+        self.no_history: NoHistory | None = None
+        """The reason why the agent cannot be given earlier messages; ``None`` if it can."""
 
     def make(self, sample: Sample) -> ProcessAgent:
         return ProcessAgent(self, sample)

@@ -60,7 +60,7 @@ from agenteval.core.errors import (
     Place,
     Problem,
 )
-from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, ReadReply, TurnTools
+from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, NoHistory, ReadReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import Message, ToolResult, ToolVisibility
@@ -189,6 +189,7 @@ class PythonAgents:
         self.does = describe_plan(described, intercepted=intercepts.names if intercepts else ())
         """A description of how the agent is run."""
         self.tools = parse_agent_tools(described)
+        self.no_history = NoHistory(*agent.no_history) if agent.no_history else None
         self.timeout_s = timeout_s
         self.rate = rate
         self.intercepts = intercepts

@@ -32,7 +32,7 @@ from agenteval.adapters.transport.limits import Rate
 from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Place, Problem
-from agenteval.core.protocols import AgentReply, DatabaseAccess, ReadReply, TurnTools
+from agenteval.core.protocols import AgentReply, DatabaseAccess, NoHistory, ReadReply, TurnTools
 from agenteval.core.safe_text import one_line, strip_escapes
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
@@ -121,6 +121,15 @@ class TextAgents:
         means = [words for name, words in before.items() if name in names]
         more = f"with {' and '.join(means)}" if means else "by itself, without a session"
         return f"{self.program.shown}, one process per turn, gets each message {where}, {more}"
+
+    @property
+    def no_history(self) -> NoHistory | None:
+        """The reason why the program cannot be given earlier messages, if there is one."""
+        if "messages_file" in self.program.names:
+            return None
+        return NoHistory(
+            "gets only the latest message, because `run` has no ${messages_file}", "add it to `run`"
+        )
 
     def make(self, sample: Sample) -> TextAgent:
         return TextAgent(self)

@@ -21,7 +21,15 @@ from agenteval.adapters.agents.observe_options import ObserveOptions
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
 from agenteval.core.plurals import plural
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, AgentWrapper, ReadReply, TurnTools
+from agenteval.core.protocols import (
+    Agent,
+    AgentFactory,
+    AgentReply,
+    AgentWrapper,
+    NoHistory,
+    ReadReply,
+    TurnTools,
+)
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.importers.live_traces import (
@@ -281,6 +289,11 @@ class TracedAgents:
     @property
     def database_remedy(self) -> str | None:
         return getattr(self._inner, "database_remedy", None)
+
+    @property
+    def no_history(self) -> NoHistory | None:
+        """The reason why the agents cannot be given earlier messages, if there is one."""
+        return getattr(self._inner, "no_history", None)
 
     def make(self, sample: Sample) -> TracedAgent:
         return TracedAgent(self._inner.make(sample), self)

@@ -27,7 +27,7 @@ from .seam import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .seam import Framework, FrameworkConversation
 
@@ -74,6 +74,11 @@ class FrameworkObject(NamedTuple):
         """
         is_known = all(tool.name for tool in self.tools())
         return is_known and not self.framework.runs_own_code(self.obj)
+
+    def no_history(self) -> str:
+        """Return why a conversation cannot continue from earlier messages, or an empty string if it can."""
+        refuse = getattr(self.framework, "no_history", None)
+        return str(refuse(self.obj)) if refuse else "keeps its earlier turns in a session of its own"
 
     def require(self, *, has_deps: bool) -> None:
         """Raise ``Refused`` if the object cannot be run."""
@@ -128,11 +133,13 @@ class OpenedConversation:
         self._lists_tools = False
         self._conversation: FrameworkConversation | None = None
 
-    async def reply(self, text: str) -> dict[str, Any]:
+    async def reply(self, text: str, history: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         """Return the messages and the token usage of a turn, along with the known facts about the calls in
-        the messages."""
+        the messages. ``history`` are the messages before the conversation, with its first turn."""
         try:
             conversation = self._conversation = self._conversation or await self._open()
+            if history:
+                conversation.load_history(list(history))  # type: ignore[attr-defined]  # optional
             return self._build_reply(await conversation.reply(text))
         except Exception as error:
             partial = getattr(error, "agenteval_partial", None)

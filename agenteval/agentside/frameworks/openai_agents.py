@@ -32,7 +32,7 @@ from .seam import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ..world import World
 
@@ -64,6 +64,9 @@ class _OpenAIAgents:
     name = "OpenAI Agents SDK"
     package = "openai-agents"
     supports = "0.3 to 0.24"
+
+    def no_history(self, _obj: Any) -> str:
+        return ""
 
     def matches(self, obj: Any) -> bool:
         return _BASE in kinds(obj)
@@ -199,6 +202,18 @@ def _is_hosted(tool: Any) -> bool:
     raise Refused(f"{what}, so a scenario cannot mock it", "remove it from the agent's tools")
 
 
+def _input_items(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a message in OpenAI's chat format as items of the SDK's input."""
+    if message["role"] == "tool":
+        call, output = message["tool_call_id"], message["content"]
+        yield {"type": "function_call_output", "call_id": call, "output": output}
+        return
+    if message.get("content"):
+        yield {"role": message["role"], "content": message["content"]}
+    for call in message.get("tool_calls") or ():
+        yield {"type": "function_call", "call_id": call["id"], **call["function"]}
+
+
 # ── conversation ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -214,6 +229,9 @@ class OpenAIAgentsConversation:
         self._needs_connections = any(map(_needs_connection, _all_agents(agent)))
         self._agent = self.copy(agent)
         _CONVERSATIONS[world] = self
+
+    def load_history(self, messages: list[dict[str, Any]]) -> None:
+        self._history = [item for each in messages for item in _input_items(each)]
 
     async def reply(self, text: str) -> dict[str, Any]:
         runner = _install_runner(FRAMEWORK)

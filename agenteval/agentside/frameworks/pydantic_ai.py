@@ -48,6 +48,13 @@ class PydanticAI:
     package = "pydantic-ai-slim"
     supports = "1.40 to 2.68"
 
+    def no_history(self, obj: Any) -> str:
+        # The framework takes the system prompt of a run with a history from that history.
+        own = ("_system_prompts", "_system_prompt_functions", "_system_prompt_dynamic_functions")
+        if any(getattr(obj, name, None) for name in own):
+            return "has a `system_prompt`, which the framework leaves out after earlier messages"
+        return ""
+
     def matches(self, obj: Any) -> bool:
         return is_instance_of(obj, *_AGENTS)
 
@@ -97,11 +104,34 @@ def _tools_in(toolset: Any) -> Iterator[Tool]:
         yield MORE
 
 
+def _framework_messages(messages: list[dict[str, Any]]) -> Iterator[Any]:
+    """Yield messages in OpenAI's format as the framework's own."""
+    from pydantic_ai import messages as own
+
+    names: dict[Any, str] = {}
+    for each in messages:
+        text = each.get("content") or ""
+        if each["role"] == "user":
+            yield own.ModelRequest(parts=[own.UserPromptPart(text)])
+        elif each["role"] == "tool":
+            call = each["tool_call_id"]
+            yield own.ModelRequest(parts=[own.ToolReturnPart(names.get(call, ""), text, call)])
+        else:
+            parts: list[Any] = [own.TextPart(text)] if text else []
+            for call in each.get("tool_calls") or ():
+                names[call["id"]] = call["function"]["name"]
+                parts.append(own.ToolCallPart(names[call["id"]], call["function"]["arguments"], call["id"]))
+            yield own.ModelResponse(parts=parts)
+
+
 class PydanticAIConversation:
     def __init__(self, agent: Any, world: World, deps: Any) -> None:
         self._agent, self._world, self._deps = agent, world, deps
         self._history: list[Any] = []
         self._may_answer = any(map(_may_answer_for_tools, _capabilities(agent)))
+
+    def load_history(self, messages: list[dict[str, Any]]) -> None:
+        self._history = list(_framework_messages(messages))
 
     async def reply(self, text: str) -> dict[str, Any]:
         from pydantic_ai import capture_run_messages

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Framework(Protocol):
-        """The adapter for an agent framework."""
+        """The adapter for an agent framework.
+
+        The method ``no_history(obj)`` is optional. It returns why conversations with the agent cannot
+        continue from earlier messages, as a phrase that follows the agent's name, or an empty string if they
+        can. Without this method they cannot."""
 
         name: str
         """The framework's name, as used in messages."""
@@ -51,7 +55,11 @@ if TYPE_CHECKING:
             closed again. During this check, ``deps`` is ``LATER`` if dependencies will be supplied later."""
 
     class FrameworkConversation(Protocol):
-        """A conversation with a framework object."""
+        """A conversation with a framework object.
+
+        The method ``load_history(messages)`` is required if ``no_history`` may return an empty string. It is
+        called before the first turn, if at all. The messages are in OpenAI's format, begin with the user's
+        and end with the agent's."""
 
         async def reply(self, text: str) -> dict[str, Any]:
             """Run one turn. Return ``messages``, ``usage`` and ``agent``. ``messages`` contains only the

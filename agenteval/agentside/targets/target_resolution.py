@@ -128,6 +128,22 @@ class ResolvedTarget(NamedTuple):
         """True if the agent would mix up two simultaneous conversations."""
         return self.memory is not None or (self.lifecycle == "shared" and self.is_forgetful)
 
+    @property
+    def no_history(self) -> TargetRefusal | None:
+        """The reason why the agent cannot be given the messages before a conversation, or ``None`` if it can.
+        For a factory, this is known only once it has created the agent."""
+        if self.lifecycle == "framework":
+            why = self.owner.no_history()
+            remedy = "use a function that gets `messages` and calls it (docs/agents.md)"
+            return (
+                TargetRefusal(f"({_article(self.owner.framework.name)} agent) {why}", remedy) if why else None
+            )
+        if TEXT in self.received_roles and HISTORY not in self.received_roles:
+            return TargetRefusal(
+                "gets only the latest user message", "accept `messages` or `(message, history)`"
+            )
+        return None
+
     def to_summary(self, target: str) -> dict[str, Any]:
         """Return a summary as JSON that contains a description, the warning for a run, and the way in which
         conversations are kept apart. ``target`` is the target as the author wrote it."""
@@ -135,6 +151,7 @@ class ResolvedTarget(NamedTuple):
             "does": self._describe(target),
             "warning": self._warning(),
             "one_at_a_time": self.is_one_at_a_time,
+            "no_history": self.no_history,
             "tools": None if self.tools is None else [tool._asdict() for tool in self.tools],
         }
 

@@ -66,6 +66,7 @@ class TargetSession:
         self._entry_point: Callable[..., Any] | None = None
         self._session_id = uuid4().hex  # unique across runs, because the agent may store data under it
         self._pieces: list[Any] = []
+        self._history: list[dict[str, Any]] | None = None
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
         """Return the agent as a function of messages and context. The function is async if the agent is
@@ -86,6 +87,8 @@ class TargetSession:
         return await _await_fully(self._collect_answer(await value))
 
     def _call(self, messages: list[dict[str, Any]], context: Any) -> Any:
+        if self._history is None:  # what precedes the first message of the conversation
+            self._history = messages[: _latest_user_index(messages)]
         if self._entry_point is None and self._agent.lifecycle == "factory":
             made = self._agent.owner()
             if inspect.isawaitable(made):
@@ -98,6 +101,9 @@ class TargetSession:
                 else _make_entry_point(self._agent)
             )
         assert self._entry_point is not None
+        if self._history and (refused := self._agent.no_history):
+            what = f"{self._agent.name} {refused.what}, so it cannot be given the scenario's `history`"
+            raise TargetRefusedError(f"{what} — {refused.remedy}")
         self.world.target = self._entry_point
         places, named = self._arguments(messages, context)
         return self._entry_point(*places, **named)
@@ -110,7 +116,8 @@ class TargetSession:
         opened = self._opened = self._agent.owner.opened(self._session_id, make_deps, self.world)
 
         async def reply(text: str, _context: Any) -> Any:
-            return await opened.reply(text)
+            history, self._history = self._history, []
+            return await (opened.reply(text, history) if history else opened.reply(text))
 
         return reply
 
@@ -175,7 +182,7 @@ class TargetSession:
     def _arguments(self, messages: list[dict[str, Any]], context: Any) -> tuple[list[Any], dict[str, Any]]:
         self._pieces = []
         gets = self._agent.received_roles
-        latest = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
+        latest = _latest_user_index(messages)
         if TEXT in gets and latest != len(messages) - 1:
             what = f"{self._agent.name} requested tool calls but receives only the text of a message"
             raise NotAnAgentError(f"{what}: add a `messages` parameter so that it receives the results")
@@ -210,6 +217,10 @@ class TargetSession:
     @property
     def _is_growing(self) -> bool:
         return HISTORY in self._agent.received_roles
+
+
+def _latest_user_index(messages: list[dict[str, Any]]) -> int:
+    return max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
 
 
 async def _await_fully(value: Any) -> Any:

@@ -79,6 +79,7 @@ _PARTS = {
     "judge_refute_withdrawn": "after the goal criterion, to refute that the user withdrew a goal",
     "judge_decide_ruled_out": "after the goal criterion, if either is in dispute",
     "judge_twin": "in both of these for a ruled-out goal, if another conversation reached it",
+    "user_tools": "after the prompt of a simulated user whose scenario has `user_tools`",
     "answer_shared": "after several criteria in one call (judge: {calls: shared})",
     "answer_review": "after the label criteria, if one call judges all turns (judge: {calls: review})",
 }

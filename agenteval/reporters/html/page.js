@@ -546,6 +546,7 @@
     const facts = [turn.latency_ms ? duration(turn.latency_ms) : "", turn.steps > 1 ? `${turn.steps} steps` : ""];
     return element("section", { class: "turn", id: `${prefix}turn-${at + 1}`, tabindex: "-1" },
       element("h3", {}, element("a", { href: linkTo(conversation, at) }, `Turn ${at + 1}`), span("quiet", ` ${facts.filter(Boolean).join(" · ")}`)),
+      userCalls(turn).map((text) => message("user", text, quotes, "with a tool of its own")),
       message("user", turn.user, quotes, turn.user_model ? `simulated by ${turn.user_model}` : ""),
       drawSteps(record.steps[at], turn, quotes, numbers),
       turn.error ? message("error", turn.error, []) : null,
@@ -554,6 +555,10 @@
       turn.unplaced ? element("p", { class: "verdict inconclusive" },
         `Not fully seen, so calls may be missing: ${turn.unplaced.join(", ")}`) : null,
       annotations(conversation, record, turn, at, ""));
+  }
+
+  function userCalls(turn) {
+    return (turn.user_tool_calls || []).map((call) => `${call.name} ${JSON.stringify(call.args)} → ${JSON.stringify(call.result)}`);
   }
 
   function drawSteps(steps, turn, quotes, numbers) {
@@ -807,7 +812,7 @@
       `Agent ${code(record.agent)}, run ${code(index.run)}, ${code(record.where)}. The scenario: ${conversation.row.is[0]}.`,
       record.note ? fence(record.note) : "",
       rules.map((rule) => item(rule.name, place(rule), rule.detail, rule.where)).join("\n"),
-      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, by("user", turn.user), ...turn.tool_calls.map(call),
+      ...sample.turns.flatMap((turn, at) => [`### Turn ${at + 1}`, ...userCalls(turn).map((text) => by("user", text)), by("user", turn.user), ...turn.tool_calls.map(call),
         turn.error ? by("error", turn.error) : by("agent", turn.agent),
         turn.state_changes ? by("state", turn.state_changes.join("\n")) : "", found(at), low(at)]),
       found(null), low(null), fence(record.repeat),

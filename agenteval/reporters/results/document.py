@@ -388,6 +388,7 @@ def _turn(
         turn,
         agent=turn.answer,
         tool_calls=[_tool_call(call) for call in turn.tool_calls],
+        user_tool_calls=[_tool_call(call) for call in turn.user_tool_calls] or None,
         steps=len(turn.steps),
         latency_ms=turn.latency_ms or None,
         checks=checks,

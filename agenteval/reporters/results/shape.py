@@ -299,6 +299,8 @@ class TurnShape(Shape):
     agent: str
     """The agent's answer."""
     tool_calls: list[ToolCallShape]
+    user_tool_calls: IfAny[list[ToolCallShape]] = None
+    """The calls of the user's own tools that preceded the message. Omitted if there are none."""
     steps: int
     latency_ms: float | None
     usage: UsageShape

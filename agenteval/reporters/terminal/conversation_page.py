@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from agenteval.core.call_outcomes import format_user_call
 from agenteval.core.decision import Decision, SampleDecision, Violation
 from agenteval.core.event import ModelAsked
 from agenteval.core.plurals import plural
@@ -209,6 +210,10 @@ class _TurnTable:
     def begin(self, turn: int) -> None:
         self._turn = str(turn + 1)
 
+    def begin_earlier(self) -> None:
+        """Begin a turn that precedes the conversation."""
+        self._turn = "before"
+
     def add(self, who: str, content: str | Text, style: str = "") -> None:
         text = content if isinstance(content, Text) else Text(self.safe(content), style=style)
         self.table.add_row(self._turn, Text(who, style=_STYLES.get(who, "dim")), text)
@@ -227,6 +232,9 @@ def _conversation(page: ConversationPage, sample: SampleReport, options: ReportO
     width = max(30, options.width - _WHO - _MARGIN)
     annotations = _TurnAnnotations(page, sample, table, options)
     by_name = has_several_agents(sample)
+    for earlier in page.scenario_report.scenario.history_turns:
+        table.begin_earlier()
+        _add_turn(table, earlier, width, by_name=by_name)
     for index, turn in enumerate(sample.turns):
         table.begin(index)
         _add_turn(table, turn.turn, width, by_name=by_name)
@@ -242,6 +250,8 @@ def _conversation(page: ConversationPage, sample: SampleReport, options: ReportO
 
 
 def _add_turn(table: _TurnTable, turn: Turn, width: int, *, by_name: bool) -> None:
+    for call in turn.user_tool_calls:
+        table.add("does", one_line(format_user_call(call), _LONGEST), "cyan")
     table.add("user", message_text(turn.user, width) or "(empty)", "bold")
     if turn.user_wrote is not None:
         table.add("", f"(written: {message_text(turn.user_wrote, width)})", "dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN
+from agenteval.core.call_outcomes import ARGUMENTS_NOT_KNOWN, format_user_call
 from agenteval.core.safe_text import clean, one_line, one_line_message
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.tool_faults import PlayedFault
@@ -104,6 +104,8 @@ def mask_secrets(text: str, hidden: Mapping[str, str]) -> str:
 
 
 def _turn_lines(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLine]:
+    for call in turn.user_tool_calls:
+        yield TranscriptLine("user", f"(does {one_line(format_user_call(call), _CALL_LIMIT)})", index)
     yield TranscriptLine("user", one_line(turn.user, _TEXT_LIMIT), index)
     if turn.user_wrote is not None:
         yield TranscriptLine("user", f"(written: {one_line(turn.user_wrote, _TEXT_LIMIT)})", index)

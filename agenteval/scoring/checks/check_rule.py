@@ -53,6 +53,8 @@ class CheckInput:
     """The turn that was interrupted."""
     before: Sequence[Turn] = ()
     """The turns before the checked turn."""
+    history: Sequence[Turn] = ()
+    """The turns before the conversation, which are not checked."""
     is_ongoing: bool = False
     """True if more turns were to follow, so that the absence of something proves nothing."""
     scenario: str = ""
@@ -72,6 +74,13 @@ class CheckInput:
     """The scenario's tools."""
     references: Sequence[ReferenceState] = ()
     """The states that the calls of ``same_as`` leave, if only the author's code can make them."""
+    user_tools: Mapping[str, Tool] = field(default_factory=dict)
+    """The tools of the scenario's user."""
+
+    @property
+    def every_tool(self) -> Mapping[str, Tool]:
+        """The tools of the agent and of the user."""
+        return {**self.tools, **self.user_tools}
 
     @property
     def all_turns(self) -> Sequence[Turn]:

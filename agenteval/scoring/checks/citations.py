@@ -26,7 +26,8 @@ def check_citations(needles: Sequence[str], seen: CheckInput) -> CheckOutcome:
         if not answers_with_it:
             unsaid.append(needle)
         elif not any(
-            is_in(text, needle) for text in _results((*seen.before, *seen.turns[: answers_with_it[-1] + 1]))
+            is_in(text, needle)
+            for text in _results((*seen.history, *seen.before, *seen.turns[: answers_with_it[-1] + 1]))
         ):
             uncited.append(needle)
     details = (

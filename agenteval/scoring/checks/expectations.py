@@ -181,10 +181,12 @@ def _input(
         turns,
         unfinished,
         before,
+        scenario.history_turns,
         is_ongoing=is_ongoing,
         state=scenario.state,
         end_state=end_state,
         tools=scenario.tools,
+        user_tools=scenario.user_tools,
         references=references,
     )
 

@@ -54,7 +54,7 @@ def _find_problems(scenario: Scenario, expected: StateExpectation, start: StartS
 def _find_call_problems(expected: StateExpectation, scenario: Scenario) -> Found:
     index = 0
     try:
-        for _, answer in resolve_calls(expected.same_as or (), scenario.tools):
+        for _, answer in resolve_calls(expected.same_as or (), scenario.every_tool):
             if isinstance(answer, ToolResult) and answer.refused:
                 yield ("same_as", index), Problem(answer.value["error"], "correct the call")
             index += 1

@@ -38,14 +38,14 @@ from agenteval.world.start_state import TableShape
 def check_same_as(calls: Sequence[StateCall], state: RecordedState, seen: CheckInput) -> CheckOutcome:
     """Check that the state is the one that the calls leave. Raise ``AuthorError`` if they cannot be made."""
     path = one_line(", ".join(map(describe_call, calls)), 300)
-    if needs_author_code(calls, seen.tools):
+    if needs_author_code(calls, seen.every_tool):
         reference = _find_reference(calls, seen.references)
         if reference is None or (reference.changes and reference.changes.start != state.changes.start):
             return CheckOutcome(
                 None, f"the state that {path} leaves was not recorded — run the scenario again"
             )
     else:
-        reference = _play(calls, state, seen.tools)
+        reference = _play(calls, state, seen.every_tool)
     if reference.changes is None:  # the agent would be compared with a path that the author did not mean
         return CheckOutcome(None, f"the expected {reference.error} — correct the call, or remove it")
     if not reference.changes.is_complete:

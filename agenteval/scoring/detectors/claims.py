@@ -15,9 +15,13 @@ def claimed_action_not_called(conversation: DetectorInput) -> Iterator[Proof]:
     cancelled".
 
     A claim contains the participle of the verb in a declared tool's name. The claim is reported only if the
-    conversation contains no call that may have changed anything."""
+    conversation, and what came before it, contains no call that may have changed anything."""
     tools = conversation.tools
-    made = (placed.call.name for placed in conversation.calls if placed.call.was_made)
+    calls = (
+        *(call for turn in conversation.history for call in turn.tool_calls),
+        *(placed.call for placed in conversation.calls),
+    )
+    made = (call.name for call in calls if call.was_made)
     if any(get_tool_effect(name, tools.get(name)) is not ToolEffect.READS for name in made):
         return
     participles = _participles(tools)

@@ -47,7 +47,7 @@ def find_consented_calls(scenario: Scenario, trajectory: Trajectory, *, is_judge
     These are the calls that the author expects in that turn, the calls with a recorded approval and, if no
     judge is used, the calls that follow a plain yes."""
     found = set()
-    number, before = 0, ""
+    number, before = 0, agent_text(scenario.history_turns[-1]) if scenario.history_turns else ""
     for turn in trajectory.all_turns:
         expected = tuple(_expected_at(turn, scenario))
         is_yes = not is_judged and is_plain_yes(turn.original_user)

@@ -73,8 +73,12 @@ class DetectorInput:
     """The finished turns, followed by the turn that was interrupted, if any. The ``answer`` of each turn
     contains everything that the agent wrote in that turn, beginning with the text that accompanies its calls.
     """
+    history: tuple[Turn, ...] = ()
+    """The turns before the conversation. They are known to the agent, and nothing in them is a failure."""
     tools: Mapping[str, ToolFacts] = field(default_factory=dict)
     """The declared tools, keyed by name. Empty if no tool is declared."""
+    user_tools: frozenset[str] = frozenset()
+    """The names of the user's own tools, which the agent does not have."""
     undeclared_exist: bool = True
     """True if the agent may have additional tools of its own."""
     policy: str = ""

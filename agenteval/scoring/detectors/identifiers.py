@@ -7,13 +7,13 @@ runs of plain characters, and the search within a run is bounded."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agenteval.core.json_text import to_json_or_repr
-from agenteval.core.trajectory import ToolCall
+from agenteval.core.trajectory import ToolCall, Turn
 
 
 class Identifier(NamedTuple):
@@ -200,6 +200,16 @@ class SourceTexts:
             self.is_complete = self.is_complete and call.is_refused
         else:
             self.add(call.result.value)
+
+    def add_turns(self, turns: Iterable[Turn]) -> None:
+        """Add everything in turns that precede the conversation, whoever wrote it."""
+        for turn in turns:
+            self.add(turn.user)
+            for step in turn.steps:
+                self.add(step.text or "")
+                for call in step.tool_calls:
+                    self.add(call.args or {})
+                    self.add_result(call)
 
     def add_agent_text(self, text: str) -> None:
         reading = _parse_source(text)

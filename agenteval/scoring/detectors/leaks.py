@@ -88,5 +88,6 @@ def _was_given(conversation: DetectorInput, number: int, quotation: str) -> bool
     """Check whether the user had written these exact words."""
     text = " ".join(_WORD.findall(quotation.lower()))
     return any(
-        text in " ".join(_WORD.findall(turn.user.lower())) for turn in conversation.turns[: number + 1]
+        text in " ".join(_WORD.findall(turn.user.lower()))
+        for turn in (*conversation.history, *conversation.turns[: number + 1])
     )

@@ -102,7 +102,9 @@ class DetectorScorer:
         declared = self._recorded or self._unmocked == "error"
         return DetectorInput.from_trajectory(
             trajectory,
+            history=scenario.history_turns,
             tools=self._facts_of(scenario.tools),
+            user_tools=frozenset(scenario.user_tools),
             undeclared_exist=not (declared and scenario.tools),
             policy=self._policy,
             secrets=self._secrets,

@@ -20,12 +20,18 @@ from agenteval.scoring.detectors.detector_input import (
 
 
 def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
-    """Find calls to an undeclared (hallucinated) tool, provided that all existing tools are declared."""
-    if not conversation.tools or conversation.undeclared_exist:
+    """Find calls to an undeclared (hallucinated) tool, provided that all existing tools are declared, and
+    calls to the user's own tools."""
+    is_complete = bool(conversation.tools) and not conversation.undeclared_exist
+    if not (is_complete or conversation.user_tools):
         return
     for placed in conversation.calls:
         name = placed.call.name
-        if name not in conversation.tools and not placed.call.known:
+        if name in conversation.tools or placed.call.known:
+            continue
+        if name in conversation.user_tools:
+            yield Proof(placed.turn, placed.index, name, f"called '{name}', which is a tool of the user")
+        elif is_complete:
             known = ", ".join(conversation.tools)
             why = f"called '{name}', which is not among the tools: {known}"
             yield Proof(placed.turn, placed.index, name, why)

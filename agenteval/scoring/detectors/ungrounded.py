@@ -30,13 +30,15 @@ def ungrounded_value(conversation: DetectorInput) -> Iterator[Proof]:
 
 def collect_sources(conversation: DetectorInput) -> SourceTexts:
     """Return the sources that exist before the conversation begins."""
-    return SourceTexts(
+    sources = SourceTexts(
         conversation.policy,
         conversation.now,
         *conversation.truths,
         *conversation.beliefs,
         *(value for tool in conversation.tools.values() for value in _listed_values(tool.parameters)),
     )
+    sources.add_turns(conversation.history)
+    return sources
 
 
 def _listed_values(schema: Any) -> Iterator[Any]:

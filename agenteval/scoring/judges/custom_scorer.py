@@ -159,7 +159,7 @@ def build_score_input(scenario: Scenario, trajectory: Trajectory, scope: str) ->
         user_message=last.user,
         agent_message=last.answer,
         tool_calls=tuple(map(build_call_record, calls)),
-        history=tuple(map(_turn_record, turns[:-1])),
+        history=tuple(map(_turn_record, (*deepcopy(scenario.history_turns), *turns[:-1]))),
         turn_index=len(turns) - 1,
         trajectory=trajectory,
     )

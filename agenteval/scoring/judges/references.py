@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.conversation.current_sample import sample_memory
-from agenteval.core.call_outcomes import had_no_effect, is_clear_success, is_same_call, json_key
+from agenteval.core.call_outcomes import (
+    format_user_call,
+    had_no_effect,
+    is_clear_success,
+    is_same_call,
+    json_key,
+)
 from agenteval.core.reasoning import agent_texts
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
@@ -118,16 +124,20 @@ def _build_record(
 ) -> QuotableRecord:
     turns = trajectory.all_turns if turn is None else trajectory.turns[: turn + 1]
     texts = list(map(_texts_of, turns))
+    history = list(map(_texts_of, scenario.history_turns))
     judged, before = (texts, []) if turn is None else (texts[turn:], texts[:turn])
     return QuotableRecord(
         agent_texts=tuple(text for each in judged for text in each.agent_texts),
         agent_calls=tuple(text for each in judged for text in each.calls),
         earlier_agent_texts=(
-            *(text for each in before for text in each.agent_texts),
-            *(text for each in before for text in each.calls),
+            *(text for each in (*history, *before) for text in each.agent_texts),
+            *(text for each in (*history, *before) for text in each.calls),
         ),
-        user_texts=tuple(each.user for each in turns),
-        source_texts=(*(text for each in texts for text in each.sources), *_sources(scenario, tools)),
+        user_texts=tuple(each.user for each in (*scenario.history_turns, *turns)),
+        source_texts=(
+            *(text for each in (*history, *texts) for text in each.sources),
+            *_sources(scenario, tools),
+        ),
         policy=policy,
         task_texts=tuple(filter(None, (scenario.goal, scenario.profile))),
         calls=tuple(call for each in turns for call in each.tool_calls),
@@ -159,11 +169,12 @@ def _texts_of(turn: Turn) -> _QuotableTurn:
     known = kept.get(id(turn))
     if known is None:
         results = (call.result.text for call in turn.tool_calls if call.result)
+        users = map(format_user_call, turn.user_tool_calls)
         known = kept[id(turn)] = _QuotableTurn(
             turn,
             agent_texts=tuple(agent_texts(turn)),
             calls=tuple(map(format_quotable_call, turn.tool_calls)),
-            sources=tuple(filter(None, (turn.user, turn.error, *results))),
+            sources=tuple(filter(None, (turn.user, turn.error, *results, *users))),
         )
     return known
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from agenteval.conversation.simulated_user import format_beliefs, format_list
+from agenteval.core.call_outcomes import format_user_call
 from agenteval.core.decision import SampleDecision
 from agenteval.core.event import Event
 from agenteval.core.protocols import ChatModel, ModelRequest, Scorer, Subject
@@ -165,7 +166,7 @@ class _Review:
             knowledge=format_list(scenario.knowledge) if known else NOT_KNOWN,
             beliefs=format_list(format_beliefs(scenario)) if known else NOT_KNOWN,
             now=self.reviews.now or "Not given.",
-            transcript="\n\n".join(_render_turns(trajectory)),
+            transcript="\n\n".join((*_render_history(scenario), *_render_turns(trajectory))),
             outcome=fence(self.outcome),
             labels=", ".join(f'"{label}"' for label in LABELS),
         )
@@ -189,11 +190,21 @@ def _is_recorded(trajectory: Trajectory) -> bool:
     return trajectory.stop is not None and trajectory.stop.reason is StopReason.RECORDED
 
 
+def _render_history(scenario: Scenario) -> Iterator[str]:
+    """Yield what had been said before the test. The model that played the user did not write it."""
+    for turn in scenario.history_turns:
+        agent = "\n\n".join(agent_texts(turn)) or "(nothing)"
+        user = f"The user said, as its author had written:\n{fence(turn.user)}"
+        yield f"Before the conversation\n{user}\nThe agent said:\n{fence(agent)}"
+
+
 def _render_turns(trajectory: Trajectory) -> Iterator[str]:
     for number, turn in enumerate(trajectory.turns, 1):
         who = "The user said" if turn.script is None else "The user said, as its author had written"
         agent = "\n\n".join(agent_texts(turn)) or "(nothing)"
-        yield f"Turn {number}\n{who}:\n{fence(turn.original_user)}\nThe agent said:\n{fence(agent)}"
+        calls = "\n".join(map(format_user_call, turn.user_tool_calls))
+        did = f"The user did, with its own tools:\n{fence(calls)}\n" if calls else ""
+        yield f"Turn {number}\n{did}{who}:\n{fence(turn.original_user)}\nThe agent said:\n{fence(agent)}"
     stop = trajectory.stop
     yield f"Then the conversation ended ({stop.reason if stop else 'broken off'})."
 
@@ -208,7 +219,8 @@ def _find_flaw(answer: Any, is_scripted: bool, scenario: Scenario, trajectory: T
     own_texts = [turn.original_user for turn in trajectory.turns if turn.script is None]
     if answer.label == HELPED:
         return _find_helped_flaw(answer, own_texts, is_known=_is_user_known(scenario))
-    agent = [text for turn in trajectory.turns for text in agent_texts(turn)]
+    turns = (*scenario.history_turns, *trajectory.turns)
+    agent = [text for turn in turns for text in agent_texts(turn)]
     place = "what the user said, or the agent's that it left unanswered"
     flaw = check_quotation("evidence", answer.evidence, (*own_texts, *agent), place)
     if flaw or (is_scripted and not answer.source.strip()):

@@ -52,7 +52,15 @@ GIVEN: dict[str, tuple[Callable[..., Any], Any]] = {
 
 @pytest.mark.parametrize(("target", "given"), GIVEN.values(), ids=GIVEN)
 def test_what_a_target_gets(target: Any, given: Any) -> None:
-    assert asked(session(target), SECOND) == given
+    played = session(target)
+    asked(played)
+    assert asked(played, SECOND) == given
+
+
+def test_messages_before_the_first_one_are_not_lost() -> None:
+    assert asked(session(lambda message, history: [message, *history]), SECOND) == ["And?", *SECOND[:2]]
+    with pytest.raises(TargetRefusedError, match="history"):
+        asked(session(lambda message: message), SECOND)
 
 
 def test_no_text_before_the_first_message() -> None:

@@ -205,7 +205,7 @@ def test_a_worker_says_that_it_is_ready(workers: Workers) -> None:
     found = workers.start().receive()["ready"]
     assert found["python"] == platform.python_version()
     assert found["imported"] == ""
-    assert {*found["agent"]} == {"does", "warning", "one_at_a_time", "tools"}
+    assert {*found["agent"]} == {"does", "warning", "one_at_a_time", "tools", "no_history"}
     assert "wk_bot.py:agent" in found["agent"]["does"]
 
 

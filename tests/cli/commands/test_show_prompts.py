@@ -8,10 +8,10 @@ import pytest
 
 from agenteval.cli.commands.show_prompts import _PARTS, render_prompts, show_prompts, template_of
 from agenteval.core.errors import AuthorError
-from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, SHIPPED_PROMPTS, USER_REVIEW
+from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, FAULT_RESPONSE, SHIPPED_PROMPTS, USER_REVIEW
 from agenteval.scoring.metrics import REVIEW
 
-JUDGES = (*BUILT_IN_METRICS, CRITERIA)
+JUDGES = (*BUILT_IN_METRICS, CRITERIA, FAULT_RESPONSE)
 NAMES = (*JUDGES, REVIEW, "error_deduplication", "simulated_user", USER_REVIEW, *_PARTS)
 RULE = "─" * 100
 

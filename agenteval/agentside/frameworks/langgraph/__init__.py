@@ -42,6 +42,9 @@ class LangGraph:
     package = "langgraph"
     supports = "0.6 to 1.2"
 
+    def no_history(self, _obj: Any) -> str:
+        return ""
+
     def matches(self, obj: Any) -> bool:
         if isinstance(obj, type):
             return kinds(obj)[0].startswith("langgraph.")

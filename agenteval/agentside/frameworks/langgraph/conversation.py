@@ -82,10 +82,19 @@ class LangGraphConversation:
         self._is_sync = has_no_async(graph)
         self._seen: set[Any] = set()
         self._state: dict[str, Any] = {}
+        self._earlier: list[Any] = []
         self._input_keys = input_keys(graph)
 
     async def close(self) -> None:
         """Do nothing, because everything that a run starts ends with that run."""
+
+    def load_history(self, messages: list[dict[str, Any]]) -> None:
+        from langchain_core.messages import convert_to_messages
+
+        self._earlier = convert_to_messages(messages)
+        for each in self._earlier:
+            each.id = str(uuid.uuid4())
+            self._seen.add(each.id)
 
     async def reply(self, text: str) -> dict[str, Any]:
         from langchain_core.messages import HumanMessage
@@ -119,10 +128,11 @@ class LangGraphConversation:
         }
 
     def _input(self, message: Any) -> dict[str, Any]:
+        earlier, self._earlier = self._earlier, []
         if self._keeps_state:
-            return {"messages": [message]}
+            return {"messages": [*earlier, message]}
         kept = {key: value for key, value in self._state.items() if key in self._input_keys}
-        return {**kept, "messages": [*(kept.get("messages") or ()), message]}
+        return {**kept, "messages": [*earlier, *(kept.get("messages") or ()), message]}
 
     def _config(self, meter: Any) -> Any:
         from langchain_core.runnables.config import merge_configs
