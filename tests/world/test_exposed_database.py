@@ -231,12 +231,11 @@ def test_rows_that_vacuum_numbers_anew_are_told_by_their_values(exposed: Exposed
 
 def test_a_key_tells_rows_that_vacuum_numbers_anew(tmp_path: Path) -> None:
     start = state({"orders": [{"id": f"ORD-{n}", "status": "new"} for n in range(4)]})
-    database = ExposedDatabase(start, NOW, 1)
-    agent(database, "DELETE FROM orders WHERE id = 'ORD-1'", "VACUUM")
-    assert changed(database) == {"orders": [({"id": "ORD-1", "status": "new"}, None)]}
-    made = WorldDatabase.with_changes(start, database.changes(), NOW, 1)
+    with closing(ExposedDatabase(start, NOW, 1)) as database:
+        agent(database, "DELETE FROM orders WHERE id = 'ORD-1'", "VACUUM")
+        assert changed(database) == {"orders": [({"id": "ORD-1", "status": "new"}, None)]}
+        made = WorldDatabase.with_changes(start, database.changes(), NOW, 1)
     assert len(made.read("SELECT * FROM orders").rows) == 3
-    database.close()
 
 
 def test_a_text_that_is_not_unicode_is_not_known(exposed: ExposedDatabase) -> None:
@@ -259,19 +258,17 @@ def test_a_change_in_a_virtual_table_is_not_known(tmp_path: Path) -> None:
         connection.execute("CREATE VIRTUAL TABLE by_status USING fts5(status, content='orders')")
         connection.execute("INSERT INTO texts VALUES ('a')")
         connection.commit()
-    database = ExposedDatabase(state(database="shop.sqlite", base=tmp_path), NOW, 1)
-    agent(database, "INSERT INTO orders VALUES (1, 'new')", "INSERT INTO by_status VALUES ('new')")
-    assert list(changed(database)) == ["orders"]
-    agent(database, "DELETE FROM texts")
-    assert "virtual table 'texts'" in unknown(database)
-    database.close()
+    with closing(ExposedDatabase(state(database="shop.sqlite", base=tmp_path), NOW, 1)) as database:
+        agent(database, "INSERT INTO orders VALUES (1, 'new')", "INSERT INTO by_status VALUES ('new')")
+        assert list(changed(database)) == ["orders"]
+        agent(database, "DELETE FROM texts")
+        assert "virtual table 'texts'" in unknown(database)
 
 
 def test_the_counter_of_autoincrement_is_a_part_of_the_state(tmp_path: Path) -> None:
     start = schema_state(tmp_path, "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, x)")
-    database = ExposedDatabase(start, NOW, 1)
-    agent(database, "INSERT INTO t (x) VALUES ('a'), ('b')", "DELETE FROM t WHERE x = 'b'")
-    made = WorldDatabase.with_changes(start, database.changes(), NOW, 1)
+    with closing(ExposedDatabase(start, NOW, 1)) as database:
+        agent(database, "INSERT INTO t (x) VALUES ('a'), ('b')", "DELETE FROM t WHERE x = 'b'")
+        made = WorldDatabase.with_changes(start, database.changes(), NOW, 1)
     with made.transaction() as transaction:
         assert transaction.execute("INSERT INTO t (x) VALUES ('c') RETURNING id").rows == [{"id": 3}]
-    database.close()
