@@ -30,12 +30,13 @@ def faults(facts: Facts) -> Iterator[Section]:
     if not rows:
         return
     several = facts.report.has_several_agents
-    shown = [outcome for outcome in _SHOWN if any(row.outcomes[outcome] for row in rows)]
+    reached = [row for row in rows if row.reached]
+    shown = [outcome for outcome in _SHOWN if any(row.outcomes[outcome] for row in reached)]
     numbers = ("reached", "recovered", *map(str, shown))
     yield Section(
         "Faults of tools",
         columns=(*(("agent",) if several else ()), "tool", "fault", *numbers, "recovery"),
-        rows=tuple(_cells(row, shown, several=several) for row in rows),
+        rows=tuple(_cells(row, shown, several=several) for row in reached),
         notes=tuple(_notes(rows)),
         numbers=numbers,
         noun="fault",
@@ -67,9 +68,11 @@ def _recovery(row: FaultRow) -> str:
 
 
 def _notes(rows: tuple[FaultRow, ...]) -> Iterator[str]:
-    yield "Recovery: the share of those that passed without the fault, with its 95% interval"
+    if any(row.reached for row in rows):
+        yield "Recovery: the share of those that passed without the fault, with its 95% interval"
     unreached = [row for row in rows if not row.reached]
     if unreached:
         names = ", ".join(dict.fromkeys(f"{row.fault}.{row.tool}" for row in unreached[:5]))
         more = f" and {len(unreached) - 5} more" if len(unreached) > 5 else ""
-        yield f"{plural(len(unreached), 'fault')} never reached, which says nothing: {names}{more}"
+        count = f"{plural(len(unreached), 'fault')} of {len(rows)}"
+        yield f"{count} never reached, which says nothing: {names}{more}"
