@@ -34,8 +34,8 @@ _MOST_SEEN = 3_000
 _PACKAGE = f"{os.sep}agenteval{os.sep}"
 
 MOST = {
-    "threshold": (222, 528),
-    "reply": (243, 474),
+    "threshold": (223, 541),
+    "reply": (243, 478),
     "broken judge": (72, 151),
 }
 """Stays, near and far."""
