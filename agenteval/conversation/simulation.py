@@ -250,7 +250,9 @@ class ToolWorld:
         if fault.kind == "latency":
             await anyio.sleep((fault.ms or 0) / 1000)
             return mark_played(await self._answer(answer, turn), fault, f"{fault.ms or 0:g} ms late")
-        return distort(await self._answer(answer, turn), drawn, args)
+        result = await self._answer(answer, turn)
+        database = self._database
+        return distort(result, drawn, args, database.column_values if database else lambda _name: ())
 
     async def _answer_stale(
         self, drawn: DrawnFault, call: ToolCall, turn: int, answer: FoundAnswer

@@ -6,7 +6,7 @@ which the calls of a conversation arrive."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from http import HTTPStatus
 from random import Random
@@ -99,13 +99,22 @@ def mark_played(result: ToolResult, fault: ToolFault, detail: str) -> ToolResult
     return result.model_copy(update={"fault": PlayedFault(kind=fault.kind, detail=detail)})
 
 
-def distort(result: ToolResult, drawn: DrawnFault, args: Mapping[str, Any]) -> ToolResult:
+ValuesOf: TypeAlias = Callable[[str], Iterable[Any]]
+"""Returns values that a field has in the state, to replace one of them by another."""
+
+
+def distort(
+    result: ToolResult, drawn: DrawnFault, args: Mapping[str, Any], values_of: ValuesOf = lambda name: ()
+) -> ToolResult:
     """Return what a fault makes of the result of a call with these arguments. The result stays as it is, and
     has no fault, if the fault cannot change it: an error is not distorted, and a text has no rows."""
-    change = _DISTORTIONS.get(drawn.fault.kind)
-    if change is None or result.is_error:
+    if result.is_error:
         return result
-    found = change(deepcopy(result.value), drawn, args)
+    value = deepcopy(result.value)
+    if drawn.fault.kind == "wrong_value":
+        found = _alter(value, drawn, args, values_of)
+    else:
+        found = _DISTORTIONS[drawn.fault.kind](value, drawn)
     if found is None:
         return result
     played = PlayedFault(kind=drawn.fault.kind, detail=found.detail)
@@ -123,7 +132,7 @@ class _Distorted(NamedTuple):
 # ── texts that are cut or broken ─────────────────────────────────────────────────────────────────
 
 
-def _truncate(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distorted | None:
+def _truncate(value: Any, drawn: DrawnFault) -> _Distorted | None:
     text = as_text(value)
     if len(text) < 2:
         return None
@@ -131,7 +140,7 @@ def _truncate(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Disto
     return _Distorted(text[:kept], f"cut after {kept:,} of {len(text):,} characters")
 
 
-def _break(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distorted | None:
+def _break(value: Any, drawn: DrawnFault) -> _Distorted | None:
     """Remove one character of the syntax, so that the text is no JSON. A text that is none is garbled."""
     text = as_text(value)
     if isinstance(value, str) and not _is_json_container(text):
@@ -169,13 +178,13 @@ def _garble(text: str, drawn: DrawnFault) -> _Distorted | None:
     )
 
 
-def _empty(value: Any, _drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distorted | None:
+def _empty(value: Any, _drawn: DrawnFault) -> _Distorted | None:
     nothing: Any = {} if isinstance(value, dict) else [] if isinstance(value, list) else ""
     nothing = nothing if isinstance(value, dict | list | str) else None
     return None if value == nothing else _Distorted(nothing, "empty instead of the answer")
 
 
-def _inject(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distorted | None:
+def _inject(value: Any, drawn: DrawnFault) -> _Distorted | None:
     """Put the text where a reader of the result cannot miss it: behind the longest text in it."""
     planted = drawn.planted
     if isinstance(value, str):
@@ -196,7 +205,7 @@ def _inject(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distort
 # ── values that are wrong, missing or elsewhere ──────────────────────────────────────────────────
 
 
-def _drop_rows(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distorted | None:
+def _drop_rows(value: Any, drawn: DrawnFault) -> _Distorted | None:
     """Keep half of the rows of the longest list."""
     lists = [(loc, each) for loc, each in _containers(value) if isinstance(each, list) and each]
     if not lists:
@@ -207,7 +216,7 @@ def _drop_rows(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Dist
     return _Distorted(shorter, f"{len(kept):,} of {len(rows):,} rows")
 
 
-def _rename(value: Any, drawn: DrawnFault, _args: Mapping[str, Any]) -> _Distorted | None:
+def _rename(value: Any, drawn: DrawnFault) -> _Distorted | None:
     fault = drawn.fault
     objects = [each for _, each in _containers(value) if isinstance(each, dict) and each]
     names = [fault.field] if fault.field else sorted({name for each in objects[:1] for name in each})
@@ -235,7 +244,7 @@ def _other_spelling(name: str) -> str:
     return snake if snake != name else f"{name}_value"
 
 
-def _alter(value: Any, drawn: DrawnFault, args: Mapping[str, Any]) -> _Distorted | None:
+def _alter(value: Any, drawn: DrawnFault, args: Mapping[str, Any], values_of: ValuesOf) -> _Distorted | None:
     """Replace one value by a plausible wrong one: that of another row, or the same with two digits
     transposed. What the agent sent as an argument is left alone, since an echo would give the fault away."""
     fault, sent = drawn.fault, {_as_key(item) for _, item in _leaves(dict(args))}
@@ -243,7 +252,7 @@ def _alter(value: Any, drawn: DrawnFault, args: Mapping[str, Any]) -> _Distorted
     for loc, item in _leaves(value):
         if (fault.field and not _is_named(loc, fault.field)) or (not fault.field and _as_key(item) in sent):
             continue
-        if wrong := _wrong_values(value, loc, item, is_named=fault.field is not None):
+        if wrong := _wrong_values(value, loc, item, values_of, is_named=fault.field is not None):
             candidates.append((loc, item, wrong))
     if not candidates:
         return None
@@ -263,14 +272,11 @@ def _is_named(loc: _Loc, field: str) -> bool:
     return path == field or path.endswith(f".{field}")
 
 
-def _wrong_values(value: Any, loc: _Loc, item: Any, *, is_named: bool) -> list[Any]:
-    others = [
-        other
-        for other in _same_field_of_other_rows(value, loc)
-        if other != item and type(other) is type(item) and other != ""
-    ]
-    if others:
-        return others
+def _wrong_values(value: Any, loc: _Loc, item: Any, values_of: ValuesOf, *, is_named: bool) -> list[Any]:
+    name = next((key for key in reversed(loc) if isinstance(key, str)), "")
+    for others in (_same_field_of_other_rows(value, loc), values_of(name)):
+        if wrong := [each for each in others if each != item and type(each) is type(item) and each != ""]:
+            return wrong
     if isinstance(item, bool):
         return [not item] if is_named else []
     if isinstance(item, int | float):
@@ -307,14 +313,13 @@ def _transpose(text: str) -> list[str]:
     return [] if at < 0 else [f"{text[:at]}{(int(text[at]) + 1) % 10}{text[at + 1 :]}"]
 
 
-_DISTORTIONS: Mapping[str, Callable[[Any, DrawnFault, Mapping[str, Any]], _Distorted | None]] = {
+_DISTORTIONS: Mapping[str, Callable[[Any, DrawnFault], _Distorted | None]] = {
     "malformed": _break,
     "truncated": _truncate,
     "empty": _empty,
     "inject": _inject,
     "partial": _drop_rows,
     "renamed": _rename,
-    "wrong_value": _alter,
 }
 
 

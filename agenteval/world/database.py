@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,8 +16,11 @@ from agenteval.core.world_state import StateChanges
 from agenteval.world.changes import apply_changes, find_changes
 from agenteval.world.clock import SampleClock
 from agenteval.world.connections import SqlCallError, SqlRows, WorldConnection, translate_errors
+from agenteval.world.sql_text import quote_name
 from agenteval.world.start_state import StartState, from_stored
 from agenteval.world.statements import Statement, duplicate_problems, prepare_statement
+
+_MOST_VALUES = 50
 
 
 class SqlAnswer(NamedTuple):
@@ -92,6 +95,21 @@ class WorldDatabase:
         with self.transaction() as transaction:
             result = transaction.run(statement, {})
         return QueryResult(result.columns, result.rows, statement.is_ordered)
+
+    def column_values(self, name: str) -> list[Any]:
+        """Return some values of the columns with this name, in all tables. There are none if the database
+        cannot be read."""
+        tables = (
+            shape.name
+            for shape in self.start.tables.values()
+            if name in (column.name for column in shape.columns)
+        )
+        column, found = quote_name(name), []
+        with suppress(SqlCallError):
+            for table in tables:
+                query = f"SELECT DISTINCT {column} FROM {quote_name(table)} ORDER BY 1 LIMIT {_MOST_VALUES}"
+                found += [value for (value,) in self.read(query).rows]
+        return found
 
     @contextmanager
     def transaction(self) -> Iterator[WorldTransaction]:

@@ -87,8 +87,8 @@ def test_a_wrong_value_reaches_the_answer_of_an_agent_that_believes_it(project: 
     set_up(project, CAREFUL, "get_order", wrong, expect=expect)
     assert project.run().code == 1
     call = project.sample()["turns"][0]["tool_calls"][-1]
-    assert (call["result"]["total"], call["fault"]) == (52.5, "wrong_value")
-    assert "52.5 instead of 25.5" in project.call("show", "s").out
+    assert (call["result"]["total"], call["fault"]) == (8.0, "wrong_value")  # that of the other order
+    assert "8.0 instead of 25.5" in project.call("show", "s").out
     set_up(project, CAREFUL, "get_order", {**wrong, "on_call": 2}, expect=expect)
     assert project.run().code == 0
 
