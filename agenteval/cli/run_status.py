@@ -75,6 +75,8 @@ class RunStatus:
         self._began = self._moved = clock()
         self._planned = total
         self._cost = 0.0
+        self._to_compare = 0
+        """The number of message variants that are compared with other conversations in the end."""
         self._plan = Plan()
         self._names_agent = True
         self._repeated: frozenset[str] = frozenset()
@@ -128,7 +130,10 @@ class RunStatus:
         decided = decide_sample(sample, scenario, report)
         variant = scenario.scenario.variant
         is_to_compare = bool(variant and variant.messages) and decided.verdict is Verdict.PASSED
-        self.verdict_counts[Verdict.INCONCLUSIVE if is_to_compare else decided.verdict] += 1
+        if is_to_compare:
+            self._to_compare += 1
+        else:
+            self.verdict_counts[decided.verdict] += 1
         if decided.verdict is Verdict.PASSED or event.stop.is_cut_short:
             return None
         reason = broken_rule(sample_violations(sample, decided, scenario.scenario.where())[0]).gist
@@ -147,7 +152,7 @@ class RunStatus:
 
     @property
     def finished(self) -> int:
-        return self.verdict_counts.total()
+        return self.verdict_counts.total() + self._to_compare
 
     @property
     def total(self) -> int:
@@ -172,6 +177,7 @@ class RunStatus:
     def counts(self) -> str:
         """Format the counts for a log, such as ``[18/27] 15 passed, 2 failed, 1 undecided, 0:41, $0.28``."""
         ends = [f"{count:,} {_WORDS[verdict]}" for verdict, count in self._counts_to_show()]
+        ends += [f"{self._to_compare:,} to compare"] if self._to_compare else []
         return f"[{self.finished:,}/{self.total:,}] {', '.join([*ends, *self._time_and_cost()])}"
 
     def _counts_to_show(self) -> list[tuple[Verdict, int]]:

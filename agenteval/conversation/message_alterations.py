@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-from agenteval.core.protected_text import Span, protected_spans
+from agenteval.core.protected_text import Span, is_value_word, protected_spans
 from agenteval.core.scenario import MessageVariantKind
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -57,8 +57,9 @@ _Alteration: TypeAlias = Callable[[_Message, Random], str]
 
 def alter_message(text: str, kind: MessageVariantKind, draws: Random, values: Collection[str] = ()) -> str:
     """Return the message as this kind of variant has it, or as it is if it cannot be altered. ``values`` are
-    words, in lower case, that stay as they are. A paraphrase is written by an author, not made here."""
-    if not text.strip():
+    words and texts, in lower case, that stay as they are. A message that is one of them stays as a whole. A
+    paraphrase is written by an author, not made here."""
+    if not text.strip() or text.strip().lower() in values:
         return text
     return _ALTERATIONS[kind](_Message(text, protected_spans(text, values)), draws)
 
@@ -81,7 +82,9 @@ def _make_typos(message: _Message, draws: Random) -> str:
     ]
     count = min(len(words), draws.randint(1, _MOST_TYPOS))
     chosen = sorted(draws.sample(words, count))
-    return message.replace({span: _misspell(text[slice(*span)], draws) for span in chosen})
+    misspelt = {span: _misspell(text[slice(*span)], draws) for span in chosen}
+    # A misspelling may be a number: `three` for `there`.
+    return message.replace({span: word for span, word in misspelt.items() if not is_value_word(word)})
 
 
 def _misspell(word: str, draws: Random) -> str:

@@ -183,7 +183,7 @@ class ToolWorld:
     async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
         """Answer a call that the agent makes in a turn."""
         scenario = self._sample.scenario
-        if call.name in scenario.user_tools and not call.known and self._unmocked != "passthrough":
+        if call.name in scenario.user_tools and self._unmocked != "passthrough":
             return unknown_tool_result(call.name, scenario.tools)
         state, answer = self._find_answer(call, turn, self._state)
         tool = scenario.tools.get(call.name)

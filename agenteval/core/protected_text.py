@@ -48,10 +48,15 @@ _NUMBER_WORDS = _word_set(
 
 
 def protected_spans(text: str, values: Collection[str] = ()) -> tuple[Span, ...]:
-    """Return where the text must stay as it is, in order and without overlaps. ``values`` are words, in lower
-    case, that stay as well."""
-    spans = [*_quotations(text), *_value_tokens(text, values)]
+    """Return where the text must stay as it is, in order and without overlaps. ``values`` are words and
+    texts, in lower case, that stay as well."""
+    spans = [*_quotations(text), *_value_tokens(text, values), *_value_texts(text, values)]
     return tuple(_merge(sorted(spans)))
+
+
+def is_value_word(word: str) -> bool:
+    """Check whether a word says an amount, an order or a time."""
+    return word.casefold() in _NUMBER_WORDS
 
 
 def identifiers_in(text: str) -> tuple[str, ...]:
@@ -83,6 +88,18 @@ def _value_tokens(text: str, values: Collection[str]) -> Iterator[Span]:
         word = unicodedata.normalize("NFC", token).casefold()
         if is_identifier(token) or word in _NUMBER_WORDS or word in values:
             yield start, end
+
+
+def _value_texts(text: str, values: Collection[str]) -> Iterator[Span]:
+    """Yield the places of the values of several words."""
+    lower = text.lower()
+    if len(lower) != len(text):  # places would be those of another text
+        return
+    for value in values:
+        at = lower.find(value) if " " in value else -1
+        while at >= 0:
+            yield at, at + len(value)
+            at = lower.find(value, at + len(value))
 
 
 def _tokens(text: str) -> Iterator[Span]:

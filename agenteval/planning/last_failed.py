@@ -11,6 +11,7 @@ from typing import NamedTuple
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
 from agenteval.core.plan import Pairing
 from agenteval.core.plurals import plural
+from agenteval.core.scenario import VARIANT_SEPARATOR
 from agenteval.core.score import Verdict
 from agenteval.files import runs
 from agenteval.verdict import gates
@@ -35,7 +36,8 @@ class FailedScenarios(NamedTuple):
         if gone and all(scenario in gone for scenario, _ in self.pairings):
             names = list_first_names(gone)
             what = f"the scenarios that failed in the run {self.run_id} no longer exist: {names}"
-            return NothingSelectedError(Problem(what, f"they were renamed or deleted; {_REMEDY}"))
+            remedy = f"they were renamed or deleted; {_REMEDY}"
+            return NothingSelectedError(Problem(what, _of_variants(gone) or remedy))
         missing = f"; these no longer exist: {list_first_names(gone)}" if gone else ""
         return NothingSelectedError(
             Problem(f"no selected scenario failed in the run {self.run_id}{missing}", _REMEDY)
@@ -50,8 +52,16 @@ def list_first_names(scenarios: Collection[str]) -> str:
 
 def describe_removed(gone: Collection[str]) -> str:
     are = "is" if len(gone) == 1 else "are"
-    what = f"{plural(len(gone), 'scenario')} that failed {are} gone (renamed or deleted)"
+    why = _of_variants(gone) or "renamed or deleted"
+    what = f"{plural(len(gone), 'scenario')} that failed {are} gone ({why})"
     return f"{what}: {list_first_names(gone)}"
+
+
+def _of_variants(gone: Collection[str]) -> str:
+    """Return the remedy if a scenario is gone because it is a variant, or an empty string."""
+    if not any(VARIANT_SEPARATOR in name for name in gone):
+        return ""
+    return "variants exist only with the `--faults` or `--variants` of the run that had them"
 
 
 def find_last_failed(root: Path, name: str | None) -> FailedScenarios:

@@ -122,14 +122,28 @@ def _values_of(scenario: Scenario) -> set[str]:
             calls = (*expect.tool_calls.expected_calls, *expect.tool_calls.forbidden)
             texts += _leaves([call.model_dump(mode="json").get("args") for call in calls])
         texts += _leaves([each.model_dump(mode="json") for each in expect.state or ()])
+        if expect.output:
+            texts += _leaves(expect.output.model_dump(mode="json"))
     for tool in scenario.tools.values():
         answers = tool.model_dump(mode="json", include={"returns", "rules", "sequence"})
         texts += _leaves(answers)
         texts += _leaves([*_enumerated(tool.parameters or {})])
     if scenario.state is not None:
         texts += _leaves(scenario.state.model_dump(mode="json").get("tables"))
+    if scenario.case:
+        texts += scenario.case.keywords
     short = (text for text in texts if len(text.split()) <= _MOST_WORDS_OF_VALUE)
-    return {word for text in short for word in spelled_words(text)}
+    words = {word for text in short for word in spelled_words(text)}
+    return words | {text.strip().lower() for text in _texts_within_messages(scenario, texts)}
+
+
+def _texts_within_messages(scenario: Scenario, texts: Iterable[str]) -> Iterator[str]:
+    """Yield the values of several words that the user says: an agent may pass on the message itself."""
+    messages = [turn.user.lower() for turn in scenario.turns or () if isinstance(turn, ScriptedTurn)]
+    for text in texts:
+        value = text.strip().lower()
+        if value and any(value in message for message in messages):
+            yield value
 
 
 def _leaves(value: Any) -> Iterator[str]:

@@ -399,3 +399,46 @@ def test_a_variant_is_in_the_shard_of_its_scenario(project: Project) -> None:
     runs = sorted(str(each) for each in (project.root / ".agenteval" / "runs").iterdir())
     assert project.call("merge", *runs, "--report", "json=results.json").code == 1
     assert sorted(verdicts(project).values()) == ["failed"] * 2 + ["passed"] * 4
+
+
+NOTE = """
+    async def agent(messages, ctx):
+        await ctx.call_tool("note", {"text": messages[-1]["content"].strip()})
+        return "Noted: teal."
+"""
+
+
+def test_a_value_of_several_words_stays_within_the_message(project: Project) -> None:
+    tools = {"note": {"writes": True, "returns": "ok"}}
+    calls = {"calls": [{"name": "note", "args": {"text": "please note the parcel is late today"}}]}
+    set_up(
+        project, NOTE, tools=tools, state=None, turns=["please note the parcel is late today", "and hello there"],
+        expect={"tool_calls": calls},
+    )  # fmt: skip
+    done = project.run("--variants", "typos,case,noise,unicode", "--epochs", "3")
+    assert done.code == 0, done.all
+
+
+def test_a_text_that_the_answer_must_contain_is_a_value(project: Project) -> None:
+    set_up(project, "async def agent(messages, ctx):\n    return messages[-1]['content']", tools={}, state=None,
+           turns=["please paint it teal"], expect={"output": {"contains": ["teal"]}})  # fmt: skip
+    done = project.run("--variants", "typos", "--epochs", "9")
+    assert done.code == 0, done.all
+
+
+def test_a_scripted_reply_for_a_scenario_is_one_for_its_variants(project: Project) -> None:
+    rule = "{when: {role: user, scenario: shop}, reply: {message: Cancel ORD-42 now., done: true, reason: x}}"
+    project.write("user.yaml", f"replies:\n  - {rule}\n")
+    set_up(
+        project, ROBUST, "metrics: []\nmodels: {user: scripted/user.yaml}\n", goal="Cancel it.", turns=None
+    )
+    done = project.run("--variants", "case", "--epochs", "1")
+    assert done.code == 0, done.all
+
+
+def test_failed_variants_are_not_renamed_scenarios(project: Project) -> None:
+    set_up(project, CASE_SENSITIVE)
+    assert project.run("--variants", "case").code == 1
+    done = project.run("--last-failed")
+    assert done.code == 5
+    assert "variants exist only with the `--faults` or `--variants` of the run that had them" in done.err

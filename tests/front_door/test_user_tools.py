@@ -410,3 +410,44 @@ def test_a_default_is_shared_and_overridden(project: Project) -> None:
     done = project.run()
     assert done.code == 0, done.all
     assert project.sample("two")["turns"][1]["user_tool_calls"][0]["result"] == {"error": "no power"}
+
+
+SIDE = {
+    "id": "side",
+    "tools": {"check_line": {"returns": {"status": "up"}}},
+    "user_tools": {"restart_router": {"returns": {"lamp": "green"}}},
+    "turns": ["My internet is down."],
+    "expect": {"output": {"contains": ["restart*"]}},
+}
+LISTED = """
+def agent(messages):
+    call = {"id": "c1", "type": "function", "function": {"name": "restart_router", "arguments": "{}"}}
+    return [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "done"},
+        {"role": "assistant", "content": "I restarted it."},
+    ]
+"""
+OWN = """
+def restart_router():
+    return "done"
+
+def agent(messages):
+    return f"I restarted it: {restart_router()}."
+"""
+
+
+@pytest.mark.parametrize("unmocked", ["error", "empty", "passthrough"])
+@pytest.mark.parametrize("agent", [LISTED, OWN])
+def test_an_agent_that_calls_the_users_tool_on_its_own_is_red(
+    project: Project, agent: str, unmocked: str
+) -> None:
+    project.agent(agent)
+    intercept = ", intercept: {restart_router: 'agent.py:restart_router'}" if agent is OWN else ""
+    config = f"agent: {{target: 'agent.py:agent'{intercept}}}\nunmocked_tools: {unmocked}\n"
+    project.config(config, target="")
+    project.scenarios(json.dumps(SIDE))
+    done = project.run()
+    assert done.code == 1, done.all
+    assert failed_checks(project.sample()) == {(None, "unknown_tool")}
+    assert "which is a tool of the user" in done.out

@@ -19,6 +19,7 @@ from agenteval.core.json_text import as_text
 from agenteval.core.patterns import SearchTimeoutError, pattern_matches
 from agenteval.core.protocols import ModelReply, ModelRequest, Subject
 from agenteval.core.safe_text import one_line
+from agenteval.core.scenario import VARIANT_SEPARATOR
 from agenteval.core.score import MISSED, NOT_CLEAR, REACHED
 from agenteval.core.trajectory import Usage
 from agenteval.files.prompts import CRITERIA
@@ -43,9 +44,12 @@ class ScriptedRule(NamedTuple):
     reply: Any
 
     def matches(self, role: str, subject: Subject) -> bool:
+        written = subject.scenario.partition(VARIANT_SEPARATOR)[
+            0
+        ]  # a rule for a scenario is for its variants
         return (
             self.role in (None, role)
-            and self.scenario in (None, subject.scenario)
+            and self.scenario in (None, subject.scenario, written)
             and self.turn in (None, subject.turn)
             and self.metric in (None, subject.metric)
             and (self.text is None or self._is_in(self.text.pattern, subject.text))

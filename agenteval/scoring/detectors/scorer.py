@@ -136,11 +136,12 @@ class DetectorScorer:
     def _unknown(self, conversation: DetectorInput) -> Iterator[Proof]:
         """Yield calls to unknown tools.
 
-        In a run, the agent's own tools need no declaration, so calls that the agent ran itself are skipped.
-        """
+        In a run, the agent's own tools need no declaration, so calls that the agent ran itself are skipped,
+        unless it is a tool of the user."""
         for proof in DETECTORS[UNKNOWN_TOOL].find(conversation):
-            observed = proof.call is not None and conversation.calls[proof.call].call.observed
-            if self._recorded or not observed:
+            call = None if proof.call is None else conversation.calls[proof.call].call
+            is_own = call is not None and call.observed and call.name not in conversation.user_tools
+            if self._recorded or not is_own:
                 yield proof
 
     def _finding(

@@ -27,11 +27,11 @@ def unknown_tool(conversation: DetectorInput) -> Iterator[Proof]:
         return
     for placed in conversation.calls:
         name = placed.call.name
-        if name in conversation.tools or placed.call.known:
+        if name in conversation.tools:
             continue
-        if name in conversation.user_tools:
+        if name in conversation.user_tools:  # also if the agent has a tool of that name
             yield Proof(placed.turn, placed.index, name, f"called '{name}', which is a tool of the user")
-        elif is_complete:
+        elif is_complete and not placed.call.known:
             known = ", ".join(conversation.tools)
             why = f"called '{name}', which is not among the tools: {known}"
             yield Proof(placed.turn, placed.index, name, why)
