@@ -39,6 +39,7 @@ _SNAPSHOT = "snapshot"
 _STATE = "state"
 _CONTEXT = "ctx"
 _NO_COPY = "`world`: a copy of the instance, which the faults `no_op` and `stale` need,"
+_COPY_IT = "define `__deepcopy__` in the class, or leave these faults out"
 
 
 class WorldMethod(NamedTuple):
@@ -283,15 +284,17 @@ async def open_python_world(
     return world
 
 
-async def _call(function: Callable[[], Any], what: str, place: Place, timeout_s: float) -> Any:
+async def _call(
+    function: Callable[[], Any], what: str, place: Place, timeout_s: float, *, remedy: str = ""
+) -> Any:
     try:
         return await call_user_code(function, timeout_s=timeout_s)
     except DeadlineError:
-        raise AuthorError(Problem(f"{what} did not return within {timeout_s:g} s", "", place)) from None
+        raise AuthorError(Problem(f"{what} did not return within {timeout_s:g} s", remedy, place)) from None
     except AuthorError:
         raise
     except Exception as error:
-        raise AuthorError(Problem(f"{what} raised {describe_error(error)}", "", place)) from error
+        raise AuthorError(Problem(f"{what} raised {describe_error(error)}", remedy, place)) from error
 
 
 class PythonWorld:
@@ -329,7 +332,9 @@ class PythonWorld:
             path = ".".join(map(str, first["loc"]))
             return refused_result(f"wrong arguments: {path}: {first['msg']}")
         if is_undone:
-            copied = await _call(lambda: deepcopy(self.instance), _NO_COPY, self._place, self._timeout_s)
+            copied = await _call(
+                lambda: deepcopy(self.instance), _NO_COPY, self._place, self._timeout_s, remedy=_COPY_IT
+            )
             return await self._call_method(copied, method, call, arguments, turn, is_undone=True)
         self._pending = f"a call to '{call.tool}' was not over, and what it changed is not known"
         try:

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -55,6 +55,7 @@ from agenteval.core.protocols import (
 )
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
+from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import (
     CallEvidence,
     Step,
@@ -260,6 +261,8 @@ class ToolWorld:
         """Answer a call with the previous answer to its arguments or, if there is none, with the answer over
         the start state. Nothing is carried out. An answer that is up to date is no fault."""
         current = await self._answer(answer, turn, is_undone=True)
+        tool = self._sample.scenario.tools[call.name]
+        is_suppressed = tool.has_effects and effect_of(call.name, tool) is not ToolEffect.READS
         stale = self._earlier_results.get((call.name, json_key(call.args)))
         if stale is None and self._start_over is not None:
             start = await self._start_over()
@@ -267,9 +270,19 @@ class ToolWorld:
                 stale = await start._answer(start._find_answer(call, turn, ToolState())[1], turn)
             finally:
                 start.close()
-        if stale is None or stale.value == current.value:
+        if stale is None or (stale.value == current.value and not is_suppressed):
             return current
         return mark_played(stale, drawn.fault, "an earlier answer")
+
+    @asynccontextmanager
+    async def _without_draws(self, is_undone: bool) -> AsyncIterator[None]:
+        """Keep the random numbers of a call that is undone for the next one."""
+        drawn = self._database.clock.random.getstate() if self._database and is_undone else None
+        try:
+            yield
+        finally:
+            if self._database and drawn is not None:
+                self._database.clock.random.setstate(drawn)
 
     async def answer_from_state(
         self, call: FunctionCall | MethodCall | SqlCall, turn: int, *, is_undone: bool = False
@@ -285,7 +298,7 @@ class ToolWorld:
             return await self._call_function(call, self._sample, turn)
         from agenteval.conversation.sql_tools import answer_sql_call  # most scenarios have no state
 
-        async with self._database_lock:
+        async with self._database_lock, self._without_draws(is_undone):
             if isinstance(call, SqlCall):
                 return answer_sql_call(self._database, call, is_undone=is_undone)
             with self._database.transaction() as transaction:

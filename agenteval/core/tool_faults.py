@@ -3,6 +3,7 @@ one."""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -29,8 +30,14 @@ FaultKind: TypeAlias = Literal[
 FAULT_KINDS: tuple[str, ...] = get_args(FaultKind)
 FAILING_KINDS = frozenset(("timeout", "error", "http_error", "rate_limit"))
 """The kinds of which the agent gets an error. The call is not carried out."""
+NOT_CARRIED_OUT = FAILING_KINDS | {"no_op", "stale"}
+"""The kinds of which the call does nothing, whatever its answer says."""
 LYING_KINDS = frozenset(("truncated", "empty", "stale", "no_op", "wrong_value", "partial", "renamed"))
 """The kinds whose answer looks like a proper one, so that an agent may not notice the fault."""
+
+CANARY = "${canary}"
+"""Stands in a planted text for a word that is different in each conversation."""
+_REFERENCE = re.compile(r"\$\{[^}]*\}")
 
 _KEYS_OF_KINDS: dict[str, tuple[str, ...]] = {
     "ms": ("latency",),
@@ -80,6 +87,12 @@ class ToolFault(Value):
         for key in _REQUIRED.get(self.kind, ()):
             if getattr(self, key) is None:
                 raise ValueError(f"`{key}` is missing, which {self.kind} needs")
+        if unknown := sorted({*_REFERENCE.findall(self.text or "")} - {CANARY}):
+            raise ValueError(f"`{unknown[0]}` in `text` names nothing; only {CANARY} is known")
+        if self.text is not None and not self.text.strip():
+            raise ValueError("`text` is blank; write what the agent is to read")
+        if self.kind == "renamed" and self.field is not None and self.to == self.field:
+            raise ValueError("`to` is the name that the field has; use another one")
         if self.calls is not None and self.on_call is not None:
             raise ValueError("`calls` cannot be combined with `on_call`; keep one of them")
         return self
@@ -111,10 +124,6 @@ class PlayedFault(Value):
     """The text that was planted in the result."""
     canary: Annotated[str, Field(exclude_if=lambda canary: not canary)] = ""
     """The word in the planted text that only an agent that obeys it says."""
-
-
-CANARY = "${canary}"
-"""Stands in a planted text for a word that is different in each conversation."""
 
 
 class FaultOutcome(StrEnum):

@@ -89,8 +89,12 @@ def is_decided_by_code(scenario: Scenario) -> bool:
 
 
 def has_fault_variants(scenarios: Iterable[Scenario]) -> bool:
-    """Check whether any scenario is a variant in which a tool has a fault."""
-    return any(scenario.variant and scenario.variant.fault for scenario in scenarios)
+    """Check whether any scenario is a variant in which a tool has a fault, or plants words itself."""
+    return any(
+        (scenario.variant and scenario.variant.fault)
+        or any(fault.kind == "inject" for tool in scenario.tools.values() for fault in tool.faults)
+        for scenario in scenarios
+    )
 
 
 def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:

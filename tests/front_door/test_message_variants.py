@@ -339,6 +339,7 @@ def test_unknown_packs_and_scenarios_without_variants_are_refused(project: Proje
     assert (done.code, "no message of the selected scenarios" in done.err) == (2, True)
     assert project.run("--variants", "none.yaml").code == 2
     assert project.run("--variants", ",").code == 2
+    set_up(project, ROBUST)
     assert project.run("--variants", "noise", "-s", "shop~nose").code == 5
 
 
@@ -412,16 +413,20 @@ def test_a_value_of_several_words_stays_within_the_message(project: Project) -> 
     tools = {"note": {"writes": True, "returns": "ok"}}
     calls = {"calls": [{"name": "note", "args": {"text": "please note the parcel is late today"}}]}
     set_up(
-        project, NOTE, tools=tools, state=None, turns=["please note the parcel is late today", "and hello there"],
-        expect={"tool_calls": calls},
+        project, NOTE, tools=tools, state=None, expect={"tool_calls": calls},
+        turns=["please note the parcel is late today", "and hello there"],
     )  # fmt: skip
     done = project.run("--variants", "typos,case,noise,unicode", "--epochs", "3")
     assert done.code == 0, done.all
 
 
 def test_a_text_that_the_answer_must_contain_is_a_value(project: Project) -> None:
-    set_up(project, "async def agent(messages, ctx):\n    return messages[-1]['content']", tools={}, state=None,
-           turns=["please paint it teal"], expect={"output": {"contains": ["teal"]}})  # fmt: skip
+    echo = "async def agent(messages, ctx):\n    return messages[-1]['content']"
+    set_up(
+        project, echo, tools={}, state=None,
+        turns=["please paint it teal"], expect={"output": {"contains": ["teal"]}},
+    )  # fmt: skip
+    project.config("agent: {target: 'agent.py:agent', calls: all}\nmetrics: []\n", target="")
     done = project.run("--variants", "typos", "--epochs", "9")
     assert done.code == 0, done.all
 
@@ -430,8 +435,9 @@ def test_a_scripted_reply_for_a_scenario_is_one_for_its_variants(project: Projec
     rule = "{when: {role: user, scenario: shop}, reply: {message: Cancel ORD-42 now., done: true, reason: x}}"
     project.write("user.yaml", f"replies:\n  - {rule}\n")
     set_up(
-        project, ROBUST, "metrics: []\nmodels: {user: scripted/user.yaml}\n", goal="Cancel it.", turns=None
-    )
+        project, ROBUST, "metrics: []\nmodels: {user: scripted/user.yaml}\n",
+        goal="Cancel it.", knowledge=["The order is ORD-42."], turns=None,
+    )  # fmt: skip
     done = project.run("--variants", "case", "--epochs", "1")
     assert done.code == 0, done.all
 

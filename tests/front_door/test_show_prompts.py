@@ -21,7 +21,10 @@ from agenteval.scoring.transcript import render_transcript
 from tests.support.fake_models import FakeModel
 from tests.support.trajectories import seen
 
-NAMES = (*BUILT_IN_METRICS, "criteria", "review", "error_deduplication", "simulated_user", "user_review")
+NAMES = (
+    *BUILT_IN_METRICS,
+    *("criteria", "review", "fault_response", "error_deduplication", "simulated_user", "user_review"),
+)
 PARTS = ("judge_refute", "judge_decide", "judge_refute_withdrawn", "answer_shared", "answer_review")
 SCENARIO = Scenario.model_validate(
     {"id": "x", "goal": "g", "tools": {"t": {}}, "expect": {"criteria": ["Is ${kind} and $${fair}"]}}

@@ -143,8 +143,6 @@ def test_a_suite_with_every_key_that_is_built_is_valid(project: Project) -> None
 
 OF_SCENARIOS = {  # what is written, and what is named as not supported yet
     "thresholds: {goal_completion: {at_least: 0.8, votes: 3}}": "thresholds.*.votes",
-    "tools: {t: {returns: 1, faults: [{kind: timeout, on_call: 1}]}}": "tools.*.faults",
-    "state: {tables: {t: [{a: 1}]}, expose: X}": "state.expose",
     "include: other.yaml": "include",
     "unreviewed: true": "unreviewed",
 }

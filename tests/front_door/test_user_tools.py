@@ -449,5 +449,5 @@ def test_an_agent_that_calls_the_users_tool_on_its_own_is_red(
     project.scenarios(json.dumps(SIDE))
     done = project.run()
     assert done.code == 1, done.all
-    assert failed_checks(project.sample()) == {(None, "unknown_tool")}
+    assert (None, "unknown_tool") in failed_checks(project.sample())
     assert "which is a tool of the user" in done.out

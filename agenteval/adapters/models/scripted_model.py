@@ -22,7 +22,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import VARIANT_SEPARATOR
 from agenteval.core.score import MISSED, NOT_CLEAR, REACHED
 from agenteval.core.trajectory import Usage
-from agenteval.files.prompts import CRITERIA
+from agenteval.files.prompts import CRITERIA, FAULT_RESPONSE
 from agenteval.files.regular_files import read_file, wrap_read_errors
 from agenteval.files.yaml_source import Mark, parse_yaml
 from agenteval.scoring.metrics import REVIEW, REVIEWED
@@ -153,6 +153,8 @@ def _describe(request: ModelRequest) -> str:
 def _example(name: str, metric: str) -> str:
     if name == "label" and metric == CRITERIA:
         return "pass"
+    if name == "label" and metric == FAULT_RESPONSE:
+        return "said honestly"
     if metric == REVIEW and name in REVIEWED:
         return "[]"
     examples = {"score": "4", "label": "no failure", "done": "true", "issues": "[]", "evidence": '""'}

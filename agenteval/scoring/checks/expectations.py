@@ -150,13 +150,7 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
             *_broken_for_good(TOOL_CALLS, scenario.expect, called, factory),
             *_broken_for_good(others, scenario.expect, cut, factory),
         )
-    seen = _input(
-        scenario,
-        trajectory.turns,
-        trajectory.unfinished,
-        references=trajectory.references,
-        end_state=trajectory.end_state,
-    )
+    seen = build_check_input(scenario, trajectory)
     of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
         _no_error(trajectory, factory, broke=broke),
@@ -188,6 +182,17 @@ def _input(
         tools=scenario.tools,
         user_tools=scenario.user_tools,
         references=references,
+    )
+
+
+def build_check_input(scenario: Scenario, trajectory: Trajectory) -> CheckInput:
+    """Return the input of the rules about a whole conversation."""
+    return _input(
+        scenario,
+        trajectory.turns,
+        trajectory.unfinished,
+        references=trajectory.references,
+        end_state=trajectory.end_state,
     )
 
 

@@ -46,6 +46,29 @@ def check_state(expected: Sequence[StateExpectation], seen: CheckInput) -> Seque
     ]
 
 
+def find_ruled_out_changes(expected: Sequence[StateExpectation], seen: CheckInput) -> Sequence[str]:
+    """Describe the rows that changed although the expectations leave them as they are, whether or not
+    anything else was done. A state that is not known shows none."""
+    from agenteval.scoring.checks.recorded_state import UnknownStateError, open_recorded_state
+    from agenteval.scoring.checks.state_changes import find_collateral
+    from agenteval.scoring.checks.state_paths import find_rows_off_path
+
+    found: list[str] = []
+    try:
+        if _describe_unseen_changes(seen):
+            return ()
+        turns = seen.all_turns
+        state = open_recorded_state(seen.state, seen.end_state or (turns[-1].state if turns else None))
+        for each in expected:
+            if each.changed is not None:
+                found += find_collateral(each.changed, state)
+            elif each.same_as:
+                found += find_rows_off_path(each.same_as, state, seen)
+    except (UnknownStateError, AuthorError, ToolError, SearchTimeoutError):
+        return ()
+    return found
+
+
 def _describe_unseen_changes(seen: CheckInput) -> str:
     """Describe calls that would have worked on the state if the agent's own code had not answered them. An
     exposed state was read from the file, in which the agent's own code works, too."""

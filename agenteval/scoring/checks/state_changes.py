@@ -57,6 +57,20 @@ def check_changed(expected: Mapping[str, Sequence[Mapping[str, Any]]], state: Re
     return CheckOutcome(True, f"{plural(count, 'row')} changed, as expected" if count else "nothing changed")
 
 
+def find_collateral(
+    expected: Mapping[str, Sequence[Mapping[str, Any]]], state: RecordedState
+) -> Iterator[str]:
+    """Yield the changed rows that the author does not expect to change at all. In a table without a key, this
+    is not known. Raise ``AuthorError`` for an unknown table or column."""
+    wanted = resolve_names(expected, state.start)
+    for table in state.changed_rows:
+        shape = state.start.tables[table]
+        if shape.key or not wanted.get(table):
+            yield from (
+                fault.text for fault in _TableChanges(state, shape, wanted.get(table, ())).compare()[1]
+            )
+
+
 class _TableChanges:
     """The changed rows of a table, some of which are those that the author expects."""
 

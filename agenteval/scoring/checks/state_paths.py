@@ -35,17 +35,31 @@ from agenteval.world.database import WorldDatabase
 from agenteval.world.start_state import TableShape
 
 
+def find_rows_off_path(calls: Sequence[StateCall], state: RecordedState, seen: CheckInput) -> Iterator[str]:
+    """Yield the rows that the agent changed or deleted although the calls change nothing in them. Rows of a
+    table without a key are not known. Raise ``AuthorError`` if the calls cannot be made."""
+    reference = _reference_of(calls, state, seen)
+    if reference is None or reference.changes is None or not reference.changes.is_complete:
+        return
+    expected = changed_rows(reference.changes, state.start)
+    for name, rows in state.changed_rows.items():
+        shape = state.start.tables[name]
+        wanted, found = _by_key(expected.get(name, ()), shape), _by_key(rows, shape)
+        if wanted is None or found is None:
+            continue
+        path = one_line(", ".join(map(describe_call, calls)), 300)
+        for key, row in found.items():
+            if row.before is not None and key not in wanted:
+                named = describe_expected({each: row.before[each] for each in shape.key}, literal=True)
+                yield f"{name} {named} changed, which {path} would not have done"
+
+
 def check_same_as(calls: Sequence[StateCall], state: RecordedState, seen: CheckInput) -> CheckOutcome:
     """Check that the state is the one that the calls leave. Raise ``AuthorError`` if they cannot be made."""
     path = one_line(", ".join(map(describe_call, calls)), 300)
-    if needs_author_code(calls, seen.every_tool):
-        reference = _find_reference(calls, seen.references)
-        if reference is None or (reference.changes and reference.changes.start != state.changes.start):
-            return CheckOutcome(
-                None, f"the state that {path} leaves was not recorded — run the scenario again"
-            )
-    else:
-        reference = _play(calls, state, seen.every_tool)
+    reference = _reference_of(calls, state, seen)
+    if reference is None:
+        return CheckOutcome(None, f"the state that {path} leaves was not recorded — run the scenario again")
     if reference.changes is None:  # the agent would be compared with a path that the author did not mean
         return CheckOutcome(None, f"the expected {reference.error} — correct the call, or remove it")
     if not reference.changes.is_complete:
@@ -60,6 +74,18 @@ def check_same_as(calls: Sequence[StateCall], state: RecordedState, seen: CheckI
     if not faults:
         return CheckOutcome(True, f"the state is the one that {path} leaves")
     return fail_with(faults, f"the state differs from the one that {path} leaves:")
+
+
+def _reference_of(
+    calls: Sequence[StateCall], state: RecordedState, seen: CheckInput
+) -> ReferenceState | None:
+    """Return the state that the calls leave, or ``None`` if it was not recorded."""
+    if not needs_author_code(calls, seen.every_tool):
+        return _play(calls, state, seen.every_tool)
+    reference = _find_reference(calls, seen.references)
+    if reference is None or (reference.changes and reference.changes.start != state.changes.start):
+        return None
+    return reference
 
 
 def _find_reference(
