@@ -58,9 +58,10 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
     gate; tools that would affect the verdict if they were marked as writing; unknown parts of a log;
     abstentions; criteria that never arose; skipped judges; errored conversations that were repeated; errored
     samples that were tolerated; accepted failures; a replay; judges that were not called; agents whose calls
-    were never seen; agents that never changed the database that they were given; unchecked claims of
-    actions; agents whose claims are taken on trust; empty lists in test cases; logs in which nothing could
-    have been found; scenarios of the baseline that are no longer in the suite."""
+    were never seen; agents that never changed the database that they were given; faults of scenarios that
+    no call had; unchecked claims of actions; agents whose claims are taken on trust; empty lists in test
+    cases; logs in which nothing could have been found; scenarios of the baseline that are no
+    longer in the suite."""
     found = (
         ()
         if decision.is_reported
@@ -81,6 +82,7 @@ def list_caveats(report: Report, decision: Decision) -> tuple[Caveat, ...]:
         *_uncalled_judges(report),
         *_calls_never_seen(report),
         *_databases_never_changed(report),
+        *_faults_never_reached(report),
         *_unseen_claims(report, decision),
         *_goals_on_trust(report),
         *_empty_lists(report),
@@ -337,6 +339,22 @@ def _databases_never_changed(report: Report) -> Iterator[Caveat]:
         if agent not in changing:
             text = f"agent '{one_line(agent, 60)}' changed no database in {', '.join(names)}"
             yield Caveat("databases_never_changed", 1, f"{text}: do its tools use it?")
+
+
+def _faults_never_reached(report: Report) -> Iterator[Caveat]:
+    """Yield the faults that a scenario gives to its tools and that no call had, so that nothing was tried.
+    The faults of ``run --faults`` have a table of their own."""
+    unreached = [
+        f"'{one_line(name, 60)}' in {one_line(each.scenario.id, 60)}"
+        for each in report.scenarios
+        if not (each.scenario.variant and each.scenario.variant.fault)
+        and any(sample.trajectory.all_turns for sample in each.samples)
+        for name, tool in each.scenario.tools.items()
+        if tool.faults and ((each.scenario.id, each.agent), name) not in report.faulty_tools
+    ]
+    if unreached:
+        text = f"no call had the faults of {join_first(unreached, _MOST_NAMED)}"
+        yield Caveat("faults_never_reached", len(unreached), text)
 
 
 def _unseen_claims(report: Report, decision: Decision) -> Iterator[Caveat]:

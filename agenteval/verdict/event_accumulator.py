@@ -90,6 +90,8 @@ class RunAccumulator:
         self.rules: dict[Pairing, ScenarioRules] = {}
         self.changed_states: set[Pairing] = set()
         """The pairings of scenario and agent whose state differed from the start, or may have."""
+        self.faulty_tools: set[tuple[Pairing, str]] = set()
+        """The tools of a pairing of which a call had a fault."""
         self._planned: dict[str, Scenario] = {}
         self._evidence: dict[str, set[CallEvidence]] = {}
 
@@ -114,11 +116,13 @@ class RunAccumulator:
             case TurnFinished():
                 self.samples[event.key].turns[event.index] = event.turn
                 self._note_state(event.key, event.turn.state)
+                self._note_faults(event.key, event.turn)
             case Scored():
                 self.samples[event.key].score(event.turn, event.items)
             case SampleFinished():
                 self.samples[event.key].finish(event)
                 self._note_state(event.key, event.state)
+                self._note_faults(event.key, event.unfinished)
             case Reconsidered():
                 self._reconsider(event)
             case ModelAsked() | ReferenceStatesMade():
@@ -139,6 +143,11 @@ class RunAccumulator:
     def _note_state(self, key: SampleKey, state: StateChanges | None) -> None:
         if state is not None and (state.tables or state.unknown_because):
             self.changed_states.add((key.scenario, key.agent))
+
+    def _note_faults(self, key: SampleKey, turn: Turn | None) -> None:
+        calls = turn.tool_calls if turn else ()
+        faulty = {call.name for call in calls if call.result and call.result.fault}
+        self.faulty_tools.update(((key.scenario, key.agent), name) for name in faulty)
 
     def _resume(self, event: RunResumed) -> None:
         if self.run is None:

@@ -79,6 +79,8 @@ class Report:
     """The evidence, keyed by agent, that the agent's calls are seen. It comes from the agent's turns."""
     changed_states: Collection[Pairing] = ()
     """The pairings of scenario and agent whose state differed from the start, or may have."""
+    faulty_tools: Collection[tuple[Pairing, str]] = ()
+    """The tools of a pairing of scenario and agent of which a call had a fault."""
     finished: RunFinished | None = None
     """The end of the run, or ``None`` if the run was interrupted."""
 
@@ -200,6 +202,7 @@ class Fold:
             notices=tuple(self._run.notices),
             evidence=self._run.evidence,
             changed_states=frozenset(self._run.changed_states),
+            faulty_tools=frozenset(self._run.faulty_tools),
             finished=self._run.finished,
         )
 

@@ -331,3 +331,15 @@ def test_same_as_decides_whether_an_agent_recovered_although_tools_are_in_python
     project.write("pack.yaml", "- {kind: no_op, calls: 1, tools: [cancel_order]}\n")
     assert project.run("--faults", "pack.yaml", "--no-judge").code == 0
     assert project.results()["summary"]["faults"][0]["outcomes"] == {"recovered": 1}
+
+
+def test_faults_that_no_call_had_are_named_in_the_last_line(project: Project) -> None:
+    set_up(project, HASTY, "cancel_order", {"kind": "timeout", "on_call": 2})
+    done = project.run()
+    assert done.code == 0
+    said = "no call had the faults of 'cancel_order' in s"
+    assert said in done.out.splitlines()[-1]
+    assert said in project.call("score", "latest").out
+    set_up(project, HASTY, "cancel_order", {"kind": "latency", "ms": 1})
+    done = project.run()
+    assert (done.code, "no call had" in done.out) == (0, False)
