@@ -33,8 +33,8 @@ class FaultScorer:
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | ScoreFailure | Finding]:
         found = await decide_fault(scenario, trajectory, self._timeout_s)
-        if found is None or isinstance(found, Check):
-            return () if found is None else (found,)
+        if not isinstance(found, FaultCase):
+            return found
         if self._ask_judge is not None:
             return await self._ask_judge(found, scenario, trajectory)
         options = ", ".join(sorted(found.possible))

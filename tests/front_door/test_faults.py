@@ -274,6 +274,16 @@ def test_a_call_or_a_change_proves_a_recovery_and_words_do_not(
     assert done.code == code, done.out
 
 
+def test_a_failure_that_no_fault_caused_is_shown_once(project: Project) -> None:
+    set_up(project, "\ndef agent(messages):\n    return 'Cancelled.'\n", expect=SCENARIO["expect"])
+    done = project.run("--faults", "timeouts", "--no-judge")
+    assert done.code == 1
+    assert set(verdicts(project).values()) == {"failed"}
+    assert done.out.count("✗ state.changed") == 1
+    assert "the same: cancel~timeout-1x.get_order, cancel~timeout-1x.cancel_order" in done.out
+    assert all(list(each) == ["not reached"] for each in outcomes(project).values())
+
+
 def test_a_change_that_the_state_rules_out_is_named(project: Project) -> None:
     set_up(project, LOOKED_UP, expect=UNCHANGED)
     done = project.run("--faults", "timeouts", "--no-judge", "-s", "cancel~timeout.get_order")

@@ -59,7 +59,8 @@ class _FailureBlock(NamedTuple):
     no such conversation."""
     rules: tuple[BrokenRule, ...]
     alike: tuple[str, ...] = ()
-    """The names of other scenarios that are undecided for the same reason."""
+    """The names of other scenarios that are undecided for the same reason, or of other variants of the
+    scenario that failed for the same reasons."""
     rows: tuple[str, ...] = ()
     """The names of other data rows of the scenario that had the same outcome."""
     how_many: str = ""
@@ -89,19 +90,27 @@ def scenario_failure(group: tuple[ReportedFailure, ...], options: ReportOptions)
 
 
 def _blocks(facts: Facts) -> Iterator[_FailureBlock]:
+    failed: dict[tuple[str, ...], list[_FailureBlock]] = {}
     undecided: dict[str, list[_FailureBlock]] = {}
     # One line of the list at the end names the scenarios that never ran.
     for (first, *others), how_many in facts.decisive_rows:
         names = tuple(_title(group[0]) for group in others)
         block = _block(first)._replace(rows=names, how_many=how_many)
         if block.is_failed:
-            yield block
+            # A failure that no fault caused is that of each variant in which the fault was not reached.
+            failed.setdefault(_reasons(block), []).append(block)
         else:
             # A server that was down is shown once, no matter how many scenarios it affected.
             undecided.setdefault(block.rules[0].gist, []).append(block)
-    for one, *alike in undecided.values():
+    for one, *alike in (*failed.values(), *undecided.values()):
         same = (name for block in alike for name in (_title(block.shown), *block.rows))
         yield one._replace(alike=tuple(same))
+
+
+def _reasons(block: _FailureBlock) -> tuple[str, ...]:
+    scenario = block.shown.scenario_report.scenario
+    written = scenario.variant.of if scenario.variant else scenario.id
+    return (written, block.shown.agent, *(rule.gist for rule in block.rules))
 
 
 def _block(group: tuple[ReportedFailure, ...]) -> _FailureBlock:
