@@ -103,8 +103,8 @@ class ToolFault(Value):
 
     @property
     def stays(self) -> bool:
-        """True if every call has the fault, so that no repetition helps."""
-        return self.calls is None and self.on_call is None and self.probability is None
+        """True if any call may have the fault, so that an agent cannot rely on a repetition."""
+        return self.calls is None and self.on_call is None
 
     @property
     def slug(self) -> str:

@@ -38,4 +38,6 @@ class FaultScorer:
         if self._ask_judge is not None:
             return await self._ask_judge(found, scenario, trajectory)
         options = ", ".join(sorted(found.possible))
-        return (fault_check(found, FaultOutcome.UNDECIDED, f"not judged ({self._why}): {options}?"),)
+        remark = f"{found.remark}; " if found.remark else ""
+        detail = f"{remark}not judged ({self._why}): {options}?"
+        return (fault_check(found, FaultOutcome.UNDECIDED, detail),)
