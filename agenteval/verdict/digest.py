@@ -25,8 +25,7 @@ from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_errored
 
 _CONTENT = (
     "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
-    "max_turns", "min_turns", "history",
-    "user_tools",
+    "max_turns", "min_turns", "history", "user_tools", "state",
 )  # fmt: skip
 """The fields of a scenario that the agent, the user or a judge sees. These exclude its name, tags, epochs and
 thresholds."""
@@ -92,6 +91,8 @@ def hash_content(scenario: Scenario) -> dict[str, str]:
     content = scenario.model_dump(mode="json", include=set(_CONTENT))
     for tool in (*content.get("tools", {}).values(), *content.get("user_tools", {}).values()):
         tool.pop("base", None)
+    if state := content.get("state"):
+        del state["base"]
     if scenario.user_prompt is not None:
         content["user_prompt"] = scenario.user_prompt_hash
     if scenario.variant is not None and scenario.variant.texts:

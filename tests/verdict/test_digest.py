@@ -168,6 +168,7 @@ FULL: dict[str, Any] = {
     "turns": ["hi"],
     "case": {"expected_tools": ["t"]},
     "max_turns": 3,
+    "state": {"tables": {"orders": [{"id": 1}]}},
 }
 OTHER: dict[str, Any] = {
     "profile": "q",
@@ -180,6 +181,7 @@ OTHER: dict[str, Any] = {
     "turns": ["ho"],
     "case": {"expected_tools": ["u"]},
     "max_turns": 4,
+    "state": {"tables": {"orders": [{"id": 2}]}},
 }
 
 
