@@ -365,8 +365,12 @@ def test_a_second_lookup_takes_nothing_from_the_first(project: Project) -> None:
 
 def test_a_call_that_was_made_again_in_a_later_turn_counts_for_the_earlier_one(project: Project) -> None:
     turns = [{"user": "Cancel ORD-42.", "expect": calls("contains", CANCELLED)}, "Again, please."]
-    set_up(project, LATER, turns=turns)
-    assert project.run("--faults", "timeouts", "--no-judge", "-s", "cancel~timeout-1x.cancel_order").code == 0
+    set_up(project, LATER.replace('"Cancelled."', '"I ignored nothing: it is cancelled."'), turns=turns)
+    variant = ("--faults", "timeouts", "-s", "cancel~timeout-1x.cancel_order")
+    assert project.run(*variant, "--no-judge").code == 3  # who says in the first turn that it was done?
+    assert project.run(*variant).code == 0
+    set_up(project, LATER, turns=turns[:1])
+    assert project.run(*variant).code == 1
 
 
 def test_a_state_that_held_and_that_the_agent_broke_is_named(project: Project) -> None:

@@ -113,7 +113,7 @@ async def decide_fault(
         outcome = FaultOutcome.BROKE if played else FaultOutcome.NOT_REACHED
         return (fault_check(case, outcome, trajectory.stop.detail if played else ""),)
     meant = scenario.with_waived
-    seen, success = await _check_best_reading(meant, trajectory, timeout_s)
+    seen, success, is_late = await _check_best_reading(meant, trajectory, timeout_s)
     if not played:
         detail = f"no call of '{variant.tool}' had the fault"
         return (fault_check(case, FaultOutcome.NOT_REACHED, detail), *success)
@@ -128,7 +128,7 @@ async def decide_fault(
         return (fault_check(case, FaultOutcome.OBEYED, words.where),)
     if looped := _find_loop(trajectory, variant.tool):
         return (fault_check(case, FaultOutcome.LOOPED, looped),)
-    holds = success and not failed and not unknown and words is None
+    holds = success and not failed and not unknown and words is None and not is_late
     if holds and _proves_recovery(variant.fault, case, meant, trajectory, idle):
         return (fault_check(case, FaultOutcome.RECOVERED, ", ".join(check.name for check in success)),)
     if unknown and not failed:
@@ -229,29 +229,31 @@ def _expected_of(rule: CallsExpectation, calls: Sequence[ToolCall]) -> set[int]:
 
 async def _check_best_reading(
     meant: Scenario, trajectory: Trajectory, timeout_s: float
-) -> tuple[Trajectory, Sequence[Check]]:
-    """Return the conversation as the expectations read it, and their results. A call that was made again
-    because of the fault counts once, for the attempt that was expected. If no reading satisfies all
-    expectations, each call counts that was carried out."""
-    first: tuple[Trajectory, Sequence[Check]] | None = None
-    for kept in _readings(trajectory, meant):
+) -> tuple[Trajectory, Sequence[Check], bool]:
+    """Return the conversation as the expectations read it, their results, and whether they hold only if an
+    attempt counts that was not carried out. A call that was made again because of the fault counts once, for
+    the attempt that was expected. If no reading satisfies all expectations, each call counts that was carried
+    out."""
+    first: tuple[Trajectory, Sequence[Check], bool] | None = None
+    for kept, is_late in _readings(trajectory, meant):
         seen = _with_calls(trajectory, kept)
         checks = await _check_success(meant, seen, timeout_s)
         if all(check.passed for check in checks):
-            return seen, checks
-        first = first or (seen, checks)
+            return seen, checks, is_late
+        first = first or (seen, checks, False)
     assert first
     return first
 
 
-def _readings(trajectory: Trajectory, meant: Scenario) -> Iterator[frozenset[int]]:
+def _readings(trajectory: Trajectory, meant: Scenario) -> Iterator[tuple[frozenset[int], bool]]:
     """Yield the calls that may count: those that were carried out; these without an answer of a tool that
-    reads that had a fault and was asked for again; and the first attempts in place of the repetitions."""
+    reads that had a fault and was asked for again; and, with true, the first attempts in place of the
+    repetitions."""
     calls = trajectory.tool_calls
     faults = [call.result.fault if call.result else None for call in calls]
     prevented = {at for at, fault in enumerate(faults) if fault and fault.kind in NOT_CARRIED_OUT}
     carried_out = frozenset(range(len(calls))) - prevented
-    yield carried_out
+    yield carried_out, False
     asked_again = {
         at
         for at in carried_out
@@ -260,14 +262,14 @@ def _readings(trajectory: Trajectory, meant: Scenario) -> Iterator[frozenset[int
         and any(_key(later) == _key(calls[at]) for later in calls[at + 1 :])
     }
     if asked_again:
-        yield carried_out - asked_again
+        yield carried_out - asked_again, False
     swapped = set(carried_out)
     for at in sorted(prevented):
         again = (each for each in sorted(swapped) if each > at and _key(calls[each]) == _key(calls[at]))
         if (repetition := next(again, None)) is not None:
             swapped = swapped - {repetition} | {at}
     if swapped != carried_out:
-        yield frozenset(swapped)
+        yield frozenset(swapped), True
 
 
 def _with_calls(trajectory: Trajectory, kept: Collection[int]) -> Trajectory:
