@@ -96,7 +96,7 @@ class _RunClient:
 
     async def list_tools(self) -> Sequence[Any]:
         async with self.connected() as client:
-            return await _all_tools(client)
+            return await list_mcp_tools(client)
 
     async def call(self, name: str, arguments: dict[str, Any], meta: dict[str, Any] | None) -> Any:
         async with self.connected() as client:
@@ -155,7 +155,7 @@ class _Bridge:
             await self._run.call(name, outcome, {OUTCOME: permit})
 
     async def _list_real(self) -> Sequence[Any]:
-        tools = await _all_tools(self._real) if self._real else ()
+        tools = await list_mcp_tools(self._real) if self._real else ()
         self._real_names = frozenset(tool.name for tool in tools)
         return tools
 
@@ -166,7 +166,8 @@ class _Bridge:
         return name in self._real_names
 
 
-async def _all_tools(client: Any) -> Sequence[Any]:
+async def list_mcp_tools(client: Any) -> Sequence[Any]:
+    """Return all tools of a server (``tools/list``)."""
     found: list[Any] = []
     cursor: str | None = None
     while True:

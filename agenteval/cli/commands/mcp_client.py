@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from agenteval.adapters.bridge.bridge_server import list_mcp_tools
 from agenteval.conversation.real_tools import RealAnswer, UncallableError
 from agenteval.core.errors import AuthorError, Problem, innermost
 
@@ -22,18 +23,6 @@ async def connect_mcp(command: Sequence[str]) -> AsyncIterator[Any]:
     server: Any = command[0] if is_address else StdioServerParameters(command=command[0], args=[*command[1:]])
     async with Client(server, read_timeout_seconds=READ_S) as client:
         yield client
-
-
-async def list_mcp_tools(client: Any) -> list[Any]:
-    """Return all tools of a server (``tools/list``)."""
-    found: list[Any] = []
-    cursor: str | None = None
-    while True:
-        page = await client.list_tools(cursor=cursor)
-        found += page.tools
-        cursor = page.next_cursor
-        if not cursor:
-            return found
 
 
 def hints_of_tool(tool: Any) -> Mapping[str, Any]:

@@ -18,11 +18,11 @@ import anyio
 import yaml
 
 from agenteval.adapters.agents.mcp_server import McpHost, ServedTools, require_sdk, serve_stdio
+from agenteval.adapters.bridge.bridge_server import list_mcp_tools
 from agenteval.agentside.world import ToolAnswer
 from agenteval.cli.commands.mcp_client import (
     connect_mcp,
     hints_of_tool,
-    list_mcp_tools,
     unreachable_server,
 )
 from agenteval.cli.safe_output import clean_output, print_err, print_out
