@@ -35,7 +35,7 @@ _PACKAGE = f"{os.sep}agenteval{os.sep}"
 
 MOST = {
     "threshold": (223, 541),
-    "reply": (243, 478),
+    "reply": (243, 482),
     "broken judge": (72, 151),
 }
 """Stays, near and far."""

@@ -3,7 +3,7 @@ Pure, and independent of the order of events between samples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from agenteval.core.event import (
@@ -25,7 +25,7 @@ from agenteval.core.event import (
 from agenteval.core.plan import Pairing, ScenarioRules
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreItem, UserReview
-from agenteval.core.trajectory import CallEvidence, Stop, Turn
+from agenteval.core.trajectory import CallEvidence, Stop, ToolCall, Turn
 from agenteval.core.value import compact
 from agenteval.core.world_state import StateChanges
 
@@ -116,13 +116,14 @@ class RunAccumulator:
             case TurnFinished():
                 self.samples[event.key].turns[event.index] = event.turn
                 self._note_state(event.key, event.turn.state)
-                self._note_faults(event.key, event.turn)
+                self._note_faults(event.key, event.turn.tool_calls)
             case Scored():
                 self.samples[event.key].score(event.turn, event.items)
             case SampleFinished():
                 self.samples[event.key].finish(event)
                 self._note_state(event.key, event.state)
-                self._note_faults(event.key, event.unfinished)
+                if event.unfinished:
+                    self._note_faults(event.key, event.unfinished.tool_calls)
             case Reconsidered():
                 self._reconsider(event)
             case ModelAsked() | ReferenceStatesMade():
@@ -144,8 +145,7 @@ class RunAccumulator:
         if state is not None and (state.tables or state.unknown_because):
             self.changed_states.add((key.scenario, key.agent))
 
-    def _note_faults(self, key: SampleKey, turn: Turn | None) -> None:
-        calls = turn.tool_calls if turn else ()
+    def _note_faults(self, key: SampleKey, calls: Iterable[ToolCall]) -> None:
         faulty = {call.name for call in calls if call.result and call.result.fault}
         self.faulty_tools.update(((key.scenario, key.agent), name) for name in faulty)
 
