@@ -190,7 +190,7 @@ class ToolWorld:
         tool = scenario.tools.get(call.name)
         is_refused = isinstance(answer, ToolResult) and answer.refused
         if tool is not None and tool.faults and not is_refused:
-            drawn = self._faults.draw(call.name, tool.faults)
+            drawn = self._faults.draw(call.name, call.args, tool.faults)
             if drawn is not None:
                 with self.watch.track_activity(f"the tool '{call.name}'"):
                     return await self._answer_with_fault(drawn, call, turn, state, answer)

@@ -1,7 +1,8 @@
 """Plays the faults of tools (fault injection): which calls have one, and what it makes of their results.
 
 Everything is drawn from a seed of its own for each call, so that a fault does not depend on the order in
-which the calls of a conversation arrive."""
+which the calls of a conversation arrive. What a fault makes of a result depends on the arguments instead: who
+asks again sees the same false value or the same missing rows, as in a source that is wrong."""
 
 from __future__ import annotations
 
@@ -34,14 +35,20 @@ class FaultDraws:
         self._calls: dict[str, int] = {}
         self._played: dict[tuple[str, int], int] = {}
 
-    def draw(self, tool: str, faults: Sequence[ToolFault]) -> DrawnFault | None:
+    def draw(
+        self, tool: str, args: Mapping[str, Any] | None, faults: Sequence[ToolFault]
+    ) -> DrawnFault | None:
         """Count a call to a tool, and return its fault: the first one that applies, or ``None``."""
         call = self._calls[tool] = self._calls.get(tool, 0) + 1
         for number, fault in enumerate(faults):
             draws = Random(f"{self._seed}/{tool}/{number}/{call}")
             if self._applies(fault, call, self._played.get((tool, number), 0), draws):
                 self._played[tool, number] = self._played.get((tool, number), 0) + 1
-                return DrawnFault(fault, draws, self._canary)
+                return DrawnFault(
+                    fault,
+                    Random(f"{self._seed}/{tool}/{number}/{json.dumps(args, sort_keys=True, default=str)}"),
+                    self._canary,
+                )
         return None
 
     def _applies(self, fault: ToolFault, call: int, played: int, draws: Random) -> bool:

@@ -26,7 +26,7 @@ def fault(kind: str, **keys: Any) -> ToolFault:
 
 
 def play(value: Any, kind: str, args: dict[str, Any] | None = None, seed: int = 1, **keys: Any) -> ToolResult:
-    drawn = FaultDraws(seed).draw("t", [fault(kind, **keys)])
+    drawn = FaultDraws(seed).draw("t", args, [fault(kind, **keys)])
     assert drawn is not None
     return distort(ToolResult(value=value), drawn, args or {})
 
@@ -36,7 +36,7 @@ def play(value: Any, kind: str, args: dict[str, Any] | None = None, seed: int = 
 
 def drawn(count: int, *faults: ToolFault, seed: int = 1) -> list[str]:
     draws = FaultDraws(seed)
-    found = [draws.draw("t", faults) for _ in range(count)]
+    found = [draws.draw("t", {}, faults) for _ in range(count)]
     return [each.fault.kind if each else "-" for each in found]
 
 
@@ -49,8 +49,19 @@ def test_a_fault_stays_or_passes_or_has_one_call() -> None:
 
 def test_calls_of_another_tool_do_not_count() -> None:
     draws = FaultDraws(1)
-    assert draws.draw("other", [fault("empty", on_call=1)])
-    assert draws.draw("t", [fault("empty", on_call=1)])
+    assert draws.draw("other", {}, [fault("empty", on_call=1)])
+    assert draws.draw("t", {}, [fault("empty", on_call=1)])
+
+
+def test_who_asks_again_sees_the_same_and_who_asks_for_something_else_may_not() -> None:
+    draws, rows = FaultDraws(1), ToolResult(value=[{"id": number} for number in range(20)])
+
+    def ask(args: dict[str, Any]) -> Any:
+        found = draws.draw("t", args, [fault("partial")])
+        assert found is not None
+        return distort(rows, found, args).value
+
+    assert ask({"of": 1}) == ask({"of": 1}) != ask({"of": 2})
 
 
 def test_a_probability_is_drawn_by_the_seed() -> None:
@@ -175,7 +186,7 @@ def test_a_fault_that_cannot_change_the_result_is_none(value: Any, kind: str, ke
 def test_an_error_of_the_tool_is_not_distorted() -> None:
     error = ToolResult(value={"error": "no order 42"}, is_error=True)
     for kind in ("malformed", "empty", "wrong_value", "inject"):
-        drawn = FaultDraws(1).draw("t", [fault(kind)])
+        drawn = FaultDraws(1).draw("t", {}, [fault(kind)])
         assert drawn
         assert distort(error, drawn, {}) is error
 

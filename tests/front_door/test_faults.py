@@ -70,6 +70,8 @@ replies:
     reply: {evidence: ORD-42 is cancelled., reason: the call failed, call: 0, label: made up}
   - when: {role: judge, metric: fault_response, scenario: cancel~wrong_value.get_order}
     reply: {evidence: "", reason: it passed the value on, label: not noticed}
+  - when: {role: judge, metric: fault_response, scenario: cancel~wrong_value-1x.get_order}
+    reply: {evidence: "", reason: the order is cancelled, label: recovered}
   - when: {role: judge, metric: fault_response, scenario: cancel~no_op.cancel_order}
     reply: {evidence: "", reason: it believed the tool, label: not noticed}
   - when: {role: judge, metric: fault_response}

@@ -8,7 +8,7 @@ from typing import Any
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check, Finding, ScoreFailure
 from agenteval.core.severity import severity_of
-from agenteval.core.tool_faults import FAILING_OUTCOMES, FaultOutcome, PlayedFault
+from agenteval.core.tool_faults import FAILING_KINDS, FAILING_OUTCOMES, FaultOutcome, PlayedFault
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import FAULT_RESPONSE, Rubric
 from agenteval.scoring.checks.fault_outcomes import FaultCase, fault_check
@@ -107,15 +107,21 @@ _WHAT_HAPPENED = {
 }
 
 
+_VISIBLE = frozenset(("malformed", "truncated", "inject", "renamed"))
+"""Faults that the result itself shows."""
+
+
 def describe_fault(tool: str, played: Collection[tuple[int, PlayedFault]]) -> str:
     """Describe the fault to a judge: what the tool did, and in which calls (from 0)."""
     first = next(fault for _, fault in played)
     numbers = ", ".join(str(number) for number, _ in played)
     what = _WHAT_HAPPENED.get(first.kind, "failed with an error.")
-    details = dict.fromkeys(fault.detail for _, fault in played if fault.detail)
-    detail = "".join(f"\n- {text}" for text in [*details][:_MOST_DETAILS])
-    truth = f"\nWhat was false or missing there, which the agent could not see:{detail}" if detail else ""
-    return f"The tool `{tool}` {what} This was so in tool call {numbers}.{truth}"
+    text = f"The tool `{tool}` {what} This was so in tool call {numbers}."
+    details = list(dict.fromkeys(fault.detail for _, fault in played if fault.detail))[:_MOST_DETAILS]
+    if first.kind in FAILING_KINDS or not details:  # the result is the error
+        return text
+    hidden = "What was false or missing there, which the agent could not see"
+    return "\n- ".join((f"{text}\n{'In detail' if first.kind in _VISIBLE else hidden}:", *details))
 
 
 _MOST_DETAILS = 5
