@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from agenteval.core.config import Allowance, BudgetConfig, Price
 from agenteval.core.errors import BudgetError
@@ -99,6 +99,35 @@ def total_cost(lines: Iterable[LedgerLine]) -> Cost:
 # ── during a run ─────────────────────────────────────────────────────────────────────────────────
 
 
+class BudgetedCall(Protocol):
+    """A call in flight and its reservation."""
+
+    def request(self) -> None:
+        """Reserve budget for one more request. Raise ``BudgetError`` if the budget is exhausted."""
+
+    def settle(self, usage: Usage, *, is_failed: bool = False) -> None:
+        """Record that the call has ended. A failed call counts as a call even if its usage is unknown."""
+
+
+class CallBudget(Protocol):
+    """The budget of a run, in this process or in another one."""
+
+    def needs_estimate(self, role: str = "") -> bool:
+        """Check whether a call requires a size estimate before it is made."""
+
+    def counts_tokens(self, role: str = "") -> bool:
+        """Check whether a limit on tokens applies to the calls of a role."""
+
+    def carry_over(self, usage: Usage, role: str = "") -> None:
+        """Add the spending from before the run was resumed."""
+
+    async def open_call(
+        self, name: str, price: Price | None, prompt_tokens: int, role: str = ""
+    ) -> BudgetedCall:
+        """Reserve budget for one call to ``name``. Raise ``BudgetError`` if the budget is exhausted, in which
+        case the call must not be made."""
+
+
 @dataclass
 class _Spending:
     calls: int = 0
@@ -187,6 +216,9 @@ class BudgetLedger:
     def counts_tokens(self, role: str = "") -> bool:
         return any(account.allowance.max_tokens is not None for account in self._accounts(role))
 
+    async def open_call(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
+        return self.begin(name, price, prompt_tokens, role)
+
     def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
         """Reserve budget for one call to ``name``. Raise ``BudgetError`` if the budget is exhausted, in which
         case the call must not be made."""
@@ -239,13 +271,14 @@ class OpenCall:
         self.role = role
         self.reserved = reserved
         self._ledger = ledger
-        self._requests = 0
+        self.requests = 0
+        """The requests that were sent, or may have been."""
 
     def request(self) -> None:
         """Reserve budget for one more request. Raise ``BudgetError`` if the budget is exhausted."""
-        if self._requests:
+        if self.requests:
             self._ledger._reserve_request(self)
-        self._requests += 1
+        self.requests += 1
 
     def settle(self, usage: Usage, *, is_failed: bool = False) -> None:
         """Record that the call has ended. A failed call counts as a call even if its usage is unknown."""

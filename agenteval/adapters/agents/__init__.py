@@ -18,7 +18,7 @@ from agenteval.core.scenario import SampleKey
 
 if TYPE_CHECKING:
     from agenteval.adapters.transport.client import Transport
-    from agenteval.adapters.transport.limits import RateLimits
+    from agenteval.adapters.transport.limits import CallLimits
 
 
 class AgentResources(Protocol):
@@ -49,7 +49,7 @@ class AgentResources(Protocol):
     def place_of(self, agent: AgentConfig, key: str) -> Place:
         """Return the location of an agent's key in the configuration file."""
 
-    def limits(self) -> RateLimits: ...
+    def limits(self) -> CallLimits: ...
 
     def transport(self) -> Transport: ...
 

@@ -29,6 +29,7 @@ from agenteval.adapters.agents.process_agents import (
 )
 from agenteval.adapters.agents.request_template import names_in
 from agenteval.adapters.agents.text_programs import TextAgent, TextAgents, TextProgram, TextProgramOptions
+from agenteval.adapters.transport.limits import agent_rate
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Mistake, Place, Problem, did_you_mean
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply, ReadReply
@@ -152,7 +153,7 @@ def _start_agents(
     agent: AgentConfig, options: CommandOptions, resources: AgentResources, more: Mapping[str, str]
 ) -> ProcessAgents | TextAgents:
     root, env = resources.config.root, {**os.environ, **more}
-    rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
+    rate = resources.limits().rate(agent_rate(agent))
     if isinstance(options.command, TextProgramOptions):
         run, place = options.command, resources.place_of(agent, "command.run")
         path = _require_program(agent.name, run.run[0], root, env, place)

@@ -35,7 +35,7 @@ from agenteval.adapters.transport.client import (
     is_retryable_unsent,
 )
 from agenteval.adapters.transport.http_faults import HttpFault, classify, describe, is_web_address, quote
-from agenteval.adapters.transport.limits import Throttle
+from agenteval.adapters.transport.limits import ServerTerms, agent_rate
 from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
 from agenteval.core.digits import parse_digits
@@ -200,9 +200,9 @@ class HttpAgentContext:
         self.notify = notify
         self._warn = warn
         limits, key = transport.limits, _caller_key(self.headers)
-        self.throttle = Throttle(
-            limits.limiter(redact_url(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
-            rate=limits.rate("agent", config.name, requests=config.requests_per_minute),
+        self.throttle = limits.throttle(
+            ServerTerms(redact_url(self.endpoint), key, f"agent {config.name}", concurrency),
+            agent_rate(config),
         )
 
     def new_api(self) -> Api:

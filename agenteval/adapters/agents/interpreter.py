@@ -24,6 +24,7 @@ from agenteval.adapters.agents.process_agents import (
     parse_program_error,
     should_reuse_process,
 )
+from agenteval.adapters.transport.limits import agent_rate
 from agenteval.agentside.targets.target_resolution import describe_plan
 from agenteval.agentside.world import RequestedCall
 from agenteval.core.config import AgentConfig
@@ -117,7 +118,7 @@ def interpreter_agents(
         programs,
         reader=_WorkerAnswerReader(agent.name, resources.warn),
         timeout_s=agent.timeout_s,
-        rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
+        rate=resources.limits().rate(agent_rate(agent)),
         request_fields=request_fields,
     )
     agents.tools = parse_agent_tools(summary)

@@ -20,7 +20,7 @@ import anyio.to_thread
 from agenteval.adapters.agents.dialogue import Aftermath, Dialogue, Program, RequestNotAcceptedError
 from agenteval.adapters.agents.mcp_server import environ_with_mcp_url, mcp_url
 from agenteval.adapters.agents.request_template import latest_user_content
-from agenteval.adapters.transport.limits import Rate
+from agenteval.adapters.transport.limits import CallRate
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place, Problem
 from agenteval.core.protocols import AgentTool, DatabaseAccess, NoHistory, ReadReply, TurnTools
@@ -245,7 +245,7 @@ class ProcessAgents:
         *,
         reader: Callable[[Sample], AnswerParser],
         timeout_s: float,
-        rate: Rate | None = None,
+        rate: CallRate | None = None,
         request_fields: Callable[[Sample], Mapping[str, Any]] = lambda _: {},
     ) -> None:
         self.programs = programs
@@ -287,7 +287,7 @@ class ProcessAgent:
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> ReadReply:
         if self._agents.rate:
-            (await self._agents.rate.reserve()).sent()
+            await self._agents.rate.take()
         request = self._request(messages, tools)
         while True:
             dialogue = self._dialogue = self._dialogue or await self._programs.acquire(tools.database)

@@ -18,7 +18,7 @@ from pydantic import Field
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.observe_options import observe_mistakes
 from agenteval.adapters.agents.observed_requests import ObservedRequests, parse_agent_tools
-from agenteval.adapters.transport.limits import Rate
+from agenteval.adapters.transport.limits import CallRate, agent_rate
 from agenteval.agentside import hooks, model_requests
 from agenteval.agentside.frameworks import recognize_object
 from agenteval.agentside.import_watch import ImportWatch
@@ -176,7 +176,7 @@ class PythonAgents:
         place: Place,
         name: str,
         timeout_s: float,
-        rate: Rate | None,
+        rate: CallRate | None,
         intercepts: FunctionInterceptor | None,
         warn: Callable[[str], None],
         make_deps: Callable[..., Any] | None,
@@ -266,7 +266,7 @@ class PythonAgent:
             with pause_deadlines():
                 self._has_turn = await self._agents.only.acquire()
         if self._agents.rate:
-            (await self._agents.rate.reserve()).sent()
+            await self._agents.rate.take()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
         with _settled() as ending:
             try:
@@ -507,7 +507,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         place=place,
         name=agent.name,
         timeout_s=agent.timeout_s,
-        rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
+        rate=resources.limits().rate(agent_rate(agent)),
         intercepts=intercepts,
         warn=resources.warn,
         make_deps=make_deps,

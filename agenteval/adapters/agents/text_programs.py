@@ -28,7 +28,7 @@ from agenteval.adapters.agents.process import (
     ProcessExited,
 )
 from agenteval.adapters.agents.request_template import fill_request_text, latest_user_content, names_in
-from agenteval.adapters.transport.limits import Rate
+from agenteval.adapters.transport.limits import CallRate
 from agenteval.agentside.targets.reply_limit import MAX_REPLY_BYTES
 from agenteval.conversation.deadlines import pause_deadlines
 from agenteval.core.errors import AgentError, AuthorError, InfrastructureError, Place, Problem
@@ -103,7 +103,7 @@ class TextAgents:
         program: TextProgram,
         *,
         timeout_s: float,
-        rate: Rate | None = None,
+        rate: CallRate | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.program = program
@@ -161,7 +161,7 @@ class TextAgent:
         agents, program = self._agents, self._agents.program
         self._database = tools.database
         if agents.rate:
-            (await agents.rate.reserve()).sent()
+            await agents.rate.take()
         if tools.turn and program.names.isdisjoint(_MEMORY):
             agents.warn(
                 "gets each message without the preceding conversation, because `run` has neither ${session}"

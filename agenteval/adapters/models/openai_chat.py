@@ -35,7 +35,15 @@ from agenteval.adapters.models.response_formats import MAX_TEXT, response_format
 from agenteval.adapters.transport.error_patterns import THROTTLE_STATUSES
 from agenteval.adapters.transport.http_faults import FaultKind, HttpFault, describe, is_final, quote
 from agenteval.adapters.transport.http_session import RawReply
-from agenteval.adapters.transport.limits import PauseTooLong, Permit, RateLimits, Throttle
+from agenteval.adapters.transport.limits import (
+    CallLimits,
+    CallPermit,
+    CallThrottle,
+    PauseTooLong,
+    RateLimits,
+    RateTerms,
+    ServerTerms,
+)
 from agenteval.adapters.transport.retry import RetryBudget, RetryPolicy
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import InfrastructureError, UnreadableReplyError
@@ -249,14 +257,12 @@ class OpenAiChat:
 
     # ── sending one request ──────────────────────────────────────────────────────────────────────
 
-    def _throttle_of(self, limits: RateLimits, pool: ModelPool) -> Throttle:
+    def _throttle_of(self, limits: CallLimits, pool: ModelPool) -> CallThrottle:
         """Build the throttle. All models with the same address and key share its limits; the rate is specific
         to the model."""
         config, place = self._config, (self._endpoint.shown, self._endpoint.key)
-        rate = limits.rate(
-            *place, config.name, requests=config.requests_per_minute, tokens=config.tokens_per_minute
-        )
-        return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
+        rate = RateTerms((*place, config.name), config.requests_per_minute, config.tokens_per_minute)
+        return limits.throttle(ServerTerms(*place, "models", pool.limit), rate, pool)
 
     async def _send(self, sent: _Sent) -> CompletionAnswer:
         """Send the request until it is answered. Raise ``FailedCall`` if more retries would be useless."""
@@ -295,7 +301,7 @@ class OpenAiChat:
         call.record_success(answer.usage.input_tokens + answer.usage.output_tokens)
         return answer
 
-    def _completion(self, http: RawReply, call: Permit) -> Any:
+    def _completion(self, http: RawReply, call: CallPermit) -> Any:
         """Decode the reply as JSON.
 
         Raise ``FailedCall`` if the reply is an error or is not a completion. A temporary refusal, such as a
@@ -314,7 +320,7 @@ class OpenAiChat:
         A fault that suggests a wrong address is treated as temporary if the server has answered before.
         Temporary faults are counted by kind, because a server that fails in many ways is no worse than a
         server that fails in one way."""
-        is_proven = self._throttle.limiter.has_answered
+        is_proven = self._throttle.has_answered
         if (
             (asked := CURRENT_RUBRIC_CALL.get())
             and not asked.rubric.has_answered
@@ -329,7 +335,7 @@ class OpenAiChat:
                 return 0
             case FaultKind.GARBLED:
                 # Other calls in flight will show whether the address is right.
-                bound = _HICCUPS if is_proven else int(self._throttle.limiter.in_flight > 0)
+                bound = _HICCUPS if is_proven else int(self._throttle.is_busy)
                 return retries if faults[cause.kind] <= bound else 0
             case FaultKind.DEADLINE:
                 bound = _HICCUPS if is_proven else 1

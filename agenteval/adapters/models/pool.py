@@ -9,11 +9,11 @@ import anyio
 
 from agenteval.adapters.models.circuit_breaker import CURRENT_RUBRIC_CALL
 from agenteval.conversation.deadlines import pause_deadlines
-from agenteval.verdict.ledger import OpenCall
+from agenteval.verdict.ledger import BudgetedCall
 
 # A model may send several requests for one answer (a repair), deep inside its adapter. This variable
 # identifies the call of the budget that a request belongs to.
-METERED_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
+METERED_CALL: ContextVar[BudgetedCall | None] = ContextVar("agenteval_metered_call", default=None)
 
 
 class ModelPool(AbstractAsyncContextManager[None]):
@@ -25,9 +25,15 @@ class ModelPool(AbstractAsyncContextManager[None]):
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.name = ""
+        """The server of a narrower pool."""
         self._limiter = anyio.CapacityLimiter(limit)
         self._wider: ModelPool | None = None
         self._narrower: dict[str, ModelPool] = {}
+
+    @property
+    def places(self) -> tuple[tuple[str, int], ...]:
+        return (*self._wider.places, (self.name, self.limit)) if self._wider else ((self.name, self.limit),)
 
     @property
     def in_flight(self) -> int:
@@ -38,7 +44,7 @@ class ModelPool(AbstractAsyncContextManager[None]):
         """Return a smaller pool for a server that can handle only ``limit`` calls."""
         if server not in self._narrower:
             pool = self._narrower[server] = ModelPool(limit)
-            pool._wider = self
+            pool.name, pool._wider = server, self
         return self._narrower[server]
 
     async def __aenter__(self) -> None:

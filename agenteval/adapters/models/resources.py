@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from agenteval.adapters.models.capabilities import Capabilities
     from agenteval.adapters.models.pool import ModelPool
-    from agenteval.adapters.transport.limits import RateLimits
+    from agenteval.adapters.transport.limits import CallLimits
 
 
 class ModelResources(NamedTuple):
@@ -20,5 +20,5 @@ class ModelResources(NamedTuple):
     """The request features that servers were found to accept."""
     notify: Callable[[str], None]
     """The function that is called with a notice about each finding and each retry."""
-    limits: RateLimits | None = None
+    limits: CallLimits | None = None
     """The rate limits for calls to servers."""

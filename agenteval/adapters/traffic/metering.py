@@ -20,7 +20,7 @@ from agenteval.core.protocols import (
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Message, Usage, sum_usage
 from agenteval.messages.reported_usage import read_usage, usage_in
-from agenteval.verdict.ledger import BudgetLedger, price_usage
+from agenteval.verdict.ledger import CallBudget, price_usage
 
 
 class MeteredModel:
@@ -29,7 +29,7 @@ class MeteredModel:
     Instead of making a call, it raises ``BudgetError`` if the remaining budget in ``ledger`` is too small."""
 
     def __init__(
-        self, model: ChatModel, name: str, *, price: Price | None, ledger: BudgetLedger | None, role: str = ""
+        self, model: ChatModel, name: str, *, price: Price | None, ledger: CallBudget | None, role: str = ""
     ) -> None:
         self._model = model
         self._name = name
@@ -41,7 +41,7 @@ class MeteredModel:
         if self._ledger is None:
             return await self._answer(request)
         tokens = self._tokens(request, self._ledger)
-        call = self._ledger.begin(self._name, self._price, tokens, self._role)
+        call = await self._ledger.open_call(self._name, self._price, tokens, self._role)
         usage, failed = Usage(), True
         token = METERED_CALL.set(call)
         try:
@@ -67,7 +67,7 @@ class MeteredModel:
             raise
         return reply._replace(usage=price_usage(reply.usage, self._price))
 
-    def _tokens(self, request: ModelRequest, ledger: BudgetLedger) -> int:
+    def _tokens(self, request: ModelRequest, ledger: CallBudget) -> int:
         is_free = self._price is not None and not (self._price.input or self._price.output)
         if not ledger.needs_estimate(self._role) or (is_free and not ledger.counts_tokens(self._role)):
             return 0
@@ -83,7 +83,7 @@ class MeteredAgent(AgentWrapper):
     ``price`` is the price of the model that the agent uses. It applies to replies that report their token
     usage."""
 
-    def __init__(self, agent: Agent, name: str, *, price: Price | None, ledger: BudgetLedger | None) -> None:
+    def __init__(self, agent: Agent, name: str, *, price: Price | None, ledger: CallBudget | None) -> None:
         super().__init__(agent)
         self._name = name
         self._price = price
@@ -93,7 +93,7 @@ class MeteredAgent(AgentWrapper):
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         if self._ledger is None:
             return self._with_cost(await self._agent.reply(messages, tools))
-        call = self._ledger.begin(self._name, self._price, 0, "agent")
+        call = await self._ledger.open_call(self._name, self._price, 0, "agent")
         usage, failed = Usage(), True
         try:
             reply = self._with_cost(await self._agent.reply(messages, tools))

@@ -31,7 +31,7 @@ from agenteval.adapters.transport.http_faults import (
     quote,
 )
 from agenteval.adapters.transport.http_session import CONNECT_S, HttpSession, header_fields
-from agenteval.adapters.transport.limits import PauseTooLong, RateLimits, Throttle
+from agenteval.adapters.transport.limits import CallLimits, CallThrottle, PauseTooLong, RateLimits
 from agenteval.adapters.transport.retry import Retry, RetryBudget, RetryPolicy
 from agenteval.adapters.transport.retry_after import parse_retry_after
 from agenteval.core.json_text import as_text
@@ -109,7 +109,7 @@ class RequestPolicy:
     timeout_s: float
     """The time limit in seconds for each attempt, up to the last byte. Time spent waiting for rate limits and
     retries does not count."""
-    throttle: Throttle | None = None
+    throttle: CallThrottle | None = None
     """The rate limits that apply to requests, or ``None`` for no limits."""
     may_repeat: Callable[[HttpFault, float | None], bool] = is_retryable
     """The function that decides whether a request may be sent again, given its fault and the wait that the
@@ -150,9 +150,9 @@ class _Progress:
 class Transport:
     """Exchanges requests with a run's agents through one ``HttpSession``. The creator must close it."""
 
-    def __init__(self, *, retry: RetryPolicy | None = None, limits: RateLimits | None = None) -> None:
+    def __init__(self, *, retry: RetryPolicy | None = None, limits: CallLimits | None = None) -> None:
         self._retry = retry or RetryPolicy()
-        self.limits = limits or RateLimits(clock=self._retry.clock, sleep=self._retry.sleep)
+        self.limits: CallLimits = limits or RateLimits(clock=self._retry.clock, sleep=self._retry.sleep)
         self._session = HttpSession()
 
     async def exchange(
@@ -205,14 +205,14 @@ class Transport:
 
     def _next_wait_s(self, failed: _FailedAttempt, rules: RequestPolicy, budget: RetryBudget) -> float | None:
         retries = self._retry.retries
-        if rules.throttle and rules.throttle.limiter.has_answered:
+        if rules.throttle and rules.throttle.has_answered:
             retries = self._retry.proven_retries
         if not rules.may_repeat(failed.fault, failed.retry_after_s):
             retries = 0
         return budget.next_wait_s(retry_after_s=failed.retry_after_s, retries=retries)
 
     async def _attempt_when_admitted(
-        self, request: _HttpRequest, throttle: Throttle | None, budget: RetryBudget
+        self, request: _HttpRequest, throttle: CallThrottle | None, budget: RetryBudget
     ) -> HttpReply:
         """Make one attempt as soon as the throttle admits it."""
         if throttle is None:

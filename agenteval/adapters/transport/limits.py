@@ -12,12 +12,94 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import anyio
 
 from agenteval.conversation.deadlines import pause_deadlines
 
+if TYPE_CHECKING:
+    from agenteval.core.config import AgentConfig
+
 _MINUTE_S = 60.0
+
+
+class ServerTerms(NamedTuple):
+    """A server, and how many calls a caller may have in flight to it."""
+
+    address: str
+    key: str
+    who: str
+    """The caller, such as all models or one agent."""
+    calls: int
+
+
+class RateTerms(NamedTuple):
+    """The calls and tokens per minute that a model or an agent may use. ``None`` means no limit."""
+
+    name: tuple[str, ...]
+    requests: int | None
+    tokens: int | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        return self.requests is not None or self.tokens is not None
+
+
+def agent_rate(agent: AgentConfig) -> RateTerms:
+    """Return the calls per minute that an agent may use."""
+    return RateTerms(("agent", agent.name), agent.requests_per_minute)
+
+
+class CallPermit(Protocol):
+    """An admitted call. The outcome of the call must be reported to its permit."""
+
+    def record_success(self, tokens: int | None = None) -> None:
+        """Record that the call succeeded. ``tokens`` is the actual token count of the call."""
+
+    def record_throttled(self, asked_s: float | None, reason: str = "") -> None:
+        """Record that the server was too busy, and the seconds that it asked callers to wait."""
+
+
+class CallThrottle(Protocol):
+    """The limits on the calls of one model or agent."""
+
+    @property
+    def has_answered(self) -> bool:
+        """True if the server has answered successfully."""
+
+    @property
+    def is_busy(self) -> bool:
+        """True if calls to the server are in flight."""
+
+    def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AbstractAsyncContextManager[CallPermit]:
+        """Wait until a call may be sent. ``tokens`` is an estimate; ``left_s`` limits the time spent waiting
+        for pauses. Raise ``PauseTooLong`` if a pause exceeds this time."""
+
+
+class CallRate(Protocol):
+    """The rate limit of an agent that is not called over HTTP."""
+
+    async def take(self) -> None:
+        """Wait until the agent may be called, and count the call."""
+
+
+class CallSlots(AbstractAsyncContextManager[None], Protocol):
+    """A limit across all servers. A call is sent within it."""
+
+    @property
+    def places(self) -> tuple[tuple[str, int], ...]:
+        """The name and the size of this limit, preceded by those of the wider limits that contain it."""
+
+
+class CallLimits(Protocol):
+    """All limits on the calls of a run."""
+
+    def throttle(self, server: ServerTerms, rate: RateTerms, slots: CallSlots | None = None) -> CallThrottle:
+        """Return the limits on the calls of one model or agent. All callers of a server share its limiter."""
+
+    def rate(self, terms: RateTerms) -> CallRate | None:
+        """Return the rate limit of an agent, or ``None`` if it has none."""
 
 
 class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle and its caller
@@ -170,18 +252,21 @@ class Rate:
     60 seconds. It is a sliding window, not a token bucket. Calls count from the time they are sent.
 
     The token count of a call is an estimate until the call is answered. A call that exceeds the limit by
-    itself is sent once no other calls count toward the limit."""
+    itself is sent once no other calls count toward the limit. ``margin_s`` widens the window, for calls that
+    are sent somewhat later than they are admitted."""
 
     def __init__(
         self,
         requests: int | None,
         tokens: int | None,
         *,
+        margin_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         self.requests = math.inf if requests is None else requests
         self.tokens = math.inf if tokens is None else tokens
+        self._window_s = _MINUTE_S + margin_s
         self._clock = clock
         self._sleep = sleep
         self._lock = anyio.Lock()
@@ -194,6 +279,10 @@ class Rate:
         twice."""
         self.requests = min(self.requests, math.inf if requests is None else requests)
         self.tokens = min(self.tokens, math.inf if tokens is None else tokens)
+
+    async def take(self) -> None:
+        """Wait until a call may be sent, and count it as sent."""
+        (await self.reserve()).sent()
 
     async def reserve(self, tokens: int = 0) -> RateReservation:
         """Wait until a call with ``tokens`` tokens may be sent, and reserve capacity for it."""
@@ -221,14 +310,14 @@ class Rate:
         The result is 0 if the call may be sent now, and infinity if it has to wait until another call with a
         reservation is sent or cancelled."""
         now = self._clock()
-        while self._sent and self._sent[0].at + _MINUTE_S <= now:
+        while self._sent and self._sent[0].at + self._window_s <= now:
             self._sent.popleft()
         booked = (*self._sent, *self._unsent)
         used = sum(booking.tokens for booking in booked)
         is_free = len(booked) < self.requests and used + tokens <= self.tokens
         if is_free or not booked:
             return 0.0
-        return self._sent[0].at + _MINUTE_S - now if self._sent else math.inf
+        return self._sent[0].at + self._window_s - now if self._sent else math.inf
 
     def _send(self, reservation: RateReservation) -> None:
         self._unsent.discard(reservation)
@@ -274,6 +363,11 @@ class Permit:
     def record_throttled(self, asked_s: float | None, reason: str = "") -> None:
         self._limiter.record_throttled(self._era, asked_s, reason)
 
+    def record_delay(self, seconds: float) -> None:
+        """Record that the call was sent this much later than it was admitted."""
+        if self._reservation:
+            self._reservation.at += seconds
+
 
 class Throttle:
     """The limits on the calls of one model or agent: its rate, its server's limiter, and a limit across all
@@ -292,6 +386,14 @@ class Throttle:
         self.limiter = limiter
         self._rate = rate
         self._slots = slots or nullcontext()
+
+    @property
+    def has_answered(self) -> bool:
+        return self.limiter.has_answered
+
+    @property
+    def is_busy(self) -> bool:
+        return self.limiter.in_flight > 0
 
     @asynccontextmanager
     async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Permit]:
@@ -318,35 +420,42 @@ class Throttle:
 
 
 class RateLimits:
-    """All limiters and rates of a run."""
+    """All limiters and rates of a run. ``margin_s`` widens the windows of its rates."""
 
     def __init__(
         self,
         *,
+        margin_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
+        self._margin_s = margin_s
         self._clock = clock
         self._sleep = sleep
         self._limiters: dict[tuple[str, str], Limiter] = {}
         self._rates: dict[tuple[str, ...], Rate] = {}
 
-    def limiter(self, address: str, key: str, *, who: str, calls: int) -> Limiter:
-        """Return a server's limiter, and set the number of ``calls`` that ``who`` may have in flight to that
-        server."""
-        place = (address, key)
+    def throttle(self, server: ServerTerms, rate: RateTerms, slots: CallSlots | None = None) -> Throttle:
+        """Return the limits on the calls of one model or agent. A server's limiter is set to the number of
+        calls that the caller may have in flight."""
+        return Throttle(self.limiter(server), rate=self.rate(rate), slots=slots)
+
+    def limiter(self, server: ServerTerms) -> Limiter:
+        place = (server.address, server.key)
         if place not in self._limiters:
             self._limiters[place] = Limiter(clock=self._clock, sleep=self._sleep)
-        self._limiters[place].share(who, calls)
+        self._limiters[place].share(server.who, server.calls)
         return self._limiters[place]
 
-    def rate(self, *name: str, requests: int | None, tokens: int | None = None) -> Rate | None:
-        """Return the rate limit of a model or an agent by its full name, or ``None`` if no limit was ever
-        set."""
-        if requests is None and tokens is None:
+    def rate(self, terms: RateTerms) -> Rate | None:
+        """Return the rate limit of a model or an agent, or ``None`` if no limit was ever set."""
+        name, requests, tokens = terms
+        if not terms.is_limited:
             return self._rates.get(name)
         if name in self._rates:
             self._rates[name].narrow(requests, tokens)
         else:
-            self._rates[name] = Rate(requests, tokens, clock=self._clock, sleep=self._sleep)
+            self._rates[name] = Rate(
+                requests, tokens, margin_s=self._margin_s, clock=self._clock, sleep=self._sleep
+            )
         return self._rates[name]

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.adapters.transport.error_patterns import is_quota_exhausted
-from agenteval.adapters.transport.limits import Limiter, PauseTooLong, Rate, RateLimits, Throttle
+from agenteval.adapters.transport.limits import (
+    Limiter,
+    PauseTooLong,
+    Rate,
+    RateLimits,
+    RateTerms,
+    ServerTerms,
+    Throttle,
+)
 from agenteval.adapters.transport.retry import RetryBudget, RetryPolicy
 from agenteval.adapters.transport.retry_after import HINT_S, LONGEST_S, parse_retry_after
 from tests.support.virtual_time import VirtualTime, run_virtually
@@ -325,7 +333,8 @@ def test_a_paused_server_leaves_the_pool_to_the_others() -> None:
     async def main(time: VirtualTime) -> None:
         limits, pool = RateLimits(clock=time, sleep=time.sleep), ModelPool(2)
         busy, free = (
-            Throttle(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("busy", "free")
+            Throttle(limits.limiter(ServerTerms(name, "", "models", 2)), slots=pool)
+            for name in ("busy", "free")
         )
         async with busy.call() as call:
             call.record_throttled(60.0)
@@ -354,7 +363,8 @@ def test_a_pause_that_begins_while_a_call_waits_for_its_slot_holds_for_it() -> N
     async def main(time: VirtualTime) -> None:
         limits, pool = RateLimits(clock=time, sleep=time.sleep), ModelPool(1)
         one, other = (
-            Throttle(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("one", "other")
+            Throttle(limits.limiter(ServerTerms(name, "", "models", 2)), slots=pool)
+            for name in ("one", "other")
         )
         began: list[float] = []
 
@@ -430,8 +440,8 @@ def test_a_rate_waits_no_longer_than_it_must() -> None:
 def test_tokens_are_corrected_by_what_a_call_really_cost() -> None:
     async def main(time: VirtualTime) -> None:
         limits = RateLimits(clock=time, sleep=time.sleep)
-        limiter = limits.limiter("a", "", who="models", calls=5)
-        throttle = Throttle(limiter, rate=limits.rate("a", requests=None, tokens=1000))
+        limiter = limits.limiter(ServerTerms("a", "", "models", 5))
+        throttle = Throttle(limiter, rate=limits.rate(RateTerms(("a",), None, 1000)))
         async with throttle.call(tokens=900) as call:
             call.record_success(100)
         async with throttle.call(tokens=800) as call:
@@ -464,9 +474,9 @@ def test_a_call_that_gives_its_place_up_leaves_it_to_the_next() -> None:
 
 def test_of_two_limits_for_one_model_the_lower_holds() -> None:
     limits = RateLimits()
-    rate = limits.rate("url", "key", "m", requests=10)
-    assert limits.rate("url", "key", "m", requests=5, tokens=100) is rate
-    assert limits.rate("url", "key", "m", requests=None) is rate
+    rate = limits.rate(RateTerms(("url", "key", "m"), 10))
+    assert limits.rate(RateTerms(("url", "key", "m"), 5, 100)) is rate
+    assert limits.rate(RateTerms(("url", "key", "m"), None)) is rate
     assert rate is not None
     assert (rate.requests, rate.tokens) == (5, 100)
-    assert limits.rate("url", "other key", "m", requests=None) is None
+    assert limits.rate(RateTerms(("url", "other key", "m"), None)) is None

@@ -13,7 +13,7 @@ import pytest
 
 from agenteval.adapters.agents.http import HttpAgents
 from agenteval.adapters.transport.client import Transport
-from agenteval.adapters.transport.limits import RateLimits
+from agenteval.adapters.transport.limits import RateLimits, ServerTerms
 from agenteval.adapters.transport.retry import RetryPolicy
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AgentevalError, InfrastructureError, UnreadableReplyError
@@ -149,7 +149,7 @@ def test_what_one_model_is_told_all_calls_to_its_server_heed() -> None:
         clients = [bench.client(limits=limits), bench.client(limits=limits)]
         await clients[0].complete(REQUEST)
         at.append(bench.clock_s)
-        limiter = limits.limiter(f"{server.base_url}/chat/completions", "", who="models", calls=5)
+        limiter = limits.limiter(ServerTerms(f"{server.base_url}/chat/completions", "", "models", 5))
         limiter.record_throttled(0, 60.0, "busy")
         async with anyio.create_task_group() as tasks:
             for number in range(10):
@@ -170,7 +170,7 @@ def test_a_pause_that_is_too_long_ends_calls_that_were_not_even_sent() -> None:
     async def main() -> None:
         limits = RateLimits(clock=lambda: bench.clock_s, sleep=bench._sleep)
         client = bench.client(limits=limits)
-        limiter = limits.limiter(f"{server.base_url}/chat/completions", "", who="models", calls=5)
+        limiter = limits.limiter(ServerTerms(f"{server.base_url}/chat/completions", "", "models", 5))
         limiter.record_throttled(0, 600.0, "come back later")
         with pytest.raises(InfrastructureError) as caught:
             await client.complete(REQUEST)
