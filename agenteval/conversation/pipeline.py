@@ -3,13 +3,15 @@ other policy. What plays a sample is its runner."""
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, nullcontext
+
 import anyio
 
 from agenteval.conversation.local_runner import LocalRunner
-from agenteval.conversation.runtime import RunControl, Runtime
+from agenteval.conversation.runtime import RunControl, Runtime, RunView
 from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, TurnFinished
-from agenteval.core.protocols import Emit, SampleRunner
+from agenteval.core.protocols import Emit, SampleLostError, SampleRunner
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Stop, StopReason
 
@@ -18,8 +20,9 @@ async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None
     """Run every sample in the queue, with at most ``agent_concurrency`` concurrent conversations (like a
     worker pool). A fault in one sample never ends another sample."""
     running = _RunState(runtime, emit, control)
-    runner = runtime.runner or LocalRunner(runtime, control, running.visibility, lambda: running.none_follows)
-    async with anyio.create_task_group() as group:
+    view = RunView(control, running.visibility, lambda: running.none_follows, running.emit)
+    runner = runtime.runner or LocalRunner(runtime, control, running.visibility, view.none_follows)
+    async with _attached(runner, view), anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         while True:
             await running.slots.acquire()
@@ -37,6 +40,11 @@ async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None
             if control.is_stopping or not running.count:
                 break
             await running.wait_for_one()
+
+
+def _attached(runner: SampleRunner, view: RunView) -> AbstractAsyncContextManager[None]:
+    attach = getattr(runner, "attached", None)
+    return attach(view) if attach else nullcontext()
 
 
 def _warn_unreadable_usage(emit: Emit) -> Emit:
@@ -109,6 +117,8 @@ class _RunningSample:
         try:
             await runner.run_sample(self._sample, self._emit, self)
             cause = "its runner reported no end"
+        except SampleLostError as error:
+            cause = str(error)
         except Exception as error:
             cause = f"its runner failed: {error!r}"
         finally:

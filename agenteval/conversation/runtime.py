@@ -13,6 +13,7 @@ from agenteval.conversation.deadlines import Deadlines
 from agenteval.core.protocols import (
     AgentFactory,
     CallUserTool,
+    Emit,
     Reviewer,
     SampleQueue,
     SampleRunner,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from agenteval.conversation.python_world import PythonWorld
     from agenteval.conversation.simulation import CallFunction
+    from agenteval.conversation.visibility_tracker import VisibilityTracker
     from agenteval.world.database import WorldDatabase
 
 RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
@@ -68,7 +70,21 @@ class Runtime:
     open_world: Callable[[Sample, WorldDatabase | None], Awaitable[PythonWorld | None]] = no_world
     """Creates the world in Python of a sample, or returns None if its scenario has none."""
     runner: SampleRunner | None = None
-    """The runner that plays the samples. Without it, they are played in this process."""
+    """The runner that plays the samples. Without it, they are played in this process. If it has a method
+    ``attached``, samples are played within the asynchronous context manager that ``attached(RunView)``
+    returns."""
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What a runner elsewhere needs to know of the run."""
+
+    control: RunControl
+    visibility: VisibilityTracker
+    """Tracks the visibility of the agents' calls in all conversations of the run."""
+    none_follows: Callable[[], anyio.Event]
+    """Returns the event that is set when no other sample is about to begin."""
+    emit: Emit
 
 
 class RunControl:

@@ -59,6 +59,15 @@ class VisibilityTracker:
         self._may_start = may_start
         self._wake()
 
+    @property
+    def may_learn(self) -> bool:
+        """True if a conversation that is running or will start may provide evidence."""
+        return bool(self._playing or self._may_start)
+
+    async def wait_for_change(self) -> None:
+        """Wait until evidence was provided or a conversation ended."""
+        await self._changed.wait()
+
     def _wake(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
@@ -83,6 +92,17 @@ class VisibilityTracker:
             return
         found.add(turn.evidence)
         emit(CallsSeen(agent=key.agent, evidence=turn.evidence, key=key))
+        self._wake()
+
+    @property
+    def all_evidence(self) -> dict[str, frozenset[CallEvidence]]:
+        """All evidence so far, keyed by agent."""
+        return {agent: frozenset(found) for agent, found in self._evidence.items()}
+
+    def add_evidence(self, evidence: Mapping[str, Collection[CallEvidence]]) -> None:
+        """Add the evidence of conversations that another process plays."""
+        for agent, found in evidence.items():
+            self._evidence.setdefault(agent, set()).update(found)
         self._wake()
 
     def evidence_events(self, agent: str) -> list[CallsSeen]:
@@ -124,7 +144,7 @@ class VisibilityTracker:
 
     def _is_open(self, sample: Sample) -> bool:
         """Check whether a running conversation may still change the visibility of the agent's calls."""
-        if not (self._playing or self._may_start):
+        if not self.may_learn:
             return False
         known = self._known_of(sample.key.agent)
         if not sample.scenario.tools or (

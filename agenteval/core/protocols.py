@@ -297,6 +297,11 @@ class ConversationProgress(Protocol):
         """Report that the conversation has ended, and that only its scoring remains."""
 
 
+class SampleLostError(Exception):
+    """Raised by a runner if a sample was lost together with the process or the machine that played it. The
+    message says what happened to it."""
+
+
 class SampleRunner(Protocol):
     """Plays samples, in this process or elsewhere (remote execution). The caller decides which sample runs
     when, whether a sample is repeated, and when the run stops."""
@@ -304,8 +309,9 @@ class SampleRunner(Protocol):
     async def run_sample(self, sample: Sample, emit: Emit, progress: ConversationProgress, /) -> None:
         """Play and score one sample, and emit its events, from ``SampleStarted`` to ``SampleFinished``.
 
-        If the run is cancelled, stop the sample and emit its end. If the sample was lost, raise any
-        exception: the caller then ends the sample, and may run it once more."""
+        If the run is cancelled, stop the sample and emit its end. If the sample was lost, raise
+        ``SampleLostError``: the caller then ends the sample, and may run it once more. Any other exception
+        has the same effect, and counts as a failure of the runner."""
 
 
 class UserMove(NamedTuple):

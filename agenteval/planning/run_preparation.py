@@ -4,6 +4,7 @@ following steps."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agenteval.core.plan import Plan
 from agenteval.files.config_checks import Registries
@@ -13,6 +14,9 @@ from agenteval.planning.sample_selection import SelectedSamples, select
 from agenteval.planning.shards import cut, with_own_limits
 from agenteval.planning.suite import Suite, load_suite
 from agenteval.planning.wiring import WiredRun, wire
+
+if TYPE_CHECKING:
+    from agenteval.adapters.traffic.leased_calls import LeasedCalls
 
 
 @dataclass(frozen=True)
@@ -31,13 +35,14 @@ class PreparedRun:
         return (*self.selected.remarks, *self.wired.remarks)
 
 
-def prepare(request: Request, known: Registries) -> PreparedRun:
+def prepare(request: Request, known: Registries, leased: LeasedCalls | None = None) -> PreparedRun:
     """Load and check everything without calling any agent or model. Raise ``AuthorError`` with all problems
-    found. ``known`` contains the names that a configuration may use."""
+    found. ``known`` contains the names that a configuration may use. ``leased`` are the limits that several
+    processes share."""
     suite = load_suite(request, known)
     selected = select(suite)
     plan = resolve(suite, selected)
     if request.shard:
         written = {each.id: each.variant.of for each in selected.scenarios if each.variant}
         plan = cut(plan, request.shard, written)
-    return PreparedRun(suite, selected, plan, wire(plan, with_own_limits(suite, plan), selected))
+    return PreparedRun(suite, selected, plan, wire(plan, with_own_limits(suite, plan), selected, leased))

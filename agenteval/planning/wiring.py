@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     from agenteval.adapters.agents.mcp_agents import McpServers
     from agenteval.adapters.models import ModelResources
     from agenteval.adapters.traffic.cassettes import Cassette
+    from agenteval.adapters.traffic.leased_calls import LeasedCalls
     from agenteval.adapters.transport.client import Transport
-    from agenteval.adapters.transport.limits import RateLimits
+    from agenteval.adapters.transport.limits import CallLimits
     from agenteval.conversation.python_world import PythonWorld
     from agenteval.planning.sample_selection import SelectedSamples
     from agenteval.planning.suite import Settings, Suite
@@ -88,8 +89,11 @@ class Resources:
         cassette: Cassette | None = None,
         marked: MarkedSecrets | None = None,
         declared_tools: Collection[str] = (),
+        leased: LeasedCalls | None = None,
     ) -> None:
         self.config = config
+        self.leased = leased
+        """The limits and the budget that several processes share. None if the run has only this process."""
         self.declared_tools = declared_tools
         """The tools declared by any scenario in the suite."""
         self.config_secrets = tuple(secrets)
@@ -114,7 +118,9 @@ class Resources:
         self._models: dict[str, ChatModel] = {}
         self._mcp: McpServers | None = None
         self._model_resources: ModelResources | None = None
-        self._limits: RateLimits | None = None
+        self._limits: CallLimits | None = leased
+        self.stop_for_budget: Callable[[str], None] = lambda _why: None
+        """Stops the run because its budget is used up. It has no effect before ``attach``."""
         self.traffic = Traffic(
             config,
             recording,
@@ -124,6 +130,7 @@ class Resources:
             notify=self.notify,
             warn=self.warn,
             note=self.forward_event,
+            leased=leased,
         )
         self.marked = self.traffic.marked
         """The secrets that the author marked."""
@@ -141,7 +148,7 @@ class Resources:
             emit(Notice(level="warning", text=why))
             control.stop("budget")
 
-        self.traffic.ledger.on_stop = stop
+        self.stop_for_budget = self.traffic.ledger.on_stop = stop
         for name in self.unpriced_agents:
             key = preflight.cost_limit_key(self.config, "agent")
             why = f"`{key}` does not limit agent '{name}', whose price is unknown"
@@ -169,7 +176,7 @@ class Resources:
         warnings, self._early_warnings = self._early_warnings, []
         return tuple(warnings)
 
-    def limits(self) -> RateLimits:
+    def limits(self) -> CallLimits:
         """Return the rate limits (HTTP 429 handling, concurrency) of servers. Models and agents at the same
         address share the limits."""
         from agenteval.adapters.transport.limits import RateLimits
@@ -272,7 +279,9 @@ class WiredRun:
         return preflight.scenarios_of(self.samples)
 
 
-def make_resources(settings: Settings, *, declared_tools: Collection[str] = ()) -> Resources:
+def make_resources(
+    settings: Settings, *, declared_tools: Collection[str] = (), leased: LeasedCalls | None = None
+) -> Resources:
     return Resources(
         settings.config,
         settings.secrets,
@@ -281,14 +290,16 @@ def make_resources(settings: Settings, *, declared_tools: Collection[str] = ()) 
         cassette=settings.replayed_recording,
         marked=settings.marked_secrets,
         declared_tools=declared_tools,
+        leased=leased,
     )
 
 
-def wire(plan: Plan, suite: Suite, selected: SelectedSamples) -> WiredRun:
+def wire(plan: Plan, suite: Suite, selected: SelectedSamples, leased: LeasedCalls | None = None) -> WiredRun:
     """Create the objects that the configuration names, without calling any agent or model. Agents, mocks and
-    models are loaded here. Raise ``AuthorError`` with all problems found."""
+    models are loaded here. ``leased`` are the limits that several processes share. Raise ``AuthorError`` with
+    all problems found."""
     declared = frozenset(name for scenario in suite.scenarios for name in scenario.tools)
-    resources = make_resources(suite.settings, declared_tools=declared)
+    resources = make_resources(suite.settings, declared_tools=declared, leased=leased)
     mocks = MockFunctions(timeout_s=_timeout_s(selected))
     problems: list[Problem] = []
     # Agents come first, so that their modules are watched when mocks import them, too.

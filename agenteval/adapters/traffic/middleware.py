@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from agenteval.core.config import AgentConfig, Config, ModelConfig
+from agenteval.core.config import AgentConfig, BudgetConfig, Config, ModelConfig
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
 from agenteval.core.marked_secrets import MarkedSecrets, marked_secrets, replace_secrets
@@ -31,6 +31,7 @@ from agenteval.verdict.ledger import BudgetLedger, price_of
 if TYPE_CHECKING:
     from agenteval.adapters.traffic.answer_stores import AnswerStore
     from agenteval.adapters.traffic.cassettes import Cassette, CassettePlayer, CassetteRecorder
+    from agenteval.adapters.traffic.leased_calls import LeasedBudget, LeasedCalls
     from agenteval.adapters.traffic.recorded_answers import RejudgedAnswers
 
 # The layers are imported inside functions: a run without a model needs none of them.
@@ -95,7 +96,7 @@ class Traffic:
 
     ``notify`` is called with notices, ``warn`` with notices that affect the verdict. ``note`` emits events
     that are written only to the journal. ``cassette`` is the recording to replay. ``marked`` contains secrets
-    as returned by ``find_marked_secrets``."""
+    as returned by ``find_marked_secrets``. ``leased`` are the limits that several processes share."""
 
     def __init__(
         self,
@@ -108,6 +109,7 @@ class Traffic:
         notify: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
         note: Callable[[Event], None] = lambda _: None,
+        leased: LeasedCalls | None = None,
     ) -> None:
         self._note = note
         self._config = config
@@ -116,7 +118,7 @@ class Traffic:
         self._notify = notify
         self._warn = warn
         bounded = config.budget and not self._recording.replay
-        self.ledger = BudgetLedger(config.budget, on_spent=self._warn_role_stopped) if bounded else None
+        self.ledger = self._make_budget(config.budget, leased) if bounded else None
         self.recorder: CassetteRecorder | None = None
         self.player: CassettePlayer | None = None
         self.marked = find_marked_secrets(config, cassette) if marked is None else marked
@@ -131,7 +133,14 @@ class Traffic:
             path, marked = self._recording.record, self.marked
             self.recorder = CassetteRecorder(path, secrets=self._secrets, marked=marked, notify=notify)
 
-    def _warn_role_stopped(self, why: str) -> None:
+    def _make_budget(self, budget: BudgetConfig, leased: LeasedCalls | None) -> BudgetLedger | LeasedBudget:
+        if leased is None:
+            return BudgetLedger(budget, on_spent=self.warn_role_stopped)
+        from agenteval.adapters.traffic.leased_calls import LeasedBudget
+
+        return LeasedBudget(leased, budget)
+
+    def warn_role_stopped(self, why: str) -> None:
         self._warn(f"{why}; no further calls are made for this role; all others continue")
 
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
