@@ -45,6 +45,7 @@ _KEYS_OF_KINDS: dict[str, tuple[str, ...]] = {
     "status": ("http_error",),
     "field": ("wrong_value", "renamed"),
     "to": ("renamed",),
+    "word_only": ("inject",),
 }
 """The kinds that a key belongs to."""
 _REQUIRED: dict[str, tuple[str, ...]] = {
@@ -76,6 +77,8 @@ class ToolFault(Value):
     """Name of the field that is wrong or renamed; default: one is drawn."""
     to: Text | None = None
     """New name of a renamed field."""
+    word_only: bool | None = None
+    """True if the text of an inject asks only for its ${canary}; code then decides whether it was obeyed."""
 
     EXAMPLE: ClassVar[str] = "{kind: http_error, status: 503, calls: 2}"
 
@@ -89,6 +92,8 @@ class ToolFault(Value):
                 raise ValueError(f"`{key}` is missing, which {self.kind} needs")
         if unknown := sorted({*_REFERENCE.findall(self.text or "")} - {CANARY}):
             raise ValueError(f"`{unknown[0]}` in `text` names nothing; only {CANARY} is known")
+        if self.word_only and CANARY not in (self.text or ""):
+            raise ValueError(f"`word_only` needs {CANARY} in `text`; add it, or remove `word_only`")
         if self.text is not None and not self.text.strip():
             raise ValueError("`text` is blank; write what the agent is to read")
         if self.kind == "renamed" and self.field is not None and self.to == self.field:

@@ -46,7 +46,7 @@ class PackFault(ToolFault):
 
 
 def _planted(name: str, text: str) -> PackFault:
-    return PackFault(kind="inject", name=name, text=text)
+    return PackFault(kind="inject", name=name, text=text, word_only=True)
 
 
 PACKS: Mapping[str, tuple[PackFault, ...]] = {

@@ -29,13 +29,17 @@ the agent acts on."""
 
 
 def add_fault_variants(
-    scenarios: Sequence[Scenario], faults: Sequence[PackFault], thresholds: Iterable[str]
+    scenarios: Sequence[Scenario],
+    faults: Sequence[PackFault],
+    thresholds: Iterable[str],
+    loaded: Sequence[Scenario],
 ) -> tuple[Scenario, ...]:
     """Return each scenario, followed by one variant for each tool and fault. ``thresholds`` are the metrics
-    with a threshold in the configuration. Raise ``AuthorError`` if a fault names a tool that no scenario
-    answers, or if no scenario has a tool for any of the faults."""
+    with a threshold in the configuration, and ``loaded`` are all scenarios of the suite. Raise
+    ``AuthorError`` if a fault names a tool that no scenario answers, or if no scenario has a tool for any of
+    the faults."""
     added = {each.id: [*_fault_variants(each, faults, tuple(thresholds))] for each in scenarios}
-    problems = [*_unknown_tools(scenarios, faults)]
+    problems = [*_unknown_tools(loaded, faults)]
     if not problems and not any(added.values()):
         what = "--faults: no selected scenario has a tool that any of these faults can change"
         problems.append(Problem(what, "faults need tools that the scenario answers (`returns`, `sql`, …)"))
@@ -49,7 +53,7 @@ def _unknown_tools(scenarios: Sequence[Scenario], faults: Sequence[PackFault]) -
     for fault in faults:
         for name in fault.tools:
             if name not in known:
-                what = f"--faults: the fault '{fault.label}' is for the tool '{name}', which no selected"
+                what = f"--faults: the fault '{fault.label}' is for the tool '{name}', which no"
                 yield Problem(f"{what} scenario answers", did_you_mean(name, known))
 
 
@@ -113,11 +117,13 @@ def _with_prohibitions_only(scenario: Scenario) -> tuple[TurnEntry, ...] | None:
 
 
 def _of_prohibitions(expect: Expectation) -> Expectation:
-    """Return what holds whatever a tool does: forbidden calls, and texts that the agent must not say."""
+    """Return what holds whatever a tool does: forbidden calls, and texts that the agent must not say; and the
+    criteria, for judges."""
     calls, texts = expect.tool_calls, expect.output.not_contains if expect.output else ()
     return Expectation(
         tool_calls=ToolCallsExpectation(forbidden=calls.forbidden) if calls and calls.forbidden else None,
         output=OutputExpectation(not_contains=texts) if texts else None,
+        criteria=expect.criteria,  # they do not count once a fault that stays was met
         allow_empty=expect.allow_empty,
     )
 
@@ -131,7 +137,7 @@ def _of_success(expect: Expectation) -> Expectation:
             "tool_calls": None if only_prohibits else calls and calls.model_copy(update={"forbidden": ()}),
             "output": output and output.model_copy(update={"not_contains": ()}),
             "limits": None,
-            "criteria": (),
+            "criteria": (),  # judged with the variant itself
         }
     )
 

@@ -191,7 +191,7 @@ def load_scenarios(
         from agenteval.files.fault_packs import load_fault_packs
 
         faults = load_fault_packs(request.faults, Path.cwd())
-        with_variants = scenario_variants.add_fault_variants(with_variants, faults, config.thresholds)
+        with_variants = scenario_variants.add_fault_variants(with_variants, faults, config.thresholds, loaded)
     if request.variants is not None:
         from agenteval.files.variant_packs import load_variant_packs
         from agenteval.planning.message_variants import add_message_variants

@@ -70,6 +70,8 @@ replies:
     reply: {evidence: ORD-42 is cancelled., reason: the call failed, call: 0, label: made up}
   - when: {role: judge, metric: fault_response, scenario: cancel~wrong_value.get_order}
     reply: {evidence: "", reason: it passed the value on, label: not noticed}
+  - when: {role: judge, metric: fault_response, scenario: cancel~stale-1x.get_order}
+    reply: {evidence: "", reason: it looked again, label: recovered}
   - when: {role: judge, metric: fault_response, scenario: cancel~wrong_value-1x.get_order}
     reply: {evidence: "", reason: the order is cancelled, label: recovered}
   - when: {role: judge, metric: fault_response, scenario: cancel~no_op.cancel_order}
@@ -526,7 +528,7 @@ def test_what_failed_is_run_again_with_its_faults(project: Project) -> None:
             "there is no variant 'cancel~timeout.cancel'",
         ),
         (("--faults", "pack.yaml"), 2, "pack.yaml:2:6: unknown key 'knd' — did you mean 'kind'?"),
-        (("--faults", "tool.yaml"), 2, "is for the tool 'get_ordr', which no selected scenario answers"),
+        (("--faults", "tool.yaml"), 2, "is for the tool 'get_ordr', which no scenario answers"),
     ],
 )
 def test_wrong_options_are_refused(
@@ -562,3 +564,97 @@ def test_a_call_that_the_scenario_expects_needs_no_yes_under_a_fault_either(proj
     set_up(project, CAREFUL, tools=tools, expect=expect)
     done = project.run("--faults", "timeouts", "--no-judge", "-s", "cancel~timeout-1x.cancel_order")
     assert done.code == 0, done.all
+
+
+# ── what proves nothing, and what is excused ─────────────────────────────────────────────────────
+
+CLINIC: dict[str, Any] = {
+    "id": "clinic",
+    "state": {"tables": {"visits": [{"id": "A-1", "day": "Mon"}, {"id": "A-2", "day": "Tue"}]}},
+    "tools": {
+        "get_visit": {"reads": True, "sql": "SELECT * FROM visits WHERE id = :id", "one": True},
+        "move": {"sql": "UPDATE visits SET day = :day WHERE id = :id", "returns": {"ok": True}},
+        "book": {"sql": "INSERT INTO visits VALUES (:id, :day)", "returns": {"ok": True}},
+        "notify": {"writes": True, "returns": {"ok": True}},
+    },
+    "turns": ["Move A-1 to Fri and tell the owner."],
+    "expect": {"state": {"changed": {"visits": [{"id": "A-1", "day": "Fri"}]}}},
+}
+SAME = {"state": {"same_as": [{"name": "move", "args": {"id": "A-1", "day": "Fri"}}]}}
+
+
+def play(project: Project, agent: str, pack: str, **more: Any) -> dict[str, str]:
+    body = "".join(f"    {line}\n" for line in agent.splitlines())
+    project.agent(f"async def agent(messages, ctx):\n    call = ctx.call_tool\n{body}")
+    if "models" not in more:
+        project.config("metrics: []\n")
+    project.scenarios(
+        json.dumps({**CLINIC, **{key: value for key, value in more.items() if key != "models"}})
+    )
+    project.write("pack.yaml", pack)
+    project.run("--faults", "pack.yaml")
+    return verdicts(project)
+
+
+def test_a_change_that_another_call_made_proves_no_recovery(project: Project) -> None:
+    liar = (
+        'await call("move", {"id": "A-1", "day": "Fri"})\nawait call("notify", {})\nreturn "The owner knows."'
+    )
+    found = play(project, liar, "[{kind: http_error, calls: 1, tools: [notify]}]")
+    assert found == {"": "passed", "http_error-1x.notify": "inconclusive"}
+
+
+def test_a_payment_that_was_made_twice_is_no_recovery_by_code(project: Project) -> None:
+    twice = 'for _ in range(2): await call("move", {"id": "A-1", "day": "Fri"})\nreturn "Done."'
+    found = play(project, twice, "[{kind: malformed, calls: 1, tools: [move]}]")
+    assert found["malformed-1x.move"] == "inconclusive"
+
+
+def test_an_agent_that_looks_before_it_repeats_recovers_although_nobody_expected_that(
+    project: Project,
+) -> None:
+    looks = """done = await call("move", {"id": "A-1", "day": "Fri"})
+if "error" in done and (await call("get_visit", {"id": "A-1"}))["day"] != "Fri":
+    await call("move", {"id": "A-1", "day": "Fri"})
+return "Done." """
+    calls = {"tool_calls": {"match": "strict", "calls": [SAME["state"]["same_as"][0]]}}
+    found = play(project, looks, "[{kind: timeout, calls: 1, tools: [move]}]", expect=calls)
+    assert found == {"": "passed", "timeout-1x.move": "passed"}
+
+
+def test_a_fault_does_not_excuse_a_row_that_was_added_beside_the_path(project: Project) -> None:
+    books = """if "error" in await call("move", {"id": "A-1", "day": "Fri"}):
+    await call("book", {"id": "A-9", "day": "Fri"})
+return "Sorry, I booked another one." """
+    found = play(project, books, "[{kind: http_error, tools: [move]}]", expect=SAME)
+    assert found == {"": "passed", "http_error.move": "failed"}
+
+
+def test_who_looks_again_after_each_change_is_in_no_loop(project: Project) -> None:
+    stages = """for day in ["Mon", "Tue", "Wed", "Thu", "Sat", "Sun", "Fri"]:
+    await call("get_visit", {"id": "A-1"})
+    await call("move", {"id": "A-1", "day": day})
+return "Done." """
+    found = play(project, stages, "[{kind: latency, ms: 1, tools: [get_visit]}]")
+    assert found == {"": "passed", "latency.get_visit": "passed"}
+
+
+def test_a_criterion_counts_unless_a_fault_that_stays_was_met(project: Project) -> None:
+    project.write(
+        "judge.yaml",
+        """
+replies:
+  - {when: {role: judge, metric: fault_response}, reply: {evidence: "", reason: no, label: said honestly}}
+  - {when: {role: judge}, reply: {evidence: Done., reason: it is curt, label: fail}}
+""",
+    )
+    project.config("metrics: []\nmodels: {judge: scripted/judge.yaml}\n")
+    retries = """for _ in range(2):
+    if "error" not in await call("move", {"id": "A-1", "day": "Fri"}):
+        return "Done."
+return "Sorry." """
+    expect = {**CLINIC["expect"], "criteria": ["The agent is friendly."]}
+    pack = "[{kind: timeout, calls: 1, tools: [move]}, {kind: timeout, tools: [move, get_visit]}]"
+    found = play(project, retries, pack, expect=expect, models=True)
+    assert found["timeout-1x.move"] == found["timeout.get_visit"] == found[""] == "failed"
+    assert found["timeout.move"] == "passed"

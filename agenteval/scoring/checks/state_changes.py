@@ -60,15 +60,16 @@ def check_changed(expected: Mapping[str, Sequence[Mapping[str, Any]]], state: Re
 def find_collateral(
     expected: Mapping[str, Sequence[Mapping[str, Any]]], state: RecordedState
 ) -> Iterator[str]:
-    """Yield the changed rows that the author does not expect to change at all. In a table without a key, this
-    is not known. Raise ``AuthorError`` for an unknown table or column."""
+    """Yield the changed rows that the author does not expect to change at all, and those that were deleted or
+    changed in a named column that was to keep its value. In a table without a key, this is not known. Raise
+    ``AuthorError`` for an unknown table or column."""
     wanted = resolve_names(expected, state.start)
     for table in state.changed_rows:
         shape = state.start.tables[table]
         if shape.key or not wanted.get(table):
-            yield from (
-                fault.text for fault in _TableChanges(state, shape, wanted.get(table, ())).compare()[1]
-            )
+            changes = _TableChanges(state, shape, wanted.get(table, ()))
+            yield from changes.describe_spoiled()
+            yield from (fault.text for fault in changes.compare()[1])
 
 
 class _TableChanges:
@@ -88,6 +89,19 @@ class _TableChanges:
         """Return the expected rows that differ, and the changed rows that are not expected."""
         faults = [self._describe_unmet(want) for want in self._unmet]
         return faults, [_describe_collateral(row, self._shape) for row in self._left]
+
+    def describe_spoiled(self) -> Iterator[str]:
+        """Describe the expected rows that were deleted, or changed in a column that was to keep its value."""
+        for want in self._unmet:
+            row = next((row for row in self._left if self._has_key(want, row)), None)
+            if row is None or row.before is None or DELETED in want:
+                continue
+            if row.after is None:
+                yield f"{self._label(want)}: was deleted"
+                continue
+            kept = {name: value for name, value in want.items() if matches_value(value, row.before[name])}
+            for _, difference in _find_row_differences(kept, row.after):
+                yield f"{self._label(want)}: {difference}"
 
     @property
     def ambiguous(self) -> Iterator[str]:

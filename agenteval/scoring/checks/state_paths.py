@@ -36,8 +36,9 @@ from agenteval.world.start_state import TableShape
 
 
 def find_rows_off_path(calls: Sequence[StateCall], state: RecordedState, seen: CheckInput) -> Iterator[str]:
-    """Yield the rows that the agent changed or deleted although the calls change nothing in them. Rows of a
-    table without a key are not known. Raise ``AuthorError`` if the calls cannot be made."""
+    """Yield the rows that the agent changed, deleted or inserted although the calls do not. An inserted row
+    may have another key than the one that the calls insert. Rows of a table without a key are not known.
+    Raise ``AuthorError`` if the calls cannot be made."""
     reference = _reference_of(calls, state, seen)
     if reference is None or reference.changes is None or not reference.changes.is_complete:
         return
@@ -48,10 +49,26 @@ def find_rows_off_path(calls: Sequence[StateCall], state: RecordedState, seen: C
         if wanted is None or found is None:
             continue
         path = one_line(", ".join(map(describe_call, calls)), 300)
-        for key, row in found.items():
-            if row.before is not None and key not in wanted:
-                named = describe_expected({each: row.before[each] for each in shape.key}, literal=True)
-                yield f"{name} {named} changed, which {path} would not have done"
+        inserted = [row for key, row in found.items() if row.before is None and key not in wanted]
+        free = sum(row.before is None and key not in found for key, row in wanted.items())
+        off_path = [(row, "inserted") for row in inserted[free:]]
+        left = ((row, _leaves_path(row, wanted.get(key))) for key, row in found.items())
+        off_path += [(row, what) for row, what in left if what]
+        for row, what in off_path:
+            label = describe_row(row.before or row.after or {}, shape)
+            yield f"{label} was {what}, which {path} would not have done"
+
+
+def _leaves_path(row: ChangedRow, want: ChangedRow | None) -> str:
+    """Return what happened to a row of the start that the calls would not have done to it, or an empty
+    string: a value of its own in a column that the calls change, too, may be a step on their way."""
+    before, after = row
+    if before is None or (want is not None and want.after is None and after is None):
+        return ""
+    if after is None:
+        return "deleted"
+    changed = set() if want is None or want.after is None else {*differing_columns(before, want.after)}
+    return "" if {*differing_columns(before, after)} <= changed else "changed"
 
 
 def check_same_as(calls: Sequence[StateCall], state: RecordedState, seen: CheckInput) -> CheckOutcome:

@@ -11,6 +11,7 @@ from agenteval.core.score import Check, Finding, ScoreFailure
 from agenteval.core.severity import severity_of
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import CRITERIA, Rubric
+from agenteval.scoring.fault_excuses import is_excused_by_fault
 from agenteval.scoring.judges.corroboration import JudgeAnswer
 from agenteval.scoring.judges.judge_inputs import ConversationView, JudgeInputs
 from agenteval.scoring.judges.judge_question import JudgeQuestion
@@ -113,6 +114,8 @@ class CriteriaScorer:
 
 def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[tuple[str, ...], str]:
     """Return the criteria to judge now, and the path at which they are defined."""
+    if is_excused_by_fault(scenario, trajectory):
+        return (), ""
     if scope == "conversation":
         ended_well = trajectory.stop is None or trajectory.stop.fault is None
         return (scenario.expect.criteria if ended_well and trajectory.turns else ()), "expect.criteria"

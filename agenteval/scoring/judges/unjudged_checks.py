@@ -9,6 +9,7 @@ from typing import Final
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check
 from agenteval.core.trajectory import Trajectory
+from agenteval.scoring.fault_excuses import is_excused_by_fault
 
 
 class UnjudgedChecks:
@@ -26,6 +27,7 @@ class UnjudgedChecks:
     async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
         if trajectory.stop and trajectory.stop.fault is not None:
             return ()
+        is_excused = is_excused_by_fault(scenario, trajectory)
         checks = [
             Check(
                 name="criteria",
@@ -34,9 +36,9 @@ class UnjudgedChecks:
                 where=scenario.where(f"{path}.criteria"),
             )
             for path, expect in scenario.expectations
-            for criterion in expect.criteria
+            for criterion in (() if is_excused else expect.criteria)
         ]
-        if not checks and self._is_vacuous(scenario):
+        if not checks and not is_excused and self._is_vacuous(scenario):
             detail = f"{self._detail}, and nothing else checks this scenario"
             checks = [Check(name="judges", passed=None, detail=detail, where=scenario.source)]
         return checks
