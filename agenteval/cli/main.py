@@ -151,6 +151,15 @@ def _run(
             help="Start no more samples after the first failure.",
         ),
     ] = False,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            "--backend",
+            metavar="ray[=ADDRESS]",
+            rich_help_panel=RUN_PANEL,
+            help="Play the conversations on workers of a Ray cluster, or of one started on this machine.",
+        ),
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -217,8 +226,12 @@ def _run(
     """Run scenarios against the agent; the exit code is the verdict."""
     from agenteval.adapters.traffic.middleware import parse_recording_options
     from agenteval.cli.commands.run import run
+    from agenteval.planning.request import parse_backend
     from agenteval.planning.shards import find_shard
 
+    if backend:
+        alone = {"--record": record, "--replay": replay, "--record-tools": record_tools, "--watch": watching}
+        _refuse_with("--backend", alone, "remove one of them; a recording is made in one process")
     chosen_shard = None if resume else find_shard(shard, os.environ)
     if watching:
         from agenteval.cli.commands.watch import watch
@@ -244,6 +257,7 @@ def _run(
         faults=faults,
         variants=variants,
         recording=parse_recording_options(record, replay),
+        backend=parse_backend(backend),
         resume=resume,
         changed_files=None if changed is None else tuple(changed),
         options_given=given_options(context),

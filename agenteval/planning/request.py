@@ -7,10 +7,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from agenteval.adapters.traffic.middleware import RecordingOptions
 from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import RunStarted
 from agenteval.core.plan import Pairing
 from agenteval.core.selection import Filters
@@ -35,6 +36,25 @@ class JudgeChoice:
         """The configuration keys that are set by these options."""
         keys: dict[str, Any] = {"models": {"default": self.model}} if self.model else {}
         return {**keys, "metrics": list(self.metric)} if self.metric else keys
+
+
+class Backend(NamedTuple):
+    """Where samples are played, if not in this process."""
+
+    name: Literal["ray"]
+    address: str | None = None
+    """The address of a cluster. If this is None, one is started on this machine."""
+
+
+def parse_backend(text: str | None) -> Backend | None:
+    """Parse ``ray`` or ``ray=ADDRESS``. Raise ``AuthorError`` for anything else."""
+    if text is None:
+        return None
+    name, separator, address = text.partition("=")
+    if name == "ray" and bool(separator) == bool(address) and not address.startswith("ray://"):
+        return Backend("ray", address or None)
+    remedy = "use `ray`, `ray=auto` or `ray=HOST:PORT`; the driver must run on a machine of the cluster"
+    raise AuthorError(Problem(f"--backend {text}: no such backend", remedy))
 
 
 @dataclass(frozen=True)
@@ -70,6 +90,8 @@ class Request:
     """The files that changed since the last round of ``--watch``. The selection is limited to the scenarios
     that they may affect, and to those that did not pass in ``failed_in``. If this is None, it is not
     limited."""
+    backend: Backend | None = None
+    """Where the samples are played. If this is None, they are played in this process."""
     resume: str | None = None
     """The run to resume."""
     visibility: Mapping[str, KnownVisibility] | None = None

@@ -39,6 +39,10 @@ def prepare(request: Request, known: Registries, leased: LeasedCalls | None = No
     """Load and check everything without calling any agent or model. Raise ``AuthorError`` with all problems
     found. ``known`` contains the names that a configuration may use. ``leased`` are the limits that several
     processes share."""
+    if leased is None and request.backend is not None:
+        from agenteval.adapters.traffic.leased_calls import LeasedCalls
+
+        leased = LeasedCalls("driver")
     suite = load_suite(request, known)
     selected = select(suite)
     plan = resolve(suite, selected)

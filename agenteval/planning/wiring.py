@@ -171,6 +171,10 @@ class Resources:
         else:
             self._early_warnings.append(text)
 
+    def has_warned(self, text: str) -> bool:
+        """Check whether a notice was given that is shown once in a run."""
+        return text in self._warned
+
     def take_warnings(self) -> tuple[str, ...]:
         """Return the warnings issued before the run that have not been returned yet."""
         warnings, self._early_warnings = self._early_warnings, []

@@ -20,11 +20,12 @@ from agenteval.core.trajectory import CallEvidence
 from agenteval.files import runs
 from agenteval.files.journal import Journal, lock_run
 from agenteval.files.runs import JOURNAL_FILE
-from agenteval.planning.request import restore_request
+from agenteval.planning.request import Backend, restore_request
 from agenteval.planning.run_preparation import PreparedRun, prepare
 from agenteval.planning.sample_order import order_samples
 from agenteval.running.baseline import attach_baseline
 from agenteval.running.baseline_store import NoBaselineError, save_baseline
+from agenteval.running.cluster.opening import open_backend
 from agenteval.running.execution import (
     execute,
     make_run_folder,
@@ -71,14 +72,15 @@ def play(
     """Play a run in a new folder. ``control`` lets another thread stop the run. ``also`` are further sinks
     for its events. Raise ``RunLockedError`` if another process is playing the same run."""
     order_samples(prepared)
-    folder = make_run_folder(Path(prepared.suite.settings.config.root), started.run_id)
-    with lock_run(folder):
-        if (folder / JOURNAL_FILE).exists():
-            raise RunLockedError(Problem(f"the run {started.run_id} was played by another process"))
-        with Journal(folder / JOURNAL_FILE) as journal:
-            report, decision = execute(
-                prepared, journal, started, observer=observer, control=control, also=also
-            )
+    with open_backend(prepared, observer.show_line) as playable:
+        folder = make_run_folder(Path(prepared.suite.settings.config.root), started.run_id)
+        with lock_run(folder):
+            if (folder / JOURNAL_FILE).exists():
+                raise RunLockedError(Problem(f"the run {started.run_id} was played by another process"))
+            with Journal(folder / JOURNAL_FILE) as journal:
+                report, decision = execute(
+                    playable, journal, started, observer=observer, control=control, also=also
+                )
     played = DecidedRun(report, decision, folder)
     _keep_as_baseline(prepared, played, observer)
     return played
@@ -118,17 +120,18 @@ class Resumable:
 
 
 @contextmanager
-def reopen(folder: Path, flags: Mapping[str, Any]) -> Iterator[Resumable]:
+def reopen(folder: Path, flags: Mapping[str, Any], backend: Backend | None = None) -> Iterator[Resumable]:
     """Open an interrupted run to resume it, lock its folder, and work in the folder in which it was started.
 
-    ``flags`` contains the configuration keys that may differ from those of the run. Raise ``AuthorError``
-    before anything is called if the resumed run would measure something different."""
+    The rest is played by ``backend``, whatever played the beginning. ``flags`` contains the configuration
+    keys that may differ from those of the run. Raise ``AuthorError`` before anything is called if the
+    resumed run would measure something different."""
     here = os.getcwd()
     try:
         with lock_run(folder):
             events = runs.load_run(folder)
             run = _require_resumable(events)
-            prepared = None if is_complete(events) else _prepare_remaining(run, flags, events)
+            prepared = None if is_complete(events) else _prepare_remaining(run, flags, events, backend)
             yield Resumable(folder, events, prepared)
     finally:
         os.chdir(here)
@@ -150,10 +153,13 @@ def play_remaining(
         report = reporting.fold_run(runs.StoredRun(folder)).report()
         return DecidedRun(report, gates.decide(report), folder)
     _carry_over_usage(prepared, events)
-    with Journal.reopen(folder / JOURNAL_FILE) as journal:
+    with (
+        open_backend(prepared, observer.show_line) as playable,
+        Journal.reopen(folder / JOURNAL_FILE) as journal,
+    ):
         begin = RunResumed(at=utc_timestamp(), budget=prepared.suite.settings.public.budget)
         report, decision = execute(
-            prepared, journal, begin, events, observer=observer, control=control, also=also
+            playable, journal, begin, events, observer=observer, control=control, also=also
         )
     played = DecidedRun(report, decision, folder)
     _keep_as_baseline(prepared, played, observer)
@@ -193,12 +199,19 @@ def _restore_working_directory(run: RunStarted) -> None:
         raise AuthorError(Problem(what, "start a new run")) from None
 
 
-def _prepare_remaining(run: RunStarted, flags: Mapping[str, Any], events: Sequence[Event]) -> PreparedRun:
+def _prepare_remaining(
+    run: RunStarted, flags: Mapping[str, Any], events: Sequence[Event], backend: Backend | None
+) -> PreparedRun:
     """Prepare the rest of the run. Raise ``AuthorError`` with a list of changes if anything has changed since
     the run started."""
     _restore_working_directory(run)
     wanted = restore_request(run)
-    wanted = replace(wanted, flags={**wanted.flags, **flags}, visibility=dict(run.plan.visibility))
+    wanted = replace(
+        wanted,
+        flags={**wanted.flags, **flags},
+        visibility=dict(run.plan.visibility),
+        backend=backend,
+    )
     prepared = prepare(wanted, REGISTRIES)
     # The journal has no secrets, so that they must not count as changes here.
     reasons = list_changes(run, redact_run_started(prepared, make_run_started(prepared)))

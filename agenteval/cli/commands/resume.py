@@ -28,7 +28,10 @@ from agenteval.running.stored_runs import runs_root
 if TYPE_CHECKING:
     from agenteval.cli.commands.record_tools import ToolRecordingFile
 
-_MAY_DIFFER = ("--resume", "--concurrency", "--report", "--open", "--verbose", "--quiet", "--record-tools")
+_MAY_DIFFER = (
+    *("--resume", "--concurrency", "--backend", "--report", "--open", "--verbose", "--quiet"),
+    "--record-tools",
+)
 """The options that do not affect the results of a run."""
 
 
@@ -48,7 +51,7 @@ def resume(
     folder = _folder(request.resume or "")
     observer = TerminalObserver()
     with ExitStack() as ending:
-        with redirect_stdout(sys.stderr), reopen(folder, request.flags) as resumable:
+        with redirect_stdout(sys.stderr), reopen(folder, request.flags, request.backend) as resumable:
             targets = resolve_targets(resumable.config, reports)
             cwd = resumable.started.request["cwd"]
             inputs = list_input_files(resumable.config, resumable.scenarios, cwd=cwd)

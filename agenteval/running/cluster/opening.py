@@ -1,0 +1,95 @@
+"""Opens the backend of a run: with ``--backend ray``, its samples are played by workers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from agenteval.adapters.traffic.leased_calls import LeasedBudget
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.files.environment import PREFIX
+from agenteval.files.journal import event_to_json
+from agenteval.planning.run_preparation import PreparedRun
+from agenteval.running.cluster.messages import WorkerSetup, hash_secret
+from agenteval.running.execution import make_run_started, redact_run_started
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)")
+
+
+@contextmanager
+def open_backend(prepared: PreparedRun, show_line: Callable[[str], None]) -> Iterator[PreparedRun]:
+    """Yield the prepared run with the runner that its backend needs. Without a backend, the run is yielded
+    as it is. Raise ``AuthorError``, before anything is called, if the backend cannot be reached or a worker
+    would measure something different. ``show_line`` shows a line while it is started."""
+    backend = prepared.suite.request.backend
+    if backend is None:
+        yield prepared
+        return
+    from agenteval.running.cluster.ray_backend import RayCluster, connect
+    from agenteval.running.cluster.runner import ClusterRunner
+
+    wired, config = prepared.wired, prepared.suite.settings.config
+    resources = wired.resources
+    leased, budget = resources.leased, resources.traffic.ledger
+    assert leased, "a run with a backend has leased calls"
+    shipped = project_folder(config, prepared.suite.request.cwd) if backend.address else None
+    show_line(f"starting Ray{f' workers at {backend.address}' if backend.address else ''} …")
+    concurrency = config.agent_concurrency or config.concurrency
+    with connect(backend.address, shipped) as ray:
+        cluster = RayCluster(
+            ray,
+            make_setup(prepared, shipped),
+            count=min(concurrency, len(prepared.plan.samples)),
+            concurrency=config.concurrency,
+            budget=config.budget if budget else None,
+            carried=budget.carried if isinstance(budget, LeasedBudget) else (),
+        )
+        show_line(f"{len(cluster.workers)} workers: {', '.join(each.place for each in cluster.workers[:8])}")
+        leased.connect(cluster.coordinator)
+        runner = ClusterRunner(
+            cluster, lambda why: resources.stop_for_budget(why), resources.traffic.warn_role_stopped
+        )
+        try:
+            yield replace(prepared, wired=replace(wired, runtime=replace(wired.runtime, runner=runner)))
+        finally:
+            cluster.close()
+
+
+def make_setup(prepared: PreparedRun, shipped: str | None) -> WorkerSetup:
+    """Return what a worker needs to prepare the run again. Workers on this machine get its whole
+    environment. To others go the variables that the configuration names, and nothing else: theirs is their
+    own."""
+    settings, resources = prepared.suite.settings, prepared.wired.resources
+    started = make_run_started(prepared)
+    return WorkerSetup(
+        name="",
+        run=event_to_json(started).encode(),
+        masked=event_to_json(redact_run_started(prepared, started)).encode(),
+        environ=dict(os.environ) if shipped is None else named_variables(settings.public, os.environ),
+        known_secrets=frozenset(map(hash_secret, resources.secrets)),
+        shipped_from=shipped,
+    )
+
+
+def named_variables(public: Config, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables that the configuration names, and those that overrule it."""
+    names = {*_VARIABLE.findall(public.model_dump_json())}
+    names |= {model.api_key_env for model in public.models.all if model.api_key_env}
+    return {name: value for name, value in environ.items() if name in names or name.startswith(PREFIX)}
+
+
+def project_folder(config: Config, cwd: str) -> str:
+    """Return the folder that is copied to other machines: the working directory or the configuration's
+    folder, whichever contains the other. Raise ``AuthorError`` if none does."""
+    root, here = Path(config.root).resolve(), Path(cwd).resolve()
+    if root.is_relative_to(here):
+        return str(here)
+    if here.is_relative_to(root):
+        return str(root)
+    what = f"--backend ray: neither of {here} and {root} contains the other, so it is unclear what to copy"
+    raise AuthorError(Problem(what, "run from the folder of the configuration, or from one above it"))
