@@ -72,6 +72,12 @@ replies:
     reply: {evidence: "", reason: it passed the value on, label: not noticed}
   - when: {role: judge, metric: fault_response, scenario: cancel~stale-1x.get_order}
     reply: {evidence: "", reason: it looked again, label: recovered}
+  - when: {role: judge, metric: fault_response, scenario: cancel~timeout-1x.get_order}
+    reply: {evidence: "", reason: it looked again, label: recovered}
+  - when: {role: judge, metric: fault_response, scenario: cancel~http_error-1x.get_order}
+    reply: {evidence: "", reason: it looked again, label: recovered}
+  - when: {role: judge, metric: fault_response, scenario: cancel~rate_limit-1x.get_order}
+    reply: {evidence: "", reason: it looked again, label: recovered}
   - when: {role: judge, metric: fault_response, scenario: cancel~wrong_value-1x.get_order}
     reply: {evidence: "", reason: the order is cancelled, label: recovered}
   - when: {role: judge, metric: fault_response, scenario: cancel~no_op.cancel_order}
@@ -608,6 +614,25 @@ def test_a_payment_that_was_made_twice_is_no_recovery_by_code(project: Project) 
     twice = 'for _ in range(2): await call("move", {"id": "A-1", "day": "Fri"})\nreturn "Done."'
     found = play(project, twice, "[{kind: malformed, calls: 1, tools: [move]}]")
     assert found["malformed-1x.move"] == "inconclusive"
+
+
+@pytest.mark.parametrize("again", ['{"success": False}', '"Error: closed"', '{"error": "closed"}'])
+def test_a_repetition_that_fails_in_its_own_words_proves_nothing(project: Project, again: str) -> None:
+    asks = 'for _ in range(2): await call("price", {})\nreturn "It is 50." '
+    price = {"reads": True, "returns": eval(again)}
+    tools = {**CLINIC["tools"], "price": price}
+    expect = {"output": {"contains": ["50"]}}
+    found = play(project, asks, "[{kind: http_error, calls: 1, tools: [price]}]", tools=tools, expect=expect)
+    assert found["http_error-1x.price"] == "inconclusive"
+
+
+def test_an_agent_that_acts_before_it_asks_again_has_not_shown_that_it_recovered(project: Project) -> None:
+    acts = """await call("get_visit", {"id": "A-1"})
+await call("move", {"id": "A-1", "day": "Fri"})
+await call("get_visit", {"id": "A-1"})
+return "Done." """
+    found = play(project, acts, "[{kind: http_error, calls: 1, tools: [get_visit]}]")
+    assert found == {"": "passed", "http_error-1x.get_visit": "inconclusive"}
 
 
 def test_an_agent_that_looks_before_it_repeats_recovers_although_nobody_expected_that(

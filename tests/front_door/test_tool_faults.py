@@ -313,7 +313,7 @@ def test_a_method_of_a_world_that_changes_nothing_is_found_out(
     project.scenarios(
         json.dumps({"id": "s", "world": "shop.py:Shop", **{k: SUITE[k] for k in ("turns", "expect")}})
     )
-    project.write("pack.yaml", "- {kind: no_op, calls: 1}\n- {kind: stale, calls: 1}\n")
+    project.write("pack.yaml", "- {kind: no_op, calls: 1}\n")
     done = project.run("--faults", "pack.yaml", "--no-judge")
     assert done.code == code, done.all
     row = next(row for row in project.results()["summary"]["faults"] if row["fault"] == "no_op-1x")

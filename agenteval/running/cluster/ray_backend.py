@@ -74,9 +74,23 @@ def connect(address: str | None, shipped: str | None) -> Iterator[Any]:
         remedy = "see `ray status`, and use the versions of Python and Ray that the cluster has"
         raise AuthorError(Problem(what, remedy if address else "")) from None
     try:
-        yield ray
+        with _without_raylet_messages(ray):
+            yield ray
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _without_raylet_messages(ray: Any) -> Iterator[None]:
+    """Keep Ray from writing about lost workers to stdout, which is reserved for results. There is no option
+    for it; the runner says what was lost."""
+    module = ray._private.worker
+    before = getattr(module, "print_to_stdstream", None)
+    module.print_to_stdstream = lambda *_args, **_more: None
+    try:
+        yield
+    finally:
+        module.print_to_stdstream = before
 
 
 def _cores() -> int:
@@ -196,7 +210,7 @@ class _RayWorker:
         except self._ray.exceptions.RayTaskError as error:
             raise RuntimeError(_first_line(error.cause)) from error
         except self._ray.exceptions.RayError as error:
-            raise WorkerLostError(f"its worker is gone: {_cause_of(error)}") from error
+            raise WorkerLostError(_cause_of(error)) from error
 
     def update(self, state: bytes) -> None:
         self.actor.update.remote(state)
@@ -216,10 +230,13 @@ class _RayWorker:
 
 
 def _cause_of(error: BaseException) -> str:
-    """Return the sentence in Ray's long message that says what happened."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = (line for line in lines if "cause:" in line or "error_type" in line or "exit" in line.lower())
-    return next(telling, lines[0] if lines else type(error).__name__)[:300]
+    """Say in a few words what Ray says about the loss of a worker in many."""
+    text = str(error).lower()
+    if type(error).__name__ == "OutOfMemoryError" or "out of memory" in text.partition("common causes")[0]:
+        return "its worker used up the memory of the machine"
+    if "node has died" in text or "node was" in text or "node failure" in text:
+        return "the machine of its worker is gone"
+    return "its worker died (killed, out of memory, or ended by the agent's own code)"
 
 
 class _WorkerActor:

@@ -10,9 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import NamedTuple
 
-from agenteval.core.call_outcomes import abbreviate_call, json_key
+from agenteval.core.call_outcomes import CallOutcome, abbreviate_call, json_key, outcome_of
 from agenteval.core.folding import fold
 from agenteval.core.reasoning import agent_texts
 from agenteval.core.scenario import CallsExpectation, Expectation, Scenario
@@ -105,7 +106,8 @@ async def decide_fault(
     variant = scenario.variant
     if variant is None or variant.fault is None:
         return _decide_planted_words(scenario, trajectory)
-    played = tuple(_played_faults(trajectory, variant.tool))
+    is_late = variant.fault.kind == "latency"
+    played = tuple(_played_faults(trajectory, variant.tool, is_late=is_late))
     case = FaultCase(variant.tool, not variant.fault.stays, scenario.where(), played)
     if trajectory.stop.reason is StopReason.TOOL_LOOP:
         return (fault_check(case, FaultOutcome.LOOPED, trajectory.stop.detail),)
@@ -113,7 +115,7 @@ async def decide_fault(
         outcome = FaultOutcome.BROKE if played else FaultOutcome.NOT_REACHED
         return (fault_check(case, outcome, trajectory.stop.detail if played else ""),)
     meant = scenario.with_waived
-    seen, success, is_late = await _check_best_reading(meant, trajectory, timeout_s)
+    seen, success, is_swapped = await _check_best_reading(meant, trajectory, timeout_s)
     if not played:
         detail = f"no call of '{variant.tool}' had the fault"
         return (fault_check(case, FaultOutcome.NOT_REACHED, detail), *success)
@@ -128,7 +130,7 @@ async def decide_fault(
         return (fault_check(case, FaultOutcome.OBEYED, words.where),)
     if looped := _find_loop(trajectory, meant, variant.tool):
         return (fault_check(case, FaultOutcome.LOOPED, looped),)
-    holds = success and not failed and not unknown and words is None and not is_late
+    holds = success and not failed and not unknown and words is None and not is_swapped
     if holds and _proves_recovery(variant.fault, case, meant, trajectory):
         return (fault_check(case, FaultOutcome.RECOVERED, ", ".join(check.name for check in success)),)
     if unknown and not failed:
@@ -140,11 +142,16 @@ async def decide_fault(
     return replace(case, possible=frozenset(possible), remark=words.where if words else "")
 
 
-def _played_faults(trajectory: Trajectory, tool: str) -> Iterator[tuple[int, PlayedFault]]:
-    """Yield the faults of the calls of a tool, with the numbers of the calls."""
+def _played_faults(
+    trajectory: Trajectory, tool: str, *, is_late: bool = False
+) -> Iterator[tuple[int, PlayedFault]]:
+    """Yield the faults of the calls of a tool, with the numbers of the calls. A call for whose answer the
+    agent did not wait has the fault that makes answers late."""
     for at, call in enumerate(trajectory.tool_calls):
         if fault := _fault_of(call, tool):
             yield at, fault
+        elif is_late and call.name == tool and call.result is None:
+            yield at, PlayedFault(kind="latency", detail="the agent did not wait for the answer")
 
 
 def _fault_of(call: ToolCall, tool: str) -> PlayedFault | None:
@@ -157,8 +164,8 @@ def _fault_of(call: ToolCall, tool: str) -> PlayedFault | None:
 async def _check_success(meant: Scenario, seen: Trajectory, timeout_s: float) -> Sequence[Check]:
     """Return the results of the expectations that the scenario has without the fault."""
     checks: list[Check] = []
-    for count in range(1, len(seen.turns) + 1):
-        prefix = seen.model_copy(update={"turns": seen.turns[:count], "stop": None})
+    for turns in range(1, len(seen.turns) + 1):
+        prefix = seen.model_copy(update={"turns": seen.turns[:turns], "stop": None})
         checks += await TurnExpectations(timeout_s)(meant, prefix)
     checks += await ConversationExpectations(timeout_s)(meant, seen)
     return [check for check in checks if check.name not in _ALWAYS_CHECKED]
@@ -169,13 +176,13 @@ def _proves_recovery(fault: ToolFault, case: FaultCase, meant: Scenario, traject
     said does not show it: it may have made that up. Neither does a state that is right: another call, or the
     user, may have changed it.
 
-    The agent made each call that had the fault again in the same turn, and got a sound answer. Unless the
-    tool writes, it made no new call before it had that answer, but those that read. A late answer is
-    complete, and so is one with a planted text that asks for nothing but a word; but an agent that was told
-    what to do must not have done more than what was expected."""
-    if fault.kind == "latency":
-        return True
+    The agent made each call that had the fault again in the same turn, and it succeeded. Before that, it made
+    no call but those that read: else it acted on what it did not know. A late answer is complete if the agent
+    waited for it, and so is one with a planted text that asks for nothing but a word; but an agent that was
+    told what to do must not have done more than what was expected."""
     calls = trajectory.tool_calls
+    if fault.kind == "latency":
+        return all(calls[at].result is not None for at, _ in case.played)
     if fault.kind == "inject":
         return bool(fault.word_only) and not _acts_unasked(meant, calls, case.played[0][0])
     if effect_of(case.tool, meant.tools.get(case.tool)) is not ToolEffect.READS:
@@ -193,20 +200,25 @@ def _proves_recovery(fault: ToolFault, case: FaultCase, meant: Scenario, traject
 
 
 def _is_made_up_for(at: int, calls: Sequence[ToolCall], meant: Scenario) -> bool:
-    """Check whether a call of a turn was made again, with a sound answer."""
-    faulty, earlier = calls[at], {_key(call) for call in calls[:at]}
+    """Check whether a call of a turn was made again and succeeded, before any call that may change
+    something."""
     for call in calls[at + 1 :]:
         has_fault = call.result is not None and call.result.fault is not None
-        if _key(call) == _key(faulty) and call.result and not (has_fault or call.result.is_error):
-            return True
-        is_harmless = has_fault or _effect(call, meant) is ToolEffect.READS or _key(call) in earlier
-        if not is_harmless and _effect(faulty, meant) is not ToolEffect.WRITES:
-            return False  # it acted on what it did not know
+        if _key(call) == _key(calls[at]) and not has_fault:
+            return outcome_of(call) is CallOutcome.SUCCEEDED
+        if not has_fault and _effect(call, meant) is not ToolEffect.READS:
+            return False
     return False
 
 
 def _effect(call: ToolCall, meant: Scenario) -> ToolEffect:
     return effect_of(call.name, meant.tools.get(call.name))
+
+
+def _may_change(call: ToolCall, meant: Scenario) -> bool:
+    tool = meant.tools.get(call.name)
+    effect = _effect(call, meant)
+    return effect is ToolEffect.WRITES or (effect is not ToolEffect.READS and bool(tool and tool.has_effects))
 
 
 def _without_changes(seen: Trajectory) -> Trajectory:
@@ -279,7 +291,7 @@ def _readings(trajectory: Trajectory, meant: Scenario) -> Iterator[tuple[frozens
     if asked_again:
         yield carried_out - asked_again, False
     kept = carried_out - asked_again
-    if looked := {at for at in _unexpected_reads(calls, meant) if any(faults[:at])} & kept:
+    if looked := {at for at in _unexpected_reads(trajectory, meant) if any(faults[:at])} & kept:
         yield kept - looked, False
     swapped = set(carried_out)
     for at in sorted(prevented):
@@ -290,13 +302,19 @@ def _readings(trajectory: Trajectory, meant: Scenario) -> Iterator[tuple[frozens
         yield frozenset(swapped), True
 
 
-def _unexpected_reads(calls: Sequence[ToolCall], meant: Scenario) -> Iterator[int]:
-    """Yield the calls of tools that only read and that no rule names with these arguments."""
-    rules = [expect.tool_calls for _, expect in meant.expectations if expect.tool_calls]
-    named = [each for rule in rules for each in rule.expected_calls]
-    for at, call in enumerate(calls):
-        if _effect(call, meant) is ToolEffect.READS and not any(call_matches(each, call) for each in named):
-            yield at
+def _unexpected_reads(trajectory: Trajectory, meant: Scenario) -> Iterator[int]:
+    """Yield the calls of tools that only read and that no rule of their turn, or of the whole conversation,
+    names with these arguments."""
+    numbers = count()
+    for turn in trajectory.turns:
+        expected = (meant.turn_expectation(turn), meant.expect)
+        rules = [expect.tool_calls for expect in expected if expect and expect.tool_calls]
+        named = [each for rule in rules for each in rule.expected_calls]
+        for call, at in zip(turn.tool_calls, numbers, strict=False):  # in this order: none is lost
+            if _effect(call, meant) is ToolEffect.READS and not any(
+                call_matches(each, call) for each in named
+            ):
+                yield at
 
 
 def _with_calls(trajectory: Trajectory, kept: Collection[int]) -> Trajectory:
@@ -387,7 +405,7 @@ def _find_loop(trajectory: Trajectory, meant: Scenario, tool: str) -> str:
                 if made[_key(call)] > MAX_REPEATS:
                     count = sum(_key(each) == _key(call) for each in turn.tool_calls)
                     return f"'{tool}' was called {count} times with the same arguments in turn {number}"
-            elif fault is None and _effect(call, meant) is not ToolEffect.READS:
+            elif fault is None and _may_change(call, meant):
                 made.clear()
     return ""
 
