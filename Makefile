@@ -91,7 +91,7 @@ lock:
 	$(PYTHON) -m venv --clear .venv/lock
 	.venv/lock/$(BIN)/python -m pip install -q uv
 	.venv/lock/$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --no-config \
-		--extra dev --extra local --no-annotate --custom-compile-command "make lock" \
+		--extra dev --extra local --extra ray --no-annotate --custom-compile-command "make lock" \
 		-o constraints.txt pyproject.toml
 
 clean:

@@ -111,6 +111,7 @@ class _RunningSample:
         self._events: list[Event] = []
         self._is_played = False
         self._holds_slot = True
+        self._was_victim = False
 
     async def run(self, runner: SampleRunner) -> None:
         cause = ""
@@ -118,7 +119,7 @@ class _RunningSample:
             await runner.run_sample(self._sample, self._emit, self)
             cause = "its runner reported no end"
         except SampleLostError as error:
-            cause = str(error)
+            cause, self._was_victim = str(error), error.was_victim
         except Exception as error:
             cause = f"its runner failed: {error!r}"
         finally:
@@ -160,7 +161,7 @@ class _RunningSample:
         if running.control.is_stopping or not end.stop.is_loss or end.stop.is_final:
             return False
         events = [*self._events, *running.visibility.evidence_events(agent), end]
-        return running.runtime.queue.plays_again(end.key, events)
+        return running.runtime.queue.plays_again(end.key, events, was_victim=self._was_victim)
 
     def _finish_lost(self, cause: str) -> None:
         """End a sample whose runner did not. ``cause`` is empty if the run was cancelled."""

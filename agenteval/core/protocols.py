@@ -276,7 +276,8 @@ class SampleQueue(Protocol):
     ``reorder`` sets the order of the planned samples before the first one starts, and ignores all others.
     ``next`` returns ``None`` if no sample is available now, and is called again when a sample has finished.
     ``plays_again`` returns True if a sample that is about to finish will be repeated because its conversation
-    was lost. ``events`` contains all events of the sample, including its end."""
+    was lost. ``events`` contains all events of the sample, including its end. ``was_victim`` is true if the
+    sample cannot have been the cause of the loss."""
 
     def __call__(self, event: Event, /) -> None: ...
 
@@ -284,7 +285,9 @@ class SampleQueue(Protocol):
 
     def next(self) -> Sample | None: ...
 
-    def plays_again(self, key: SampleKey, events: Sequence[Event], /) -> bool: ...
+    def plays_again(
+        self, key: SampleKey, events: Sequence[Event], /, *, was_victim: bool = False
+    ) -> bool: ...
 
 
 class ConversationProgress(Protocol):
@@ -299,7 +302,11 @@ class ConversationProgress(Protocol):
 
 class SampleLostError(Exception):
     """Raised by a runner if a sample was lost together with the process or the machine that played it. The
-    message says what happened to it."""
+    message says what happened to it. ``was_victim`` is true if the sample cannot have been the cause."""
+
+    def __init__(self, message: str, *, was_victim: bool = False) -> None:
+        super().__init__(message)
+        self.was_victim = was_victim
 
 
 class SampleRunner(Protocol):

@@ -73,14 +73,15 @@ class PlannedQueue:
     def next(self) -> Sample | None:
         return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
 
-    def plays_again(self, key: SampleKey, events: Sequence[Event]) -> bool:
-        """Check whether an errored sample should be repeated (retry). If a gate decides the number of epochs,
+    def plays_again(self, key: SampleKey, events: Sequence[Event], *, was_victim: bool = False) -> bool:
+        """Check whether an errored sample should be repeated (retry): once, or whenever it was lost because
+        of another one (``was_victim``). If a gate decides the number of epochs,
         an additional epoch is run instead. Failures proven by finished turns still count: a sample that
         failed because of them is not errored."""
         run = self._single.run
         if (
             run is None
-            or key in self._played_again
+            or (key in self._played_again and not was_victim)
             or run.plan.rules_for_pairing(key.scenario, key.agent).range
         ):
             return False
@@ -169,8 +170,8 @@ class SequentialQueue:
             self._scenarios[sample.key.scenario, sample.key.agent].started.add(sample.key.epoch)
         return sample
 
-    def plays_again(self, key: SampleKey, events: Sequence[Event]) -> bool:
-        return self._planned.plays_again(key, events)
+    def plays_again(self, key: SampleKey, events: Sequence[Event], *, was_victim: bool = False) -> bool:
+        return self._planned.plays_again(key, events, was_victim=was_victim)
 
     def _begin(self, run: RunStarted) -> None:
         self._run = run

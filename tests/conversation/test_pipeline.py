@@ -36,7 +36,7 @@ class Queue:
     def next(self) -> Sample | None:
         return self.left.pop(0) if self.left else None
 
-    def plays_again(self, key: SampleKey, events: Sequence[Event], /) -> bool:
+    def plays_again(self, key: SampleKey, events: Sequence[Event], /, *, was_victim: bool = False) -> bool:
         assert isinstance(events[-1], SampleFinished)
         self.asked += 1
         return self.repeats

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _HEARTBEAT_S = SILENCE_S / 6
 _CLOSE_S = 10.0
+_CONNECT_S = 5.0
 _START_S = 120.0
 """The time, in seconds, in which a worker must have prepared the run."""
 _OBJECT_STORE_BYTES = 100 * 1024 * 1024  # for messages alone; Ray takes a third of the memory otherwise
@@ -66,6 +68,8 @@ def connect(address: str | None, shipped: str | None) -> Iterator[Any]:
             "object_store_memory": _OBJECT_STORE_BYTES,
             "num_cpus": _cores(),
         }
+    elif address != "auto":
+        _require_listening(address)
     environment = {"working_dir": shipped, "excludes": [*_NOT_SHIPPED]} if shipped else {}
     try:
         ray.init(**more, runtime_env=environment, log_to_driver=False, logging_level="ERROR")
@@ -78,6 +82,17 @@ def connect(address: str | None, shipped: str | None) -> Iterator[Any]:
             yield ray
     finally:
         ray.shutdown()
+
+
+def _require_listening(address: str) -> None:
+    """Raise ``AuthorError`` if nothing listens at the address: Ray would go on trying for minutes."""
+    host, _, port = address.rpartition(":")
+    remedy = "use `ray=HOST:PORT`, as `ray start --head` prints it, or `ray=auto` on a machine of the cluster"
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S):
+            pass
+    except (OSError, ValueError) as error:
+        raise AuthorError(Problem(f"--backend ray: no cluster at {address}: {error}", remedy)) from None
 
 
 @contextmanager
@@ -152,14 +167,14 @@ class RayCluster:
         if problems:
             raise AuthorError(*problems)
 
-    async def replace(self, lost: WorkerHandle) -> WorkerHandle:
+    async def start(self) -> WorkerHandle:
         worker = self._start()
         hello = await worker.actor.hello.remote()
         if problems := [*_problems_of(hello)]:
             worker.kill()
             raise AuthorError(*problems)
         worker.place = hello.place
-        self.workers = [worker if each is lost else each for each in self.workers]
+        self.workers.append(worker)
         return worker
 
     async def lose(self, worker: str) -> None:

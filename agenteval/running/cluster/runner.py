@@ -69,8 +69,8 @@ class Cluster(Protocol):
     workers: list[WorkerHandle]
     """The workers that are ready when the run starts."""
 
-    async def replace(self, lost: WorkerHandle) -> WorkerHandle:
-        """Start a worker in place of one that is gone, as soon as there is room for it."""
+    async def start(self) -> WorkerHandle:
+        """Start a worker in place of one that is gone, as soon as there is a core for it."""
 
     async def lose(self, worker: str) -> None:
         """Take back the leases of a worker."""
@@ -90,7 +90,8 @@ class _Place:
     talking: int = 0
     """The conversations among them that are not over."""
     is_reserved: bool = False
-    """True if one sample is to have the worker for itself."""
+    """True if one conversation is to have the worker for itself, but for samples that are only judged: their
+    judges may have to wait until it is over."""
     is_gone: bool = False
 
 
@@ -138,11 +139,13 @@ class ClusterRunner:
         place = await self._take(number, pairing, is_alone=is_alone)
         seen = _Attempt(emit, progress, self._emit_of_run, self._show_once)
         try:
+            seen.on_end = lambda: self._end_conversation(place, was_alone=is_alone)
             await self._follow(sample, number, place, seen)
             if is_alone:
                 self._suspects.discard(pairing)
         except WorkerLostError as lost:
-            raise SampleLostError(f"{lost} ({place.worker.place})") from lost
+            # A conversation that is over can no longer end its worker.
+            raise SampleLostError(f"{lost} ({place.worker.place})", was_victim=seen.has_ended) from lost
         finally:
             self._release(place, number, seen, was_alone=is_alone)
 
@@ -152,7 +155,6 @@ class ClusterRunner:
         messages = place.worker.play(order_for(sample, number).encode())
         # The reader is not cancelled with the run: a message that it waits for would be lost.
         self._tasks.start_soon(_read, messages, send)
-        seen.on_end = lambda: self._end_conversation(place)
         async with receive:
             try:
                 await _take_in(receive, seen)
@@ -165,8 +167,11 @@ class ClusterRunner:
                     await _take_in(receive, seen)
                 raise
 
-    def _end_conversation(self, place: _Place) -> None:
+    def _end_conversation(self, place: _Place, *, was_alone: bool) -> None:
         place.talking -= 1
+        if was_alone:
+            place.is_reserved = False
+        self._wake()
 
     # ── workers ──
 
@@ -182,7 +187,7 @@ class ClusterRunner:
                 reserved = None
                 continue
             if is_alone:
-                found = reserved if reserved and not reserved.playing else None
+                found = reserved if reserved and not reserved.talking else None
             else:
                 found = min(self._free_places, key=lambda place: place.talking, default=None)
             if found:
@@ -193,6 +198,11 @@ class ClusterRunner:
                 raise SampleLostError("no worker is left")
             await self._changed.wait()
 
+    def _add(self, worker: WorkerHandle) -> _Place:
+        worker.update(self._state.encode())
+        self._places.append(_Place(worker))
+        return self._places[-1]
+
     @property
     def _free_places(self) -> list[_Place]:
         return [place for place in self._places if not place.is_reserved]
@@ -200,10 +210,7 @@ class ClusterRunner:
     def _release(self, place: _Place, number: int, seen: _Attempt, *, was_alone: bool) -> None:
         del place.playing[number]
         if not seen.has_ended:
-            self._end_conversation(place)
-        if was_alone:
-            place.is_reserved = False
-        self._wake()
+            self._end_conversation(place, was_alone=was_alone)
 
     def _wake(self) -> None:
         self._changed.set()
@@ -211,7 +218,7 @@ class ClusterRunner:
 
     async def _lose(self, place: _Place) -> None:
         """Take note that a worker is gone, once. What it played is repeated with a worker for itself: then it
-        is known which sample kills its worker, and no other is lost with it."""
+        is known which conversation kills its worker, and no other is lost with it."""
         if place.is_gone:
             return
         place.is_gone = True
@@ -225,9 +232,7 @@ class ClusterRunner:
     async def _replace(self, lost: _Place) -> None:
         try:
             with anyio.move_on_after(_WITHOUT_WORKER_S) as scope:
-                worker = await self._cluster.replace(lost.worker)
-                worker.update(self._state.encode())
-                self._places.append(_Place(worker))
+                self._add(await self._cluster.start())
             if scope.cancelled_caught:
                 self._notify(f"no worker could be started in place of {lost.worker.place}")
         except Exception as error:
