@@ -77,8 +77,12 @@ def make_setup(prepared: PreparedRun, shipped: str | None) -> WorkerSetup:
 
 
 def named_variables(public: Config, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables that the configuration names, and those that overrule it."""
-    names = {*_VARIABLE.findall(public.model_dump_json())}
+    """Return the environment variables that the configuration names, and those that overrule it. The file is
+    searched, because ``public`` masks what may be secret."""
+    texts = [public.model_dump_json()]
+    if public.source:
+        texts.append(Path(public.root, Path(public.source).name).read_text(encoding="utf-8"))
+    names = {name for text in texts for name in _VARIABLE.findall(text)}
     names |= {model.api_key_env for model in public.models.all if model.api_key_env}
     return {name: value for name, value in environ.items() if name in names or name.startswith(PREFIX)}
 
