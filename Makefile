@@ -5,7 +5,7 @@ PYTHON ?= python
 
 BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: help install browser pictures check test lint types contract docs suite bench frameworks frameworks-oldest e2e build newest lock format clean
+.PHONY: help install browser pictures check test lint types contract docs suite bench frameworks frameworks-oldest cluster e2e build newest lock format clean
 
 help:
 	@echo "install   agenteval, editable, with all that the checks need"
@@ -13,6 +13,7 @@ help:
 	@echo "check     lint, types and contract: what is fast"
 	@echo "test      the tests: several minutes; docs: those of the documentation alone"
 	@echo "suite     the shipped example suite: green, and its first agent red"
+	@echo "cluster   conversations on clusters of Ray, which it installs"
 	@echo "bench     counted, in small workloads: the calls of models that a run makes, and how far values travel"
 	@echo "frameworks  the examples of agents in frameworks, against the real packages; frameworks-oldest: against"
 	@echo "            the oldest supported releases, which takes longer"
@@ -69,6 +70,10 @@ frameworks:
 
 frameworks-oldest:
 	$(PYTHON) .ci/frameworks.py --oldest
+
+cluster:
+	$(PYTHON) -m pip install -q -c constraints.txt -e ".[test,ray]"
+	TESTS_REQUIRE_RAY=1 $(PYTHON) -m pytest tests/front_door/test_ray.py -n 0
 
 e2e:
 	$(PYTHON) -m pytest e2e -n 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from agenteval.planning.run_preparation import PreparedRun, prepare
 from agenteval.planning.sample_order import order_samples
 from agenteval.running.baseline import attach_baseline
 from agenteval.running.baseline_store import NoBaselineError, save_baseline
-from agenteval.running.cluster.opening import open_backend
 from agenteval.running.execution import (
     execute,
     make_run_folder,
@@ -72,7 +71,7 @@ def play(
     """Play a run in a new folder. ``control`` lets another thread stop the run. ``also`` are further sinks
     for its events. Raise ``RunLockedError`` if another process is playing the same run."""
     order_samples(prepared)
-    with open_backend(prepared, observer.show_line) as playable:
+    with _open_backend(prepared, observer) as playable:
         folder = make_run_folder(Path(prepared.suite.settings.config.root), started.run_id)
         with lock_run(folder):
             if (folder / JOURNAL_FILE).exists():
@@ -84,6 +83,14 @@ def play(
     played = DecidedRun(report, decision, folder)
     _keep_as_baseline(prepared, played, observer)
     return played
+
+
+def _open_backend(prepared: PreparedRun, observer: Observer) -> AbstractContextManager[PreparedRun]:
+    if prepared.suite.request.backend is None:
+        return nullcontext(prepared)
+    from agenteval.running.cluster.opening import open_backend  # a run in this process needs none of it
+
+    return open_backend(prepared, observer.show_line)
 
 
 def _keep_as_baseline(prepared: PreparedRun, played: DecidedRun, observer: Observer) -> None:
@@ -154,7 +161,7 @@ def play_remaining(
         return DecidedRun(report, gates.decide(report), folder)
     _carry_over_usage(prepared, events)
     with (
-        open_backend(prepared, observer.show_line) as playable,
+        _open_backend(prepared, observer) as playable,
         Journal.reopen(folder / JOURNAL_FILE) as journal,
     ):
         begin = RunResumed(at=utc_timestamp(), budget=prepared.suite.settings.public.budget)

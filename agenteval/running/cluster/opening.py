@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,28 +12,29 @@ from pathlib import Path
 from agenteval.adapters.traffic.leased_calls import LeasedBudget
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.plurals import plural
 from agenteval.files.environment import PREFIX
 from agenteval.files.journal import event_to_json
 from agenteval.planning.run_preparation import PreparedRun
 from agenteval.running.cluster.messages import WorkerSetup, hash_secret
 from agenteval.running.execution import make_run_started, redact_run_started
 
+_PLACES_SHOWN = 8
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)")
 
 
 @contextmanager
 def open_backend(prepared: PreparedRun, show_line: Callable[[str], None]) -> Iterator[PreparedRun]:
-    """Yield the prepared run with the runner that its backend needs. Without a backend, the run is yielded
-    as it is. Raise ``AuthorError``, before anything is called, if the backend cannot be reached or a worker
-    would measure something different. ``show_line`` shows a line while it is started."""
+    """Yield the prepared run with the runner that its backend needs. Raise ``AuthorError``, before anything
+    is called, if the backend cannot be reached or a worker would measure something different. ``show_line``
+    shows a line while it is started."""
     backend = prepared.suite.request.backend
-    if backend is None:
-        yield prepared
-        return
+    assert backend
     from agenteval.running.cluster.ray_backend import RayCluster, connect
     from agenteval.running.cluster.runner import ClusterRunner
 
     wired, config = prepared.wired, prepared.suite.settings.config
+    _refuse_receivers(config, prepared.plan.agents)
     resources = wired.resources
     leased, budget = resources.leased, resources.traffic.ledger
     assert leased, "a run with a backend has leased calls"
@@ -49,7 +50,10 @@ def open_backend(prepared: PreparedRun, show_line: Callable[[str], None]) -> Ite
             budget=config.budget if budget else None,
             carried=budget.carried if isinstance(budget, LeasedBudget) else (),
         )
-        show_line(f"{len(cluster.workers)} workers: {', '.join(each.place for each in cluster.workers[:8])}")
+        places = ", ".join(each.place for each in cluster.workers[:_PLACES_SHOWN])
+        more = ", …" if len(cluster.workers) > _PLACES_SHOWN else ""
+        busy = f"; for {cluster.without_core} more no core was free" if cluster.without_core else ""
+        show_line(f"{plural(len(cluster.workers), 'worker')}: {places}{more}{busy}")
         leased.connect(cluster.coordinator)
         runner = ClusterRunner(
             cluster, lambda why: resources.stop_for_budget(why), resources.traffic.warn_role_stopped
@@ -60,20 +64,38 @@ def open_backend(prepared: PreparedRun, show_line: Callable[[str], None]) -> Ite
             cluster.close()
 
 
+def _refuse_receivers(config: Config, names: Collection[str]) -> None:
+    """Raise ``AuthorError`` for agents behind HTTP that send spans: they know one address, which cannot be
+    that of every worker."""
+    for agent in config.all_agents:
+        if agent.name in names and agent.kind == "http" and agent.adapter_options.get("observe"):
+            what = (
+                f"agent '{agent.name}' sends its spans to one port, but `--backend ray` has several workers"
+            )
+            raise AuthorError(Problem(what, "run it without --backend", config.place("agent")))
+
+
 def make_setup(prepared: PreparedRun, shipped: str | None) -> WorkerSetup:
     """Return what a worker needs to prepare the run again. Workers on this machine get its whole
     environment. To others go the variables that the configuration names, and nothing else: theirs is their
     own."""
     settings, resources = prepared.suite.settings, prepared.wired.resources
-    started = make_run_started(prepared)
+    started, variables = make_run_started(prepared), _own_variables(os.environ)
+    if shipped is not None:
+        variables = named_variables(settings.public, os.environ)
     return WorkerSetup(
         name="",
         run=event_to_json(started).encode(),
         masked=event_to_json(redact_run_started(prepared, started)).encode(),
-        environ=dict(os.environ) if shipped is None else named_variables(settings.public, os.environ),
+        environ=variables,
         known_secrets=frozenset(map(hash_secret, resources.secrets)),
         shipped_from=shipped,
     )
+
+
+def _own_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return all variables but those that Ray sets for each process."""
+    return {name: value for name, value in environ.items() if not name.startswith("RAY_")}
 
 
 def named_variables(public: Config, environ: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.running.cluster.messages import WorkerHello, WorkerSetup
 from agenteval.running.cluster.runner import WorkerLostError
 from agenteval.running.cluster.worker import Worker
+from agenteval.running.garbage_collection import reduce_garbage_collection
 
 if TYPE_CHECKING:
     from agenteval.adapters.transport.limits import RateTerms
@@ -33,7 +34,9 @@ _HEARTBEAT_S = SILENCE_S / 6
 _CLOSE_S = 10.0
 _CONNECT_S = 5.0
 _START_S = 120.0
-"""The time, in seconds, in which a worker must have prepared the run."""
+"""The time, in seconds, in which one worker must have prepared the run."""
+_LATE_S = 20.0
+"""The time, in seconds, for which the others are waited for then."""
 _OBJECT_STORE_BYTES = 100 * 1024 * 1024  # for messages alone; Ray takes a third of the memory otherwise
 _NOT_SHIPPED = (".git", ".agenteval", ".venv", "venv", "node_modules", "__pycache__")
 _QUIET = {
@@ -142,10 +145,24 @@ class RayCluster:
         )
         self._started = 0
         cores = int(ray.cluster_resources().get("CPU", 1))
-        self.workers: list[WorkerHandle] = []
         started = [self._start() for _ in range(max(1, min(cores, count)))]
-        self._greet(started)
-        self.workers += started
+        ready = self._wait_for(started)
+        self._greet(ready)
+        self.workers: list[WorkerHandle] = [*ready]
+        self.without_core = len(started) - len(ready)
+        """The number of workers for which no core was free."""
+
+    def _wait_for(self, workers: Sequence[_RayWorker]) -> list[_RayWorker]:
+        """Return the workers that are ready, or that failed. The others find no core, because the cluster is
+        busy with something else; they are given up. If there is none at all, return all."""
+        hellos = {worker.actor.hello.remote(): worker for worker in workers}
+        wait = self._ray.wait
+        if not wait([*hellos], num_returns=1, timeout=_START_S)[0]:
+            return list(workers)
+        done, late = wait([*hellos], num_returns=len(hellos), timeout=_LATE_S)
+        for each in late:
+            hellos[each].kill()
+        return [hellos[each] for each in done]
 
     def _start(self) -> _RayWorker:
         self._started += 1
@@ -159,7 +176,7 @@ class RayCluster:
         problems: dict[Problem, None] = {}
         for worker in workers:
             try:
-                hello = ray.get(worker.actor.hello.remote(), timeout=_START_S)
+                hello = ray.get(worker.actor.hello.remote(), timeout=_LATE_S)
             except (ray.exceptions.RayError, TimeoutError) as error:
                 hello = WorkerHello((f"it could not be started: {_first_line(error)}",))
             worker.place = hello.place or worker.name
@@ -225,7 +242,7 @@ class _RayWorker:
         except self._ray.exceptions.RayTaskError as error:
             raise RuntimeError(_first_line(error.cause)) from error
         except self._ray.exceptions.RayError as error:
-            raise WorkerLostError(_cause_of(error)) from error
+            raise _explain_loss(error) from error
 
     def update(self, state: bytes) -> None:
         self.actor.update.remote(state)
@@ -244,14 +261,14 @@ class _RayWorker:
         self._ray.kill(self.actor, no_restart=True)
 
 
-def _cause_of(error: BaseException) -> str:
+def _explain_loss(error: BaseException) -> WorkerLostError:
     """Say in a few words what Ray says about the loss of a worker in many."""
     text = str(error).lower()
     if type(error).__name__ == "OutOfMemoryError" or "out of memory" in text.partition("common causes")[0]:
-        return "its worker used up the memory of the machine"
+        return WorkerLostError("its worker used up the memory of the machine")
     if "node has died" in text or "node was" in text or "node failure" in text:
-        return "the machine of its worker is gone"
-    return "its worker died (killed, out of memory, or ended by the agent's own code)"
+        return WorkerLostError("the machine of its worker is gone", is_machine=True)
+    return WorkerLostError("its worker died (killed, out of memory, or ended by the agent's own code)")
 
 
 class _WorkerActor:
@@ -259,6 +276,8 @@ class _WorkerActor:
 
     def __init__(self, setup: WorkerSetup, coordinator: RayCoordinator) -> None:
         self._worker = Worker(setup, coordinator)
+        self._ending = ExitStack()
+        self._ending.enter_context(reduce_garbage_collection())
         threading.Thread(target=_beat, args=(coordinator, setup.name), daemon=True).start()
 
     async def hello(self) -> WorkerHello:

@@ -7,6 +7,7 @@ arrive later, because nobody reads its stream any more."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,17 +27,24 @@ from agenteval.conversation.runtime import RunView
 from agenteval.core.event import Notice, SampleFinished
 from agenteval.core.plan import Pairing
 from agenteval.core.protocols import ConversationProgress, Emit, SampleLostError
-from agenteval.core.scenario import Sample
+from agenteval.core.scenario import Sample, SampleKey
 from agenteval.running.cluster.messages import Line, RunState, decode_lines, order_for
 
 _CANCELLED_S = 10.0
 """The time, in seconds, for which a cancelled run waits for the end of a sample."""
+_MOST_MACHINES = 3
+"""The number of machines that may be lost under a sample before it counts as the cause."""
 _WITHOUT_WORKER_S = 60.0
 """The time, in seconds, for which samples wait for a new worker if none is left."""
 
 
 class WorkerLostError(Exception):
-    """Raised by the stream of a worker whose process is gone. The message says what happened."""
+    """Raised by the stream of a worker whose process is gone. The message says what happened. ``is_machine``
+    is true if its whole machine is gone, which a sample rarely causes."""
+
+    def __init__(self, message: str, *, is_machine: bool = False) -> None:
+        super().__init__(message)
+        self.is_machine = is_machine
 
 
 class WorkerHandle(Protocol):
@@ -81,7 +89,7 @@ class Cluster(Protocol):
 
 
 @dataclass
-class _Place:
+class _WorkerSlot:
     """A worker, and what it plays."""
 
     worker: WorkerHandle
@@ -108,10 +116,11 @@ class ClusterRunner:
         self._cluster = cluster
         self._stop_for_budget = stop_for_budget
         self._warn_role_stopped = warn_role_stopped
-        self._places = [_Place(worker) for worker in cluster.workers]
+        self._places = [_WorkerSlot(worker) for worker in cluster.workers]
         self._numbers = count(1)
         self._suspects: set[Pairing] = set()
         """The scenarios of which a sample may have killed its worker."""
+        self._machines_lost: Counter[SampleKey] = Counter()
         self._shown: set[str] = set()
         """The warnings that are shown once."""
         self._changed = anyio.Event()
@@ -137,19 +146,22 @@ class ClusterRunner:
         number = next(self._numbers)
         is_alone = pairing in self._suspects
         place = await self._take(number, pairing, is_alone=is_alone)
-        seen = _Attempt(emit, progress, self._emit_of_run, self._show_once)
+        seen = _ArrivingSample(emit, progress, self._emit_of_run, self._show_once)
         try:
             seen.on_end = lambda: self._end_conversation(place, was_alone=is_alone)
             await self._follow(sample, number, place, seen)
             if is_alone:
                 self._suspects.discard(pairing)
         except WorkerLostError as lost:
+            self._machines_lost[sample.key] += lost.is_machine
+            is_accident = lost.is_machine and self._machines_lost[sample.key] < _MOST_MACHINES
             # A conversation that is over can no longer end its worker.
-            raise SampleLostError(f"{lost} ({place.worker.place})", was_victim=seen.has_ended) from lost
+            victim = seen.has_ended or is_accident
+            raise SampleLostError(f"{lost} ({place.worker.place})", was_victim=victim) from lost
         finally:
             self._release(place, number, seen, was_alone=is_alone)
 
-    async def _follow(self, sample: Sample, number: int, place: _Place, seen: _Attempt) -> None:
+    async def _follow(self, sample: Sample, number: int, place: _WorkerSlot, seen: _ArrivingSample) -> None:
         """Play a sample on a worker. If the run is cancelled, wait for the end of the sample."""
         send, receive = anyio.create_memory_object_stream[bytes | Exception](math.inf)
         messages = place.worker.play(order_for(sample, number).encode())
@@ -158,8 +170,8 @@ class ClusterRunner:
         async with receive:
             try:
                 await _take_in(receive, seen)
-            except WorkerLostError:
-                await self._lose(place)
+            except WorkerLostError as lost:
+                await self._lose(place, is_machine=lost.is_machine)
                 raise
             except anyio.get_cancelled_exc_class():
                 with anyio.CancelScope(shield=True), anyio.move_on_after(_CANCELLED_S):
@@ -167,7 +179,7 @@ class ClusterRunner:
                     await _take_in(receive, seen)
                 raise
 
-    def _end_conversation(self, place: _Place, *, was_alone: bool) -> None:
+    def _end_conversation(self, place: _WorkerSlot, *, was_alone: bool) -> None:
         place.talking -= 1
         if was_alone:
             place.is_reserved = False
@@ -175,9 +187,9 @@ class ClusterRunner:
 
     # ── workers ──
 
-    async def _take(self, number: int, pairing: Pairing, *, is_alone: bool) -> _Place:
+    async def _take(self, number: int, pairing: Pairing, *, is_alone: bool) -> _WorkerSlot:
         """Wait for a worker. Raise ``SampleLostError`` if there is none and none is to come."""
-        reserved: _Place | None = None
+        reserved: _WorkerSlot | None = None
         while True:
             if is_alone and reserved is None:
                 reserved = min(self._free_places, key=lambda place: len(place.playing), default=None)
@@ -198,16 +210,16 @@ class ClusterRunner:
                 raise SampleLostError("no worker is left")
             await self._changed.wait()
 
-    def _add(self, worker: WorkerHandle) -> _Place:
+    def _add(self, worker: WorkerHandle) -> _WorkerSlot:
         worker.update(self._state.encode())
-        self._places.append(_Place(worker))
+        self._places.append(_WorkerSlot(worker))
         return self._places[-1]
 
     @property
-    def _free_places(self) -> list[_Place]:
+    def _free_places(self) -> list[_WorkerSlot]:
         return [place for place in self._places if not place.is_reserved]
 
-    def _release(self, place: _Place, number: int, seen: _Attempt, *, was_alone: bool) -> None:
+    def _release(self, place: _WorkerSlot, number: int, seen: _ArrivingSample, *, was_alone: bool) -> None:
         del place.playing[number]
         if not seen.has_ended:
             self._end_conversation(place, was_alone=was_alone)
@@ -216,20 +228,22 @@ class ClusterRunner:
         self._changed.set()
         self._changed = anyio.Event()
 
-    async def _lose(self, place: _Place) -> None:
-        """Take note that a worker is gone, once. What it played is repeated with a worker for itself: then it
-        is known which conversation kills its worker, and no other is lost with it."""
+    async def _lose(self, place: _WorkerSlot, *, is_machine: bool) -> None:
+        """Take note that a worker is gone, once. Unless its machine is, what it played is repeated with a
+        worker for itself: then it is known which conversation kills its worker, and no other is lost with
+        it."""
         if place.is_gone:
             return
         place.is_gone = True
         self._places.remove(place)
-        self._suspects.update(place.playing.values())
+        if not is_machine:
+            self._suspects.update(place.playing.values())
         self._starting += 1
         self._tasks.start_soon(self._replace, place)
         self._wake()
         await self._cluster.lose(place.worker.name)
 
-    async def _replace(self, lost: _Place) -> None:
+    async def _replace(self, lost: _WorkerSlot) -> None:
         try:
             with anyio.move_on_after(_WITHOUT_WORKER_S) as scope:
                 self._add(await self._cluster.start())
@@ -273,7 +287,7 @@ class ClusterRunner:
 
     async def _flush(self) -> None:
         """Take in what belongs to no stream."""
-        seen = _Attempt(self._view.emit, None, self._emit_of_run, self._show_once)
+        seen = _ArrivingSample(self._view.emit, None, self._emit_of_run, self._show_once)
         for place in list(self._places):
             try:
                 for line in decode_lines(await place.worker.flush()):
@@ -295,7 +309,7 @@ class ClusterRunner:
         self._view.emit(Notice(level="warning", text=text))
 
 
-class _Attempt:
+class _ArrivingSample:
     """What has arrived of an attempt at a sample."""
 
     def __init__(
@@ -344,7 +358,7 @@ async def _read(messages: AsyncIterator[bytes], send: MemoryObjectSendStream[byt
             send.send_nowait(error)
 
 
-async def _take_in(receive: MemoryObjectReceiveStream[bytes | Exception], seen: _Attempt) -> None:
+async def _take_in(receive: MemoryObjectReceiveStream[bytes | Exception], seen: _ArrivingSample) -> None:
     """Take in the messages of an attempt until its end. If the worker is lost after the sample has finished,
     nothing is missing."""
     async for message in receive:

@@ -11,7 +11,6 @@ import os
 import platform
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,12 +42,14 @@ from agenteval.running.cluster.messages import (
     hash_secret,
 )
 from agenteval.running.execution import make_run_started, redact_run_started
-from agenteval.running.garbage_collection import reduce_garbage_collection
 from agenteval.running.registries import REGISTRIES
 from agenteval.verdict.resumption import list_changes
 
-GATHER_S = 0.05
-"""The time, in seconds, for which lines are gathered into one message."""
+GATHER_S = 0.2
+"""The time, in seconds, for which lines are gathered into one message. Nobody waits for them, and a message
+costs about a millisecond of CPU at each end."""
+_URGENT_S = 0.005
+"""The same for lines that somebody waits for: the end of a sample often follows them at once."""
 _MOST_PROBLEMS = 5
 
 
@@ -76,8 +77,6 @@ class Worker:
 
     def _begin(self, prepared: PreparedRun, setup: WorkerSetup) -> None:
         runtime, resources = prepared.wired.runtime, prepared.wired.resources
-        self._ending = ExitStack()
-        self._ending.enter_context(reduce_garbage_collection())
         self._scenarios = {each.id: each for each in prepared.wired.scenarios}
         self._none_follows = anyio.Event()
         self._tracker = VisibilityTracker(
@@ -130,7 +129,7 @@ class Worker:
         try:
             with anyio.CancelScope() as self._scopes[number]:
                 emit = self._tracker.wrap_emit(self._emit)
-                await self._runner.run_sample(sample, emit, _Progress(outbox, self))
+                await self._runner.run_sample(sample, emit, _SentProgress(outbox, self))
         finally:
             del self._scopes[number], self._outboxes[sample.key]
             outbox.close()
@@ -156,7 +155,7 @@ class Worker:
         return text in wired.runtime.emitted_warnings or wired.resources.has_warned(text)
 
     def free_last_slot(self) -> None:
-        """With ``fail_fast``, no conversation begins while one is judged."""
+        """Note that no conversation begins while this one is judged, if that is so (``fail_fast``)."""
         if self._runner.runtime.fail_fast:
             self._none_follows.set()
 
@@ -172,10 +171,9 @@ class Worker:
             for factory in self._prepared.wired.runtime.agents.values():
                 await factory.aclose()
             await self._prepared.wired.resources.aclose()
-            self._ending.close()
 
 
-class _Progress:
+class _SentProgress:
     """Sends what a conversation reports about itself."""
 
     def __init__(self, outbox: _Outbox, worker: Worker) -> None:
@@ -195,8 +193,7 @@ class _Outbox:
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
-        self._arrived, self._urgent = asyncio.Event(), asyncio.Event()
-        self._is_closed = False
+        self._arrived, self._urgent, self._closed = (asyncio.Event() for _ in range(3))
 
     def put(self, line: Line, *, is_urgent: bool = False) -> None:
         """Add a line. An urgent one, for which somebody waits, is sent at once."""
@@ -206,7 +203,7 @@ class _Outbox:
             self._urgent.set()
 
     def close(self) -> None:
-        self._is_closed = True
+        self._closed.set()
         self._arrived.set()
         self._urgent.set()
 
@@ -215,8 +212,10 @@ class _Outbox:
         await self._arrived.wait()
         with anyio.move_on_after(GATHER_S):
             await self._urgent.wait()
+            with anyio.move_on_after(_URGENT_S):
+                await self._closed.wait()
         lines, self._lines = self._lines, []
-        if not self._is_closed:
+        if not self._closed.is_set():
             self._arrived.clear()
             self._urgent.clear()
         return lines

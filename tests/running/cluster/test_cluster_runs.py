@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,7 +25,7 @@ from agenteval.files.runs import load_run
 from agenteval.planning.request import Backend, Request, parse_backend
 from agenteval.planning.run_preparation import PreparedRun, prepare
 from agenteval.running.cluster.messages import PlayOrder, RunState
-from agenteval.running.cluster.opening import make_setup, named_variables, project_folder
+from agenteval.running.cluster.opening import make_setup, named_variables, open_backend, project_folder
 from agenteval.running.cluster.runner import ClusterRunner, WorkerHandle, WorkerLostError
 from agenteval.running.cluster.worker import Worker
 from agenteval.running.live_run import plan_start, play
@@ -87,6 +88,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Handle:
     """A worker in this process. ``dies`` is asked before each attempt whether the worker dies in it."""
 
+    error = WorkerLostError("its worker died")
+
     def __init__(self, name: str, worker: Worker, dies: Callable[[PlayOrder], bool]) -> None:
         self.name = self.place = name
         self.attempts: list[PlayOrder] = []
@@ -105,7 +108,7 @@ class Handle:
                 break
             yield message
         if self._dead.is_set():
-            raise WorkerLostError("its worker died")
+            raise self.error
 
     def update(self, state: bytes) -> None:
         self._worker.update(state)
@@ -279,6 +282,42 @@ def test_a_run_without_any_worker_left_ends(monkeypatch: pytest.MonkeyPatch) -> 
     assert there.decision.exit_code == 3
     assert any("no core is free" in notice.text for notice in there.report.notices)
     assert all(end.stop.reason is StopReason.INFRASTRUCTURE for end in ends_of(there, "bad"))
+
+
+def test_samples_of_machines_that_are_gone_are_repeated_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared, lost = prepare_for_workers(), list[PlayOrder]()
+
+    def goes_twice(order: PlayOrder) -> bool:
+        if order.key.scenario == "good" and len(lost) < 2:
+            lost.append(order)
+            return True
+        return False
+
+    machine = WorkerLostError("the machine is gone", is_machine=True)
+    monkeypatch.setattr(Handle, "error", machine)
+    workers = Workers(prepared, 2, goes_twice)
+    there = run_on(workers, prepared)
+    assert len(lost) == len(workers.lost) == 2
+    ends = [end for end in ends_of(there, "good") if not end.again]
+    assert len(ends) == 4
+    assert not any(end.stop.reason is StopReason.INFRASTRUCTURE for end in ends)
+
+
+def test_an_agent_that_sends_spans_to_one_port_is_refused(project: Path) -> None:
+    traced = "agent: {endpoint: 'http://127.0.0.1:1/v1', observe: {how: otlp, port: 0}}\nmetrics: []\n"
+    (project / "agenteval.yaml").write_text(traced)
+    prepared = prepare_for_workers(paths=("scenarios/s.yaml::good",))
+    with refused("sends its spans to one port"), open_backend(prepared, lambda line: None):
+        pytest.fail("nothing is started")
+
+
+def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        refused(r"pip install .*agenteval-runner\[ray\]"),
+        open_backend(prepare_for_workers(), lambda line: None),
+    ):
+        pytest.fail("nothing is started")
 
 
 def test_a_silent_worker_is_ended() -> None:
