@@ -119,7 +119,6 @@ class WorkerHello:
     """A worker is ready, or says why it cannot take part."""
 
     problems: tuple[str, ...] = ()
-    versions: Mapping[str, str] | None = None
     place: str = ""
     """The machine and process."""
 

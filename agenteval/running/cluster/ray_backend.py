@@ -20,7 +20,7 @@ from agenteval.adapters.traffic.call_coordinator import SILENCE_S, Coordinator, 
 from agenteval.adapters.traffic.leased_calls import CallReport, LeaseAnswer, LeaseRequest
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.running.cluster.messages import WorkerHello, WorkerSetup
-from agenteval.running.cluster.runner import WorkerLostError
+from agenteval.running.cluster.runner import CoordinatorLostError, WorkerLostError
 from agenteval.running.cluster.worker import Worker
 from agenteval.running.garbage_collection import reduce_garbage_collection
 
@@ -195,15 +195,25 @@ class RayCluster:
         return worker
 
     async def lose(self, worker: str) -> None:
-        await self.coordinator.actor.lose.remote(worker)
+        with self._coordinator_is_there():
+            await self.coordinator.actor.lose.remote(worker)
 
     async def next_news(self) -> list[News]:
-        found: list[News] = await self.coordinator.actor.next_news.remote()
+        with self._coordinator_is_there():
+            found: list[News] = await self.coordinator.actor.next_news.remote()
         return found
 
     async def take_news(self) -> list[News]:
-        found: list[News] = await self.coordinator.actor.take_news.remote()
+        with self._coordinator_is_there():
+            found: list[News] = await self.coordinator.actor.take_news.remote()
         return found
+
+    @contextmanager
+    def _coordinator_is_there(self) -> Iterator[None]:
+        try:
+            yield
+        except self._ray.exceptions.RayError as error:
+            raise CoordinatorLostError("the coordinator of the run's calls is gone") from error
 
     def close(self) -> None:
         """Close the agents of the workers, and end the workers."""

@@ -47,6 +47,10 @@ class WorkerLostError(Exception):
         self.is_machine = is_machine
 
 
+class CoordinatorLostError(Exception):
+    """Raised by a cluster whose coordinator is gone. The message says so."""
+
+
 class WorkerHandle(Protocol):
     """A worker, as the driver reaches it."""
 
@@ -72,7 +76,8 @@ class WorkerHandle(Protocol):
 
 
 class Cluster(Protocol):
-    """Starts workers, and keeps the coordinator of their calls."""
+    """Starts workers, and keeps the coordinator of their calls. ``lose``, ``next_news`` and ``take_news``
+    raise ``CoordinatorLostError`` if the coordinator is gone."""
 
     workers: list[WorkerHandle]
     """The workers that are ready when the run starts."""
@@ -241,7 +246,8 @@ class ClusterRunner:
         self._starting += 1
         self._tasks.start_soon(self._replace, place)
         self._wake()
-        await self._cluster.lose(place.worker.name)
+        with suppress(CoordinatorLostError):  # whoever follows its news ends the run
+            await self._cluster.lose(place.worker.name)
 
     async def _replace(self, lost: _WorkerSlot) -> None:
         try:
@@ -271,8 +277,12 @@ class ClusterRunner:
             await visibility.wait_for_change()
 
     async def _follow_news(self) -> None:
-        while True:
-            await self._take_news(await self._cluster.next_news())
+        try:
+            while True:
+                await self._take_news(await self._cluster.next_news())
+        except CoordinatorLostError as lost:  # no call can be made any more
+            self._view.emit(Notice(level="error", text=str(lost)))
+            self._view.control.cancel("interrupted", str(lost))
 
     async def _take_news(self, news: list[News]) -> None:
         for each in news:
@@ -294,7 +304,8 @@ class ClusterRunner:
                     seen.take(line)
             except WorkerLostError:
                 continue  # nothing was being played on it
-        await self._take_news(await self._cluster.take_news())
+        with suppress(CoordinatorLostError):
+            await self._take_news(await self._cluster.take_news())
 
     def _emit_of_run(self, line: Line) -> None:
         self._view.emit(line.event)

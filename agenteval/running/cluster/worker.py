@@ -90,9 +90,8 @@ class Worker:
 
     def hello(self) -> WorkerHello:
         """Return whether the worker can take part, and why not."""
-        versions = {"agenteval": __version__, "python": platform.python_version()}
         place = f"{socket.gethostname()}, process {os.getpid()}"
-        return WorkerHello(self._problems[:_MOST_PROBLEMS], versions, place)
+        return WorkerHello(self._problems[:_MOST_PROBLEMS], place)
 
     def update(self, state: bytes) -> None:
         """Take in what is known of the conversations that others play."""
@@ -228,6 +227,10 @@ def _prepare(setup: WorkerSetup, calls: LeasedCalls) -> PreparedRun:
     os.environ.update(setup.environ)
     run = event_from_json(setup.run)
     assert isinstance(run, RunStarted)
+    here = {"agenteval": __version__, "python": platform.python_version()}
+    if other := [name for name, version in here.items() if run.versions.get(name) != version]:
+        parts = (f"it has {name} {here[name]}, the driver {run.versions.get(name)}" for name in other)
+        raise AuthorError("; ".join(parts))
     run = replace_folder(run, setup.shipped_from, os.getcwd())
     os.chdir(run.request["cwd"])
     request: Request = restore_request(run)

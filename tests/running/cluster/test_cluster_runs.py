@@ -26,7 +26,12 @@ from agenteval.planning.request import Backend, Request, parse_backend
 from agenteval.planning.run_preparation import PreparedRun, prepare
 from agenteval.running.cluster.messages import PlayOrder, RunState
 from agenteval.running.cluster.opening import make_setup, named_variables, open_backend, project_folder
-from agenteval.running.cluster.runner import ClusterRunner, WorkerHandle, WorkerLostError
+from agenteval.running.cluster.runner import (
+    ClusterRunner,
+    CoordinatorLostError,
+    WorkerHandle,
+    WorkerLostError,
+)
 from agenteval.running.cluster.worker import Worker
 from agenteval.running.live_run import plan_start, play
 from agenteval.running.observer import SilentObserver
@@ -328,6 +333,23 @@ def test_a_silent_worker_is_ended() -> None:
     assert workers.lost == ["worker 1"]
 
 
+def test_a_run_whose_coordinator_is_gone_ends_and_says_so(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = "import asyncio\n\nasync def agent(messages):\n    await asyncio.sleep(3600)\n"
+    (project / "agent.py").write_text(agent)
+
+    async def gone(self: Workers) -> list[News]:
+        raise CoordinatorLostError("the coordinator is gone")
+
+    monkeypatch.setattr(Workers, "next_news", gone)
+    monkeypatch.setattr(Workers, "take_news", gone)
+    prepared = prepare_for_workers()
+    there = run_on(Workers(prepared, 2), prepared)
+    assert there.decision.exit_code == 130
+    assert any(notice.text == "the coordinator is gone" for notice in there.report.notices)
+
+
 def test_a_cancelled_run_ends_its_samples_and_can_be_told_why(project: Path) -> None:
     agent = "import asyncio\n\nasync def agent(messages):\n    await asyncio.sleep(3600)\n"
     (project / "agent.py").write_text(agent)
@@ -353,6 +375,13 @@ def test_a_worker_with_other_files_takes_no_part(project: Path) -> None:
     (project / "agent.py").write_text(AGENT + "# changed\n")
     (problem,) = Worker(setup, Coordinator(1)).hello().problems
     assert "agent.py' has changed" in problem
+
+
+def test_a_worker_with_another_version_takes_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = replace(make_setup(prepare_for_workers(), None), name="w")
+    monkeypatch.setattr("agenteval.running.cluster.worker.__version__", "0.0.9")
+    (problem,) = Worker(setup, Coordinator(1)).hello().problems
+    assert problem.startswith("it has agenteval 0.0.9, the driver ")
 
 
 def test_a_worker_says_what_is_missing(project: Path) -> None:
