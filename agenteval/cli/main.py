@@ -230,8 +230,9 @@ def _run(
     from agenteval.planning.shards import find_shard
 
     if backend:
-        alone = {"--record": record, "--replay": replay, "--record-tools": record_tools, "--watch": watching}
+        alone = {"--record": record, "--replay": replay, "--record-tools": record_tools}
         _refuse_with("--backend", alone, "remove one of them; a recording is made in one process")
+        _refuse_with("--backend", {"--watch": watching})
     chosen_shard = None if resume else find_shard(shard, os.environ)
     if watching:
         from agenteval.cli.commands.watch import watch

@@ -9,6 +9,7 @@ import anyio
 
 from agenteval.conversation.local_runner import LocalRunner
 from agenteval.conversation.runtime import RunControl, Runtime, RunView
+from agenteval.conversation.scored_sample import ScoredSample
 from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, TurnFinished
 from agenteval.core.protocols import Emit, SampleLostError, SampleRunner
@@ -124,7 +125,7 @@ class _RunningSample:
             cause = f"its runner failed: {error!r}"
         finally:
             if not any(isinstance(event, SampleFinished) for event in self._events):
-                self._finish_lost(cause)
+                await self._finish_lost(cause)
             self.end_conversation()
             self._running.finish()
             self._release_slot()
@@ -163,11 +164,20 @@ class _RunningSample:
         events = [*self._events, *running.visibility.evidence_events(agent), end]
         return running.runtime.queue.plays_again(end.key, events, was_victim=self._was_victim)
 
-    def _finish_lost(self, cause: str) -> None:
+    async def _finish_lost(self, cause: str) -> None:
         """End a sample whose runner did not. ``cause`` is empty if the run was cancelled."""
-        stop = Stop(reason=StopReason.INTERRUPTED, detail=self._running.control.stop_reason)
+        running, key = self._running, self._sample.key
+        stop = Stop(reason=StopReason.INTERRUPTED, detail=running.control.stop_reason)
         if cause:
             stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"the sample was lost: {cause}")
         if not self._events:
-            self._emit(SampleStarted(key=self._sample.key))
-        self._emit(SampleFinished(key=self._sample.key, stop=stop))
+            self._emit(SampleStarted(key=key))
+        lost = ScoredSample(
+            self._sample,
+            self._emit,
+            checks=running.runtime.checks.get(key.agent, ()),
+            judges=(),
+            visibility=running.visibility,
+        )
+        await lost.check_lost(tuple(self._events), stop)
+        self._emit(SampleFinished(key=key, stop=stop))

@@ -82,6 +82,20 @@ class ScoredSample:
                     "conversation", self.last_trajectory.model_copy(update={"stop": stop}), None
                 )
 
+    async def check_lost(self, events: Sequence[Event], stop: Stop) -> None:
+        """Run the checks on a conversation of which the end is lost: on the turns in ``events`` that were not
+        checked yet, and on the conversation. What its turns prove stands."""
+        turns = [event.turn for event in events if isinstance(event, TurnFinished)]
+        checked = {event.turn for event in events if isinstance(event, Scored)}
+        references = [event for event in events if isinstance(event, ReferenceStatesMade)]
+        self._references = references[-1].states if references else ()
+        with anyio.CancelScope(shield=True):
+            for index in range(len(turns)):
+                if index not in checked:
+                    await self._check("turn", Trajectory(turns=tuple(turns[: index + 1])), index)
+        self.last_trajectory = Trajectory(turns=tuple(turns))
+        await self.check_interrupted(stop)
+
     async def review_user(
         self, reviewer_of: Reviewer | None, stop: Stop | None, shown: Callable[[], Sequence[Event]]
     ) -> Stop | None:

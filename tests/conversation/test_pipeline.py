@@ -16,7 +16,7 @@ from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, S
 from agenteval.core.protocols import AgentReply, ReadReply, UserMove
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.score import Check, ScoreFailure
-from agenteval.core.trajectory import Stop, StopReason, Trajectory
+from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
 
 # ── a run ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -237,6 +237,27 @@ def test_a_sample_that_its_runner_loses_is_ended_for_it(end: Callable[[], Any], 
     assert [type(event) for event in events] == [SampleStarted, SampleFinished] * 2
     assert {end.stop.reason for end in ends(events)} == {StopReason.INFRASTRUCTURE}
     assert all("gone" in each.stop.detail for each in ends(events)) is (end is lose)
+
+
+def test_what_the_finished_turns_of_a_lost_sample_prove_is_checked() -> None:
+    class LosesTurn2(LosingRunner):
+        async def run_sample(self, sample: Sample, emit: Any, progress: Any) -> None:
+            emit(SampleStarted(key=sample.key))
+            for index, is_scored in enumerate((True, False)):
+                emit(TurnFinished(key=sample.key, index=index, turn=Turn(user="Hi")))
+                if is_scored:
+                    emit(Scored(key=sample.key, turn=index, items=(of_turn,)))
+            self._end()
+
+    of_turn, whole = (
+        Check(name=name, passed=False, detail="", where="s.yaml:1") for name in ("turn", "whole")
+    )
+    checks = {"a": [Scoring("turn", of_turn), Scoring("conversation", whole)]}
+    events = run(Queue(1), runner=LosesTurn2(lose), checks=checks)
+    scored = [(event.turn, event.items) for event in events if isinstance(event, Scored)]
+    assert scored == [(0, (of_turn,)), (1, (of_turn,)), (None, (whole,))]
+    assert isinstance(events[-1], SampleFinished)
+    assert events[-1].stop.reason is StopReason.INFRASTRUCTURE
 
 
 def test_a_sample_that_its_runner_loses_is_repeated_if_the_queue_says_so() -> None:

@@ -138,7 +138,14 @@ NOT_RESTORED = {
     "recording",  # replayed again, but not continued
     "config",  # its absolute path
     *("failed_in", "pairings", "changed_files"),  # the selection is that of the plan
-    *("resume", "visibility", "options_given", "command", "cwd"),  # those of the command that resumes
+    *(
+        "resume",
+        "backend",
+        "visibility",
+        "options_given",
+        "command",
+        "cwd",
+    ),  # those of the command that resumes
 }
 
 

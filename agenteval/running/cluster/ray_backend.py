@@ -90,6 +90,10 @@ def connect(address: str | None, shipped: str | None) -> Iterator[Any]:
 def _require_listening(address: str) -> None:
     """Raise ``AuthorError`` if nothing listens at the address: Ray would go on trying for minutes."""
     host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()):
+        raise AuthorError(
+            Problem(f"--backend ray={address}: this is no address", "use `ray=HOST:PORT` or `ray=auto`")
+        )
     remedy = "use `ray=HOST:PORT`, as `ray start --head` prints it, or `ray=auto` on a machine of the cluster"
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S):
@@ -223,7 +227,10 @@ class RayCluster:
 
 
 def _problems_of(hello: WorkerHello) -> Iterator[Problem]:
-    remedy = "all machines need the same files, packages and environment (docs/cluster.md)"
+    remedy = (
+        "all machines need the same files, packages and environment, and within the project the configuration"
+        " needs relative paths (docs/cluster.md)"
+    )
     for text in hello.problems:
         yield Problem(f"a worker ({hello.place or 'not started'}) cannot take part: {text}", remedy)
 
@@ -278,7 +285,7 @@ def _explain_loss(error: BaseException) -> WorkerLostError:
         return WorkerLostError("its worker used up the memory of the machine")
     if "node has died" in text or "node was" in text or "node failure" in text:
         return WorkerLostError("the machine of its worker is gone", is_machine=True)
-    return WorkerLostError("its worker died (killed, out of memory, or ended by the agent's own code)")
+    return WorkerLostError("its worker died: it was killed, crashed or ran out of memory")
 
 
 class _WorkerActor:

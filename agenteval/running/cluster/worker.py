@@ -23,7 +23,7 @@ from agenteval.conversation.local_runner import LocalRunner
 from agenteval.conversation.runtime import RunControl
 from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.errors import AgentevalError, AuthorError
-from agenteval.core.event import CallsSeen, Event, Notice, RunStarted
+from agenteval.core.event import CallsSeen, Event, Notice, RunStarted, Scored, TurnFinished
 from agenteval.core.scenario import Sample, SampleKey
 from agenteval.files.environment import PREFIX
 from agenteval.files.journal import event_from_json
@@ -49,7 +49,7 @@ GATHER_S = 0.2
 """The time, in seconds, for which lines are gathered into one message. Nobody waits for them, and a message
 costs about a millisecond of CPU at each end."""
 _URGENT_S = 0.005
-"""The same for lines that somebody waits for: the end of a sample often follows them at once."""
+"""The same for lines that somebody waits for, and for what a turn proves: others often follow at once."""
 _MOST_PROBLEMS = 5
 
 
@@ -146,7 +146,8 @@ class Worker:
         if outbox is None:
             self._late.append(line)
         else:
-            outbox.put(line)
+            # What a turn proves must not be lost with the worker.
+            outbox.put(line, is_urgent=isinstance(event, TurnFinished | Scored))
 
     def _is_once(self, text: str) -> bool:
         assert self._prepared
@@ -195,7 +196,7 @@ class _Outbox:
         self._arrived, self._urgent, self._closed = (asyncio.Event() for _ in range(3))
 
     def put(self, line: Line, *, is_urgent: bool = False) -> None:
-        """Add a line. An urgent one, for which somebody waits, is sent at once."""
+        """Add a line. An urgent one is sent at once."""
         self._lines.append(line)
         self._arrived.set()
         if is_urgent:

@@ -3,6 +3,7 @@ happens to the workers."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -18,7 +19,7 @@ import pytest
 from agenteval.adapters.traffic.call_coordinator import Coordinator, HolderSilent, News
 from agenteval.conversation.runtime import RunControl
 from agenteval.core.errors import AuthorError
-from agenteval.core.event import Event, SampleFinished, SampleStarted
+from agenteval.core.event import Event, SampleFinished, SampleStarted, TurnFinished
 from agenteval.core.trajectory import StopReason
 from agenteval.files.journal import event_from_json, event_to_json
 from agenteval.files.runs import load_run
@@ -106,12 +107,19 @@ class Handle:
         found = PlayOrder.decode(order)
         self.attempts.append(found)
         is_last = self._dies(found)
-        async for message in self._worker.play(order):
-            if is_last:
+        messages = self._worker.play(order)
+        dead = asyncio.ensure_future(self._dead.wait())
+        while not dead.done():
+            following = asyncio.ensure_future(anext(messages, None))
+            await asyncio.wait({following, dead}, return_when=asyncio.FIRST_COMPLETED)
+            if is_last or dead.done():
                 self.kill()
-            if self._dead.is_set():
+                following.cancel()
+                break
+            if (message := following.result()) is None:
                 break
             yield message
+        dead.cancel()
         if self._dead.is_set():
             raise self.error
 
@@ -275,6 +283,45 @@ def test_a_sample_that_kills_its_worker_twice_is_lost_and_takes_no_other_with_it
     others = [end for each in ("bad", "simulated") for end in ends_of(there, each) if not end.again]
     assert len(others) == 8
     assert not any(end.stop.reason is StopReason.INFRASTRUCTURE for end in others)
+
+
+def test_what_a_finished_turn_proves_is_not_lost_with_the_worker(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent says what it must not, once; then its worker dies. The repetition would be in order."""
+    marks = project / "said"
+    agent = f"""
+import asyncio, os
+
+async def agent(messages):
+    if len(messages) > 1:
+        await asyncio.sleep(0 if os.path.exists({str(marks) + ".dead"!r}) else 3600)
+        return "Yes."
+    if os.path.exists({str(marks)!r}):
+        return "Yes."
+    open({str(marks)!r}, "w").close()
+    return "No."
+"""
+    (project / "agent.py").write_text(agent)
+    expect = "{output: {not_contains: ['No.']}}"
+    turns = f"[{{user: a, expect: {expect}}}, b]"
+    scenario = "{id: proven, turns: TURNS, expect: {tool_calls: {forbidden: [{name: x}]}}}".replace(
+        "TURNS", turns
+    )
+    (project / "scenarios" / "s.yaml").write_text(scenario)
+    (project / "agenteval.yaml").write_text("agent: {name: one, target: 'agent.py:agent'}\nmetrics: []\n")
+    prepared = prepare_for_workers()
+    workers = Workers(prepared, 1)
+
+    def die_in_turn_2(event: Event) -> None:
+        if isinstance(event, TurnFinished):
+            Path(str(marks) + ".dead").touch()
+            workers.all[0].kill()
+
+    there = run_on(workers, prepared, also=(die_in_turn_2,))
+    (end,) = ends_of(there, "proven")
+    assert (end.again, end.stop.reason) == (False, StopReason.INFRASTRUCTURE)
+    assert there.decision.exit_code == 1
 
 
 def test_a_run_without_any_worker_left_ends(monkeypatch: pytest.MonkeyPatch) -> None:
