@@ -147,6 +147,29 @@ def test_a_sample_that_kills_its_worker_twice_is_inconclusive_alone(
     assert len([1 for _, text in marks(suite) if text == "kill"]) == 2
 
 
+def test_what_a_turn_proves_is_not_lost_with_the_worker_in_the_next(
+    suite: Project, server: ModelServer
+) -> None:
+    """The first conversation says what it must not, then ends its process at once; a second one would not."""
+    suite.agent(
+        f"""
+        import os
+
+        async def agent(messages):
+            if len(messages) > 1 and not os.path.exists({str(suite.root / "died")!r}):
+                open({str(suite.root / "died")!r}, "w").close()
+                os._exit(1)
+            return "It is fine." if os.path.exists({str(suite.root / "died")!r}) else "No."
+        """
+    )
+    expect = "expect: {output: {not_contains: ['No.']}}"
+    suite.scenarios(f"id: proven\nturns: [{{user: a, {expect}}}, {{user: b, {expect}}}]\n")
+    done = run(suite, server, "--backend", "ray")
+    assert done.code == 1, done.all
+    (end,) = finished(suite)
+    assert (end.again, end.stop.reason) == (False, "infrastructure")
+
+
 def test_a_budget_is_exact_on_several_workers(suite: Project, server: ModelServer) -> None:
     with open(suite.root / "agenteval.yaml", "a", encoding="utf-8") as file:
         file.write("budget: {by_role: {judge: {max_calls: 7}}}\n")

@@ -180,6 +180,9 @@ class _SentProgress:
         self._outbox = outbox
         self._worker = worker
 
+    async def wait_until_known(self) -> None:
+        await self._outbox.wait_until_sent()
+
     def free_slot(self) -> None:
         self._worker.free_last_slot()
         self._outbox.put(Line("progress", "free_slot"), is_urgent=True)
@@ -194,10 +197,12 @@ class _Outbox:
     def __init__(self) -> None:
         self._lines: list[Line] = []
         self._arrived, self._urgent, self._closed = (asyncio.Event() for _ in range(3))
+        self._sent = asyncio.Event()
 
     def put(self, line: Line, *, is_urgent: bool = False) -> None:
         """Add a line. An urgent one is sent at once."""
         self._lines.append(line)
+        self._sent.clear()
         self._arrived.set()
         if is_urgent:
             self._urgent.set()
@@ -207,8 +212,16 @@ class _Outbox:
         self._arrived.set()
         self._urgent.set()
 
+    async def wait_until_sent(self) -> None:
+        """Wait until all lines that were added have been sent."""
+        if not self._sent.is_set():
+            self._urgent.set()
+            await self._sent.wait()
+
     async def gather(self) -> list[Line]:
         """Wait for a line, and return it together with those that follow soon. Return nothing at the end."""
+        if not self._lines:  # whoever asks again has sent the lines before
+            self._sent.set()
         await self._arrived.wait()
         with anyio.move_on_after(GATHER_S):
             await self._urgent.wait()
