@@ -217,7 +217,7 @@ WRONG_USE = {
     "tools srve": ("'srve'", "'serve'"),
     "history": ("'history'", "report", "validate"),
     "import x": ("'import'",),
-    "run --backend ray": ("--backend",),
+    "run --backend dask": ("--backend",),
     "scenarios/suite.yaml": ("agenteval run scenarios/suite.yaml",),
 }
 
