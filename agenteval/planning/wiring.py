@@ -44,7 +44,7 @@ from agenteval.files.redaction import MASK, environment_secrets, register_marked
 from agenteval.files.regular_files import read_text
 from agenteval.planning import judge_setup, preflight
 from agenteval.planning.tool_hints import apply_tool_hints
-from agenteval.verdict.ledger import how_to_price
+from agenteval.verdict.ledger import BudgetLedger, how_to_price
 from agenteval.verdict.sequential import PlannedQueue, SequentialQueue
 
 if TYPE_CHECKING:
@@ -148,7 +148,9 @@ class Resources:
             emit(Notice(level="warning", text=why))
             control.stop("budget")
 
-        self.stop_for_budget = self.traffic.ledger.on_stop = stop
+        self.stop_for_budget = stop
+        if isinstance(self.traffic.ledger, BudgetLedger):  # another process says it otherwise
+            self.traffic.ledger.on_stop = stop
         for name in self.unpriced_agents:
             key = preflight.cost_limit_key(self.config, "agent")
             why = f"`{key}` does not limit agent '{name}', whose price is unknown"

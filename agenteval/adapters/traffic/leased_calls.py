@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -263,7 +263,6 @@ class LeasedBudget:
     def __init__(self, calls: LeasedCalls, budget: BudgetConfig) -> None:
         self._calls = calls
         self._limits = BudgetLedger(budget)
-        self.on_stop: Callable[[str], None] = lambda _why: None
         self.carried: list[tuple[Usage, str]] = []
         """The spending from before the run was resumed, with its role."""
 
