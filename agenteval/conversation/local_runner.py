@@ -197,8 +197,7 @@ class _LocalSample:
                     agent = None
                     self._progress.free_slot()
                 await self._scored.score_progress(trajectory, judging)
-                if wait := getattr(self._progress, "wait_until_known", None):
-                    await wait()
+                await self._progress.wait_until_known()
                 if trajectory.stop is not None:
                     self._progress.end_conversation()
         finally:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import anyio
 
 from agenteval.conversation.local_runner import LocalRunner
-from agenteval.conversation.runtime import RunControl, Runtime, RunView
+from agenteval.conversation.runtime import RemoteRunner, RunControl, Runtime, RunView
 from agenteval.conversation.scored_sample import ScoredSample
 from agenteval.conversation.visibility_tracker import VisibilityTracker
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, TurnFinished
@@ -44,8 +44,7 @@ async def run_samples(runtime: Runtime, emit: Emit, control: RunControl) -> None
 
 
 def _attached(runner: SampleRunner, view: RunView) -> AbstractAsyncContextManager[None]:
-    attach = getattr(runner, "attached", None)
-    return attach(view) if attach else nullcontext()
+    return runner.attached(view) if isinstance(runner, RemoteRunner) else nullcontext()
 
 
 def _warn_unreadable_usage(emit: Emit) -> Emit:
@@ -129,6 +128,9 @@ class _RunningSample:
             self.end_conversation()
             self._running.finish()
             self._release_slot()
+
+    async def wait_until_known(self) -> None:
+        pass  # what is reported here is known at once
 
     def free_slot(self) -> None:
         # With ``fail_fast`` no sample starts before this one has a result.

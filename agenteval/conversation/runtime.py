@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from agenteval.conversation.deadlines import Deadlines
 from agenteval.core.protocols import (
@@ -70,9 +70,8 @@ class Runtime:
     open_world: Callable[[Sample, WorldDatabase | None], Awaitable[PythonWorld | None]] = no_world
     """Creates the world in Python of a sample, or returns None if its scenario has none."""
     runner: SampleRunner | None = None
-    """The runner that plays the samples. Without it, they are played in this process. If it has a method
-    ``attached``, samples are played within the asynchronous context manager that ``attached(RunView)``
-    returns."""
+    """The runner that plays the samples (see ``RemoteRunner``, too). Without it, they are played in this
+    process."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +84,14 @@ class RunView:
     none_follows: Callable[[], anyio.Event]
     """Returns the event that is set when no other sample is about to begin."""
     emit: Emit
+
+
+@runtime_checkable
+class RemoteRunner(SampleRunner, Protocol):
+    """A runner that plays samples in other processes, which need to know of the run."""
+
+    def attached(self, view: RunView, /) -> AbstractAsyncContextManager[None]:
+        """Return the context within which samples are played."""
 
 
 class RunControl:

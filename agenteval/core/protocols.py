@@ -291,9 +291,11 @@ class SampleQueue(Protocol):
 
 
 class ConversationProgress(Protocol):
-    """Receives what a runner reports about a conversation in addition to its events. If it has a method
-    ``async wait_until_known()``, the next turn begins after that: what a turn proves must not be lost with
-    the process in which the next one is played."""
+    """Receives what a runner reports about a conversation in addition to its events."""
+
+    async def wait_until_known(self) -> None:
+        """Wait until whoever decides about the run has received what was reported. Called before the next
+        turn begins: what a turn proves must not be lost with the process in which the next one is played."""
 
     def free_slot(self) -> None:
         """Report that the agent has given its last answer, so that another conversation may start."""

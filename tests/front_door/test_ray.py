@@ -22,7 +22,7 @@ import pytest
 
 from agenteval.core.event import SampleFinished
 from agenteval.files.runs import load_run
-from tests.support.kit import Done, Project
+from tests.support.kit import Done, Project, Started
 from tests.support.model_servers import ModelServer, answers
 from tests.support.patience import eventually
 
@@ -89,6 +89,10 @@ def run(project: Project, server: ModelServer, *options: str) -> Done:
 def marks(project: Project) -> list[tuple[str, str]]:
     lines = (project.root / "marks").read_text().splitlines()
     return [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines]
+
+
+def is_under_way(project: Project) -> bool:
+    return (project.root / "marks").exists() and len(marks(project)) > SCENARIOS
 
 
 def conversations(project: Project) -> dict[str, Any]:
@@ -257,6 +261,12 @@ class RayMachines:
         self._process.stdin.write("remove\n")
         self._process.stdin.flush()
 
+    def explain(self, started: Started) -> str:
+        """What the command has said, and the last that each process of Ray has."""
+        logs = [path for path in sorted(self.logs.rglob("*")) if path.is_file() and path.stat().st_size]
+        tails = [f"{path.name}: {path.read_text(errors='replace')[-1500:]}" for path in logs]
+        return "\n".join([started.said("err"), *tails])
+
     def stop(self) -> None:
         assert self._process.stdin
         self._process.stdin.close()
@@ -281,7 +291,8 @@ def test_a_machine_that_is_taken_away_loses_nothing_and_no_file_has_the_secret(
     write_agent(suite, sleep_s=0.5)
     options = ("--epochs", "2", "--backend", f"ray={machines.address}")
     started = suite.start("run", "--report", "json=results.json", *options, env=env(server))
-    assert eventually(lambda: (suite.root / "marks").exists() and len(marks(suite)) > SCENARIOS)
+    assert eventually(lambda: started.poll() is not None or is_under_way(suite)), machines.explain(started)
+    assert is_under_way(suite), machines.explain(started)
     machines.take_one_away()
     done = started.wait(240)
     assert done.code == 0, done.all

@@ -16,6 +16,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from agenteval.adapters.traffic.call_coordinator import SILENCE_S, Coordinator, News
 from agenteval.adapters.traffic.leased_calls import CallReport, LeaseAnswer, LeaseRequest
 from agenteval.core.errors import AuthorError, Problem
@@ -34,7 +36,7 @@ _HEARTBEAT_S = SILENCE_S / 6
 _CLOSE_S = 10.0
 _CONNECT_S = 5.0
 _START_S = 120.0
-"""The time, in seconds, in which one worker must have prepared the run."""
+"""The time, in seconds, in which the coordinator must have started, and one worker prepared the run."""
 _LATE_S = 20.0
 """The time, in seconds, for which the others are waited for then."""
 _OBJECT_STORE_BYTES = 100 * 1024 * 1024  # for messages alone; Ray takes a third of the memory otherwise
@@ -150,11 +152,21 @@ class RayCluster:
         self._started = 0
         cores = int(ray.cluster_resources().get("CPU", 1))
         started = [self._start() for _ in range(max(1, min(cores, count)))]
+        self._require_coordinator()
         ready = self._wait_for(started)
         self._greet(ready)
         self.workers: list[WorkerHandle] = [*ready]
         self.without_core = len(started) - len(ready)
         """The number of workers for which no core was free."""
+
+    def _require_coordinator(self) -> None:
+        """Raise ``AuthorError`` if the coordinator does not start: all calls would wait for it for ever."""
+        ray = self._ray
+        try:
+            ray.get(self.coordinator.actor.take_news.remote(), timeout=_START_S)
+        except (ray.exceptions.RayError, TimeoutError) as error:
+            what = f"--backend ray: the coordinator of the calls could not be started: {_first_line(error)}"
+            raise AuthorError(Problem(what, "see `ray status`: this machine must take part")) from None
 
     def _wait_for(self, workers: Sequence[_RayWorker]) -> list[_RayWorker]:
         """Return the workers that are ready, or that failed. The others find no core, because the cluster is
@@ -204,7 +216,8 @@ class RayCluster:
 
     async def next_news(self) -> list[News]:
         with self._coordinator_is_there():
-            found: list[News] = await self.coordinator.actor.next_news.remote()
+            answer = self.coordinator.actor.next_news.remote()
+            found: list[News] = await asyncio.wait_for(answer, _HEARTBEAT_S + 2 * SILENCE_S)
         return found
 
     async def take_news(self) -> list[News]:
@@ -218,6 +231,8 @@ class RayCluster:
             yield
         except self._ray.exceptions.RayError as error:
             raise CoordinatorLostError("the coordinator of the run's calls is gone") from error
+        except TimeoutError as error:
+            raise CoordinatorLostError("the coordinator of the run's calls does not answer") from error
 
     def close(self) -> None:
         """Close the agents of the workers, and end the workers."""
@@ -359,7 +374,10 @@ class _CoordinatorActor:
         self._coordinator.lose(holder)
 
     async def next_news(self) -> list[News]:
-        return await self._coordinator.next_news()
+        # No news is an answer, too: a coordinator that gives none is gone.
+        with anyio.move_on_after(_HEARTBEAT_S):
+            return await self._coordinator.next_news()
+        return []
 
     async def take_news(self) -> list[News]:
         return self._coordinator.take_news()

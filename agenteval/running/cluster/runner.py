@@ -350,11 +350,12 @@ class _ArrivingSample:
                 self._emit_of_run(line)
             case "once":
                 self._show_once(line)
+            case "progress" if self._progress and line.text == "end_conversation":
+                self.has_ended = True
+                self._progress.end_conversation()
+                self.on_end()
             case "progress" if self._progress:
-                getattr(self._progress, line.text)()
-                if line.text == "end_conversation":
-                    self.has_ended = True
-                    self.on_end()
+                self._progress.free_slot()
             case "progress":
                 pass
 
