@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -218,14 +219,18 @@ def test_wrong_use_is_refused_before_anything_is_called(suite: Project, server: 
 
 # ── on a cluster of several machines, all of them here ───────────────────────────────────────────
 
+# Each machine has a folder of its own: each copies the project there, in place of the copy that it finds.
 CLUSTER = """
 import os, sys
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 from ray.cluster_utils import Cluster
-small = {"object_store_memory": 80 * 2**20}
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **small})
-nodes = [cluster.add_node(num_cpus=1, **small) for _ in range(2)]
-print(cluster.address, cluster.head_node.get_session_dir_path(), flush=True)
+def own(name):
+    return {"object_store_memory": 80 * 2**20, "temp_dir": os.path.join(sys.argv[1], name)}
+cluster = Cluster(
+    initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False, **own("h")}
+)
+nodes = [cluster.add_node(num_cpus=1, **own(name)) for name in ("a", "b")]
+print(cluster.address, flush=True)
 for line in sys.stdin:
     cluster.remove_node(nodes.pop(), allow_graceful=False)
     print("removed", flush=True)
@@ -239,9 +244,11 @@ class RayMachines:
     def __init__(self, folder: Path) -> None:
         script = folder / "cluster.py"
         script.write_text(CLUSTER)
+        self._folder = tempfile.TemporaryDirectory(prefix="ray")  # a short path: Ray's sockets are below it
+        self.logs = Path(self._folder.name)
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         self._process = subprocess.Popen(
-            [sys.executable, str(script)],
+            [sys.executable, str(script), self._folder.name],
             cwd=folder,
             env=clean,
             stdin=subprocess.PIPE,
@@ -251,8 +258,8 @@ class RayMachines:
         )
         assert self._process.stdout
         for line in self._process.stdout:
-            if found := re.fullmatch(r"(\S+:\d+) (/\S+)", line.strip()):
-                self.address, self.logs = found[1], Path(found[2])
+            if re.fullmatch(r"\S+:\d+", line.strip()):
+                self.address = line.strip()
                 return
         raise AssertionError("the cluster did not start")
 
@@ -274,6 +281,7 @@ class RayMachines:
             self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.kill()
+        self._folder.cleanup()
 
 
 @pytest.fixture
