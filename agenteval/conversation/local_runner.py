@@ -197,8 +197,9 @@ class _LocalSample:
                     agent = None
                     self._progress.free_slot()
                 await self._scored.score_progress(trajectory, judging)
-                await self._progress.wait_until_known()
-                if trajectory.stop is not None:
+                if trajectory.stop is None:
+                    await self._progress.wait_until_known()
+                else:
                     self._progress.end_conversation()
         finally:
             close(agent)
