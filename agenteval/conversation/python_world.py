@@ -373,7 +373,7 @@ class PythonWorld:
         context = ToolContext(call.call_index, turn, self._sample.key, self._sample.seed)
         if self._database is None:
             return await answer(partial(function, **arguments, ctx=context))
-        with self._database.transaction() as transaction:
+        with self._database.transaction(call.tool) as transaction:
             context = ToolContext(call.call_index, turn, self._sample.key, self._sample.seed, transaction)
             result = await answer(partial(function, **arguments, ctx=context))
             if result.is_error or is_undone:

@@ -7,7 +7,7 @@ that SQL answers; the others are made here, before the conversation, and their s
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from agenteval.conversation.simulation import ToolWorld
 from agenteval.conversation.tools import (
@@ -18,7 +18,7 @@ from agenteval.conversation.tools import (
     UnmatchedCall,
     resolve_tool_call,
 )
-from agenteval.core.call_outcomes import format_call, json_key
+from agenteval.core.call_outcomes import error_of, format_call, json_key
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.trajectory import ToolCall, ToolResult
@@ -57,12 +57,13 @@ async def make_references(
 
 async def _make_reference(calls: StateCalls, tools: Mapping[str, Tool], world: ToolWorld) -> ReferenceState:
     try:
-        for call, answer in resolve_calls(calls, tools):
-            if isinstance(answer, ToolResult):  # an error that the author wrote is a part of the path
-                continue
-            result = await world.answer_from_state(answer, 0)
-            if result.is_error:
-                return ReferenceState(calls=calls, error=describe_failed_call(call, result))
+        results: list[ToolResult] = []
+        for _, answer in resolve_calls(calls, tools):
+            if not isinstance(answer, ToolResult):
+                answer = await world.answer_from_state(answer, 0)
+            results.append(answer)
+        if failed := find_failed_call(calls, results):
+            return ReferenceState(calls=calls, error=failed.text)
         return ReferenceState(calls=calls, changes=world.state_changes())
     finally:
         world.close()
@@ -98,6 +99,23 @@ def describe_call(call: StateCall) -> str:
     return format_call(ToolCall(name=call.name, args=call.args))
 
 
-def describe_failed_call(call: StateCall, result: ToolResult) -> str:
-    """Describe a call that failed on the state."""
-    return f"{describe_call(call)} returns {describe_expected(result.value, literal=True)}"
+class FailedCall(NamedTuple):
+    """A call that failed, so that nobody knows what it was to change."""
+
+    position: int
+    """The position in the list of calls."""
+    text: str
+
+
+def find_failed_call(calls: Sequence[StateCall], results: Sequence[ToolResult | None]) -> FailedCall | None:
+    """Return the first call that failed and did not succeed when it was made again. A result that is not
+    known is ``None``."""
+    failed: dict[Hashable, FailedCall] = {}
+    for index, (call, result) in enumerate(zip(calls, results, strict=True)):
+        key = json_key([call.name, call.args])
+        if result is None or error_of(result) is None:
+            failed.pop(key, None)
+        else:
+            text = f"{describe_call(call)} returns {describe_expected(result.value, literal=True)}"
+            failed.setdefault(key, FailedCall(index, text))
+    return next(iter(failed.values()), None)

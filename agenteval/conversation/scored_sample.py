@@ -130,11 +130,15 @@ class ScoredSample:
         """Run the checks in code, which never wait."""
         self._is_whole |= trajectory.stop is not None
         trajectory = self._visibility.with_current_visibility(self.sample, trajectory)
-        if self._references:
-            trajectory = trajectory.model_copy(update={"references": self._references})
+        trajectory = self._with_references(trajectory)
         for check in self._checks:
             if check.scope == scope:
                 await self._ask(check, trajectory, turn)
+
+    def _with_references(self, trajectory: Trajectory) -> Trajectory:
+        if not self._references:
+            return trajectory
+        return trajectory.model_copy(update={"references": self._references})
 
     def _judge(self, scope: str, trajectory: Trajectory, turn: int | None, judging: TaskGroup | None) -> None:
         judges = [judge for judge in self._judges if judge.scope == scope]
@@ -147,6 +151,7 @@ class ScoredSample:
         """Ask all judges about one trajectory, so that they share whatever is made of it."""
         with exempt_from_deadlines(self.watch, "evidence from other conversations about the agent's calls"):
             trajectory = await self._visibility.with_final_visibility(self.sample, trajectory)
+        trajectory = self._with_references(trajectory)
         for judge in judges:
             judging.start_soon(self._ask, judge, trajectory, turn)
 

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -253,7 +253,7 @@ class ToolWorld:
             return mark_played(await self._answer(answer, turn), fault, f"{fault.ms or 0:g} ms late")
         result = await self._answer(answer, turn)
         database = self._database
-        return distort(result, drawn, args, database.column_values if database else lambda _name: ())
+        return distort(result, drawn, args, database.column_values if database else lambda *_: ())
 
     async def _answer_stale(
         self, drawn: DrawnFault, call: ToolCall, turn: int, answer: FoundAnswer
@@ -274,16 +274,6 @@ class ToolWorld:
             return current
         return mark_played(stale, drawn.fault, "an earlier answer")
 
-    @asynccontextmanager
-    async def _without_draws(self, is_undone: bool) -> AsyncIterator[None]:
-        """Keep the random numbers of a call that is undone for the next one."""
-        drawn = self._database.clock.random.getstate() if self._database and is_undone else None
-        try:
-            yield
-        finally:
-            if self._database and drawn is not None:
-                self._database.clock.random.setstate(drawn)
-
     async def answer_from_state(
         self, call: FunctionCall | MethodCall | SqlCall, turn: int, *, is_undone: bool = False
     ) -> ToolResult:
@@ -298,10 +288,10 @@ class ToolWorld:
             return await self._call_function(call, self._sample, turn)
         from agenteval.conversation.sql_tools import answer_sql_call  # most scenarios have no state
 
-        async with self._database_lock, self._without_draws(is_undone):
+        async with self._database_lock:
             if isinstance(call, SqlCall):
                 return answer_sql_call(self._database, call, is_undone=is_undone)
-            with self._database.transaction() as transaction:
+            with self._database.transaction(call.tool) as transaction:
                 with_state = call._replace(database=transaction)
                 result = await self._call_function(with_state, self._sample, turn)
                 if result.is_error or is_undone:

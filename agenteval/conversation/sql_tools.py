@@ -23,7 +23,7 @@ def answer_sql_call(database: WorldDatabase, call: SqlCall, *, is_undone: bool =
     """Run the statements of a call in one transaction, and return its result. A call that fails, or that is
     answered by ``none: {error: …}``, changes nothing. Neither does one that ``is_undone``."""
     try:
-        with database.transaction() as transaction:
+        with database.transaction(call.tool) as transaction:
             result = _answer(transaction, database, call)
             if is_undone:
                 transaction.rollback()

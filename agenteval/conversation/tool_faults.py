@@ -106,12 +106,12 @@ def mark_played(result: ToolResult, fault: ToolFault, detail: str) -> ToolResult
     return result.model_copy(update={"fault": PlayedFault(kind=fault.kind, detail=detail)})
 
 
-ValuesOf: TypeAlias = Callable[[str], Iterable[Any]]
+ValuesOf: TypeAlias = Callable[[str, Any], Iterable[Any]]
 """Returns values that a field has in the state, to replace one of them by another."""
 
 
 def distort(
-    result: ToolResult, drawn: DrawnFault, args: Mapping[str, Any], values_of: ValuesOf = lambda name: ()
+    result: ToolResult, drawn: DrawnFault, args: Mapping[str, Any], values_of: ValuesOf = lambda *_: ()
 ) -> ToolResult:
     """Return what a fault makes of the result of a call with these arguments. The result stays as it is, and
     has no fault, if the fault cannot change it: an error is not distorted, and a text has no rows."""
@@ -281,7 +281,7 @@ def _is_named(loc: _Loc, field: str) -> bool:
 
 def _wrong_values(value: Any, loc: _Loc, item: Any, values_of: ValuesOf, *, is_named: bool) -> list[Any]:
     name = next((key for key in reversed(loc) if isinstance(key, str)), "")
-    for others in (_same_field_of_other_rows(value, loc), values_of(name)):
+    for others in (_same_field_of_other_rows(value, loc), values_of(name, item)):
         if wrong := [each for each in others if each != item and type(each) is type(item) and each != ""]:
             return wrong
     if isinstance(item, bool):

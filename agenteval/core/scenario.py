@@ -815,6 +815,15 @@ class CaseSpec(Value):
         return self.expected_tools == NO_CALL
 
     @property
+    def tool_calls(self) -> ToolCallsExpectation | None:
+        """What the key says about calls, in the form in which a scenario says it: each tool is called at
+        least once, or none is."""
+        if not self.tools and not self.allows_no_call:
+            return None
+        match = MatchMode.STRICT if self.allows_no_call else MatchMode.CONTAINS
+        return ToolCallsExpectation(match=match, calls=tuple(ExpectedCall(name=name) for name in self.tools))
+
+    @property
     def keywords(self) -> tuple[str, ...]:
         return self.expected_output_contains or ()
 

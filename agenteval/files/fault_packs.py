@@ -31,6 +31,8 @@ class PackFault(ToolFault):
 
     @model_validator(mode="after")
     def _has_a_short_name(self) -> PackFault:
+        if not self.tools and "tools" in self.model_fields_set:
+            raise ValueError("`tools` is empty: remove it for every tool, or name some")
         if self.name and not all(char.isalnum() or char in "-_" for char in self.name):
             raise ValueError("`name` may have letters, digits, '-' and '_'")
         return self
@@ -119,7 +121,7 @@ def _load_file(name: str, cwd: Path) -> tuple[PackFault, ...]:
         problems += [unknown_key(key, [_LIST_KEY], mark.find((key,))) for key in value if key != _LIST_KEY]
         value, mark = value.get(_LIST_KEY), mark.find((_LIST_KEY,))
     if not isinstance(value, list) or not value:
-        what = f"expected a list of faults, got {display_value(value)}"
+        what = f"expected a list of faults, got {'an empty list' if value == [] else display_value(value)}"
         raise AuthorError(*(problems or [Problem(what, _EXAMPLE, mark.place)]))
     faults = tuple(_parse(value, mark, problems))
     if problems:

@@ -88,6 +88,9 @@ def _sql_problems(tool: Tool, answer: ToolAnswer, start: StartState, mark: Mark)
             yield from (problem._replace(place=place) for problem in error.problems)
             return
         yield from (problem._replace(place=place) for problem in _parameter_problems(tool, statements[-1]))
+        if tool.reads and not statements[-1].is_query:
+            what = "the tool has `reads: true`, but this statement writes"
+            yield Problem(what, "remove the mark, or use SELECT", place)
     for problem in _result_problems(answer, statements[-1]):
         yield problem._replace(place=mark.find(("returns",)).place)
 

@@ -122,6 +122,7 @@ class RunAccumulator:
             case SampleFinished():
                 self.samples[event.key].finish(event)
                 self._note_state(event.key, event.state)
+                self._note_state(event.key, event.unfinished.state if event.unfinished else None)
                 if event.unfinished:
                     self._note_faults(event.key, event.unfinished.tool_calls)
             case Reconsidered():

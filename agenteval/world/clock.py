@@ -20,13 +20,22 @@ _MOST_RANDOM_BYTES = 1_000_000
 
 
 class SampleClock:
-    """The time and the random numbers of a sample."""
+    """The time and the random numbers of a sample. Each tool draws from numbers of its own, so that a call
+    gets the same ones whatever other tools drew before."""
 
     def __init__(self, now: datetime, seed: int) -> None:
         in_utc = now.astimezone(UTC) if now.tzinfo else now
         self.now = in_utc.replace(tzinfo=None).isoformat(sep=" ", timespec="milliseconds")
         """The time in UTC, as SQLite writes it."""
+        self._seed = seed
+        self._numbers: dict[str, Random] = {}
         self.random = Random(seed)
+
+    def draw_for(self, tool: str) -> None:
+        """Draw from the random numbers of a tool from now on."""
+        if tool not in self._numbers:
+            self._numbers[tool] = Random(f"{self._seed}:{tool}")
+        self.random = self._numbers[tool]
 
 
 class ClockFunctions:

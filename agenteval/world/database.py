@@ -96,24 +96,27 @@ class WorldDatabase:
             result = transaction.run(statement, {})
         return QueryResult(result.columns, result.rows, statement.is_ordered)
 
-    def column_values(self, name: str) -> list[Any]:
-        """Return some values of the columns with this name, in all tables. There are none if the database
-        cannot be read."""
+    def column_values(self, name: str, value: Any) -> list[Any]:
+        """Return some values of the columns with this name, in the tables in which it has the given value.
+        There are none if the database cannot be read."""
         tables = (
             shape.name
             for shape in self.start.tables.values()
             if name in (column.name for column in shape.columns)
         )
         column, found = quote_name(name), []
-        with suppress(SqlCallError):
-            for table in tables:
-                query = f"SELECT DISTINCT {column} FROM {quote_name(table)} ORDER BY 1 LIMIT {_MOST_VALUES}"
-                found += [value for (value,) in self.read(query).rows]
+        with suppress(SqlCallError), self.transaction() as transaction:
+            for table in map(quote_name, tables):
+                has_value = f"EXISTS (SELECT 1 FROM {table} WHERE {column} = ?)"
+                query = f"SELECT DISTINCT {column} AS value FROM {table} WHERE {has_value}"
+                query += f" ORDER BY 1 LIMIT {_MOST_VALUES}"
+                found += [row["value"] for row in transaction.execute(query, [value]).rows]
         return found
 
     @contextmanager
-    def transaction(self) -> Iterator[WorldTransaction]:
-        """Run what is in the ``with`` block as one transaction, which an exception undoes. Wait until the
+    def transaction(self, tool: str = "") -> Iterator[WorldTransaction]:
+        """Run what is in the ``with`` block as one transaction, for a call to a tool. An exception undoes it,
+        together with the random numbers that it drew: the next call draws them again. Wait until the
         transactions of other threads have ended. Raise ``SqlCallError`` if this thread has one open, for
         example for another call on the same event loop: waiting would never end."""
         if self._owner == threading.get_ident():
@@ -122,6 +125,7 @@ class WorldDatabase:
             if self.is_closed:
                 raise RuntimeError("the database of this sample is closed")
             self._owner = threading.get_ident()
+            self.clock.draw_for(tool)
             transaction = WorldTransaction(self)
             try:
                 yield transaction
@@ -198,6 +202,9 @@ class WorldTransaction:
         self._database = database
         self._copy: WorldConnection | None = None
         self._is_undone = False
+        self._is_kept = False
+        self._random = database.clock.random
+        self._drawn = self._random.getstate()
         self.is_over = False
 
     def call(self, statements: Sequence[Statement], args: Mapping[str, Any]) -> SqlAnswer:
@@ -244,19 +251,21 @@ class WorldTransaction:
     def commit(self) -> None:
         """Keep the changes. Raise ``SqlCallError`` if a deferred constraint is broken, or if an earlier
         statement undid everything."""
-        if self._copy is None:
-            return
         if self._is_undone:
             raise SqlCallError("a statement of this call failed, and everything was undone")
-        with translate_errors():
-            self._copy.raw.execute("COMMIT")
-        self._copy = None
+        if self._copy is not None:
+            with translate_errors():
+                self._copy.raw.execute("COMMIT")
+            self._copy = None
+        self._is_kept = True
 
     def rollback(self) -> None:
         """Undo what was written since the transaction began, or was last undone. The transaction remains open
         until its ``with`` block ends."""
         if self._copy is not None and self._copy.raw.in_transaction:
             self._copy.raw.execute("ROLLBACK")
+        if not self._is_kept:
+            self._random.setstate(self._drawn)
         self._copy = None
         self._is_undone = False
 

@@ -357,6 +357,15 @@ def test_an_agent_that_never_changed_its_database_is_named_in_the_last_line(proj
     assert done.code == 0
     assert "changed no database" not in done.out
     assert "changed no database" not in project.call("score", "latest").out
+    project.agent("""
+        from shop import cancel
+
+        def agent(messages, ctx):
+            cancel(ctx.database, "ORD-1")
+            raise RuntimeError("out of memory")
+    """)
+    done = run(project, "-s", "b")
+    assert (done.code, "changed no database" in done.out) == (1, False), done.all
 
 
 # ── the files ────────────────────────────────────────────────────────────────────────────────────

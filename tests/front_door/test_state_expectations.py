@@ -113,6 +113,21 @@ def test_the_same_calls_draw_the_same_random_numbers(project: Project) -> None:
     assert done.code == 0, done.all
 
 
+def test_what_another_tool_draws_and_a_call_that_fails_change_no_random_number(project: Project) -> None:
+    tools = {
+        "quote": {"reads": True, "sql": "SELECT random() AS quote"},
+        "book": {
+            "sql": "UPDATE orders SET status = 'B' || random() WHERE id = :id",
+            "none": {"error": "no order"},
+        },
+    }
+    calls = [("quote", {}), ("book", {"id": 99}), ("book", {"id": 2})]
+    expected = {"same_as": [{"name": "book", "args": {"id": 2}}]}
+    set_up(project, say(*calls), tools=tools, expect={"state": expected})
+    done = project.run()
+    assert done.code == 0, done.all
+
+
 def test_a_state_is_an_expectation_and_needs_no_other(project: Project) -> None:
     set_up(project, say(), expect={"state": {"changed": {}}})
     assert project.call("validate").code == 0
@@ -151,6 +166,21 @@ def test_mistakes_are_refused_at_their_place(
     suite = SUITE.replace("stat FROM", "status FROM")
     project.scenarios(suite.replace("STATE", STATE).replace("EXPECTATION", expectation))
     project.call("validate").refuses("scenarios/suite.yaml:11", *facts)
+
+
+def test_a_tool_that_reads_must_not_write(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    suite = (
+        SUITE.replace("stat FROM", "status FROM")
+        .replace("STATE", STATE)
+        .replace("EXPECTATION", "changed: {}")
+    )
+    wipes = suite.replace("{look: {sql: SELECT 1}}", "{wipe: {reads: true, sql: DELETE FROM orders}}")
+    project.scenarios(wipes)
+    project.call("validate").refuses("scenarios/suite.yaml:7:29", "`reads: true`, but this statement writes")
+    project.scenarios(wipes.replace("reads: true, ", ""))
+    assert project.call("validate").code == 0
 
 
 def test_a_turn_and_a_scenario_without_a_state(project: Project) -> None:

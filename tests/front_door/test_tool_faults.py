@@ -93,6 +93,15 @@ def test_a_wrong_value_reaches_the_answer_of_an_agent_that_believes_it(project: 
     assert project.run().code == 0
 
 
+def test_a_wrong_value_of_the_state_is_that_of_another_row_of_its_table(project: Project) -> None:
+    state = {"tables": {"orders": ORDERS, "people": [{"id": f"P-{at}"} for at in range(9)]}}
+    wrong = {"kind": "wrong_value", "field": "id"}
+    set_up(project, CAREFUL, "get_order", wrong, state=state)
+    for seed in range(4):
+        project.run("--seed", str(seed))
+        assert "id: ORD-43 instead of ORD-42" in project.call("show", "s").out
+
+
 @pytest.mark.parametrize(
     ("call", "seen"),
     [(2, "pending None pending None closed"), (3, "pending None cancelled None cancelled")],
@@ -331,6 +340,19 @@ def test_same_as_decides_whether_an_agent_recovered_although_tools_are_in_python
     project.write("pack.yaml", "- {kind: no_op, calls: 1, tools: [cancel_order]}\n")
     assert project.run("--faults", "pack.yaml", "--no-judge").code == 0
     assert project.results()["summary"]["faults"][0]["outcomes"] == {"recovered": 1}
+    project.write("judge.yaml", "replies: []\n")
+    project.config("metrics: []\nmodels: {judge: scripted/judge.yaml}\n")
+    assert project.run("--faults", "pack.yaml").code == 0
+    assert project.results()["summary"]["faults"][0]["outcomes"] == {"recovered": 1}
+
+
+@pytest.mark.parametrize(("fault", "code"), [("no_op", 1), ("stale", 1), ("latency", 0)])
+def test_a_call_that_was_not_carried_out_is_not_ok(project: Project, fault: str, code: int) -> None:
+    more = {"ms": 1} if fault == "latency" else {}
+    calls = {"tool_calls": {"calls": [{"name": "cancel_order", "result": "ok"}]}}
+    set_up(project, HASTY, "cancel_order", {"kind": fault, **more}, expect=calls)
+    done = project.run()
+    assert done.code == code, done.all
 
 
 def test_faults_that_no_call_had_are_named_in_the_last_line(project: Project) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from agenteval.core.call_outcomes import error_of
 from agenteval.core.scenario import ArgsMatch, CallPattern
+from agenteval.core.tool_faults import NOT_CARRIED_OUT
 from agenteval.core.trajectory import ToolCall
 from agenteval.files.value_matching import Difference, UnreadableArguments, find_differences
 
@@ -39,11 +40,15 @@ def match_arguments(expected: CallPattern, call: ToolCall) -> bool | UnknownPart
     return "result" if expected.wanted_result and get_result_status(call) is None else True
 
 
-def get_result_status(call: ToolCall) -> Literal["ok", "error"] | None:
-    """Return whether the call succeeded, or ``None`` if its result is unknown."""
+def get_result_status(call: ToolCall) -> Literal["ok", "error", "not carried out"] | None:
+    """Return whether the call succeeded, or ``None`` if its result is unknown. A call that a fault kept from
+    being carried out did not, even if its answer says so."""
     if call.result is None:
         return None
-    return "ok" if error_of(call.result) is None else "error"
+    if error_of(call.result) is not None:
+        return "error"
+    fault = call.result.fault
+    return "not carried out" if fault and fault.kind in NOT_CARRIED_OUT else "ok"
 
 
 def compare_arguments(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:

@@ -15,7 +15,7 @@ from agenteval.core.excerpts import excerpt, is_blank
 from agenteval.core.patterns import SearchTimeoutError, run_in_thread_if_slow
 from agenteval.core.plurals import plural
 from agenteval.core.reasoning import blank_reasoning
-from agenteval.core.scenario import Expectation, ExpectedCall, MatchMode, Scenario, ToolCallsExpectation
+from agenteval.core.scenario import Expectation, Scenario
 from agenteval.core.score import Check
 from agenteval.core.tool_visibility import mark_absence_based, unplaced_text
 from agenteval.core.trajectory import StopReason, ToolVisibility, Trajectory, Turn
@@ -359,10 +359,7 @@ def _case_checks(scenario: Scenario, seen: CheckInput, *, broke: bool, observed:
     if scenario.case is None:
         return
     factory = _CheckFactory(scenario, "", observed=observed, whole=True)
-    if scenario.case.tools or scenario.case.allows_no_call:
-        match = MatchMode.STRICT if scenario.case.allows_no_call else MatchMode.CONTAINS
-        calls = tuple(ExpectedCall(name=name) for name in scenario.case.tools)
-        expected = ToolCallsExpectation(match=match, calls=calls)
+    if expected := scenario.case.tool_calls:
         yield factory.from_outcome("tool_calls", check_tool_calls(expected, seen), path="expected_tools")
     if needles := scenario.case.keywords:
         path = "expected_output_contains"

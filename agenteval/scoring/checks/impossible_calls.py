@@ -67,10 +67,9 @@ def _places(scenario: Scenario) -> Iterator[_Place]:
             forbidden = everywhere if rule is conversation_rule else (*rule.forbidden, *everywhere)
             elsewhere = "" if no_call == f"{path}.tool_calls" else no_call
             yield _Place(f"{path}.tool_calls", rule.alternatives, forbidden, elsewhere)
-    if scenario.case and scenario.case.tools:
-        named = CallsExpectation(calls=tuple(ExpectedCall(name=name) for name in scenario.case.tools))
+    if scenario.case and (named := scenario.case.tool_calls):
         elsewhere = "" if no_call == _SHORT_FORM else no_call
-        yield _Place(_SHORT_FORM, (named,), everywhere, elsewhere)
+        yield _Place(_SHORT_FORM, named.alternatives, everywhere, elsewhere)
 
 
 _SHORT_FORM = "expected_tools"

@@ -22,6 +22,7 @@ from functools import cache
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.core.call_outcomes import error_of
 from agenteval.core.excerpts import one_line
 from agenteval.core.json_schema import schema_violations
 from agenteval.core.patterns import SearchTimeoutError
@@ -37,7 +38,6 @@ from agenteval.core.text_matching import contains, needle_mistake
 from agenteval.core.trajectory import ToolCall
 from agenteval.files.value_matching import matches_value
 from agenteval.messages.json_fields import read_json
-from agenteval.scoring.checks.arguments import get_result_status
 
 Literal: TypeAlias = str | int | float
 
@@ -156,8 +156,7 @@ def _required_calls(scenario: Scenario) -> Iterator[_RequiredCall]:
         turn = int(path.split(".")[1]) if path.startswith("turns.") else None
         for alternative in expect.tool_calls.alternatives if expect.tool_calls else ():
             yield from _calls_of(alternative, f"{path}.tool_calls", turn)
-    if scenario.case and scenario.case.tools:
-        named = CallsExpectation(calls=tuple(ExpectedCall(name=name) for name in scenario.case.tools))
+    if scenario.case and (named := scenario.case.tool_calls):
         yield from _calls_of(named, "expected_tools", None)
 
 
@@ -184,7 +183,7 @@ def _has_fixed_answer(tool: Tool) -> bool:
 
 
 def _has_answer(call: ToolCall) -> bool:
-    return not call.is_refused and get_result_status(call) == "ok"
+    return call.result is not None and not call.is_refused and error_of(call.result) is None
 
 
 def _fixed_values(tool: Tool) -> Iterator[Literal]:

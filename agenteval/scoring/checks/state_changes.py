@@ -61,14 +61,16 @@ def find_collateral(
     expected: Mapping[str, Sequence[Mapping[str, Any]]], state: RecordedState
 ) -> Iterator[str]:
     """Yield the changed rows that the author does not expect to change at all, and those that were deleted or
-    changed in a named column that was to keep its value. In a table without a key, this is not known. Raise
-    ``AuthorError`` for an unknown table or column."""
+    changed in a named column that was to keep its value. An inserted row may be an expected one with other
+    values. In a table without a key, this is not known. Raise ``AuthorError`` for an unknown table or
+    column."""
     wanted = resolve_names(expected, state.start)
     for table in state.changed_rows:
         shape = state.start.tables[table]
         if shape.key or not wanted.get(table):
             changes = _TableChanges(state, shape, wanted.get(table, ()))
             yield from changes.describe_spoiled()
+            changes.excuse_inserted()
             yield from (fault.text for fault in changes.compare()[1])
 
 
@@ -89,6 +91,18 @@ class _TableChanges:
         """Return the expected rows that differ, and the changed rows that are not expected."""
         faults = [self._describe_unmet(want) for want in self._unmet]
         return faults, [_describe_collateral(row, self._shape) for row in self._left]
+
+    def excuse_inserted(self) -> None:
+        """Take an inserted row for each expected row that is missing and whose key the author left open."""
+        for want in self._unmet:
+            if DELETED in want or self._key_in(want):
+                continue
+            key = {name: want[name] for name in self._shape.key if name in want}
+            inserted = [(row, row.after) for row in self._left if row.before is None and row.after]
+            for row, now in inserted:
+                if all(matches_value(value, now[name]) for name, value in key.items()):
+                    self._left.remove(row)
+                    break
 
     def describe_spoiled(self) -> Iterator[str]:
         """Describe the expected rows that were deleted, or changed in a column that was to keep its value."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agenteval.conversation.reference_states import resolve_calls
+from agenteval.conversation.reference_states import find_failed_call, resolve_calls
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.scenario import Expectation, Scenario
 from agenteval.core.trajectory import ToolResult
@@ -52,14 +52,21 @@ def _find_problems(scenario: Scenario, expected: StateExpectation, start: StartS
 
 
 def _find_call_problems(expected: StateExpectation, scenario: Scenario) -> Found:
-    index = 0
+    calls = expected.same_as or ()
+    results: list[ToolResult | None] = []
     try:
-        for _, answer in resolve_calls(expected.same_as or (), scenario.every_tool):
-            if isinstance(answer, ToolResult) and answer.refused:
-                yield ("same_as", index), Problem(answer.value["error"], "correct the call")
-            index += 1
+        for _, answer in resolve_calls(calls, scenario.every_tool):
+            result = answer if isinstance(answer, ToolResult) else None
+            if result and result.refused:
+                yield ("same_as", len(results)), Problem(result.value["error"], "correct the call")
+                result = None
+            results.append(result)
     except AuthorError as error:
-        yield from ((("same_as", index), problem) for problem in error.problems)
+        yield from ((("same_as", len(results)), problem) for problem in error.problems)
+        return
+    if failed := find_failed_call(calls, results):
+        remedy = "repeat the call if it succeeds then, or use `changed` or `sql`"
+        yield ("same_as", failed.position), Problem(f"the expected {failed.text}", remedy)
 
 
 # ── sql ──────────────────────────────────────────────────────────────────────────────────────────

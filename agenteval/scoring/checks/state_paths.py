@@ -9,7 +9,7 @@ from typing import Any
 
 from agenteval.conversation.reference_states import (
     describe_call,
-    describe_failed_call,
+    find_failed_call,
     key_of_calls,
     needs_author_code,
     resolve_calls,
@@ -19,6 +19,7 @@ from agenteval.conversation.tools import SqlCall
 from agenteval.core.call_outcomes import json_key
 from agenteval.core.excerpts import one_line
 from agenteval.core.scenario import Tool
+from agenteval.core.trajectory import ToolResult
 from agenteval.core.world_state import ReferenceState, StateCall
 from agenteval.files.value_matching import Difference, describe_expected
 from agenteval.scoring.checks.check_rule import CheckInput, CheckOutcome
@@ -117,11 +118,12 @@ def _find_reference(
 def _play(calls: Sequence[StateCall], state: RecordedState, tools: Mapping[str, Tool]) -> ReferenceState:
     """Make the calls, all of which SQL answers, on a fresh state."""
     database = WorldDatabase(state.start, state.now, state.changes.seed)
-    for call, answer in resolve_calls(calls, tools):
-        if isinstance(answer, SqlCall):  # an error that the author wrote is a part of the path
-            result = answer_sql_call(database, answer)
-            if result.is_error:
-                return ReferenceState(calls=tuple(calls), error=describe_failed_call(call, result))
+    results: list[ToolResult | None] = []
+    for _, answer in resolve_calls(calls, tools):
+        result = answer_sql_call(database, answer) if isinstance(answer, SqlCall) else answer
+        results.append(result if isinstance(result, ToolResult) else None)
+    if failed := find_failed_call(calls, results):
+        return ReferenceState(calls=tuple(calls), error=failed.text)
     return ReferenceState(calls=tuple(calls), changes=database.changes())
 
 

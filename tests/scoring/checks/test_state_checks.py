@@ -597,6 +597,7 @@ def test_an_id_that_only_the_agent_repeats_is_no_key() -> None:
         (calls("own"), "the state that own() leaves was not recorded"),
         (calls("cancel"), "unknown tool 'cancel' — did you mean 'cancel_order'?"),
         (calls("ruled", a=2), "no rule of 'ruled' matches ruled(a=2)"),
+        (calls("busy"), 'the expected busy() returns {"error": "busy"}'),
     ],
 )
 def test_calls_that_cannot_be_made_are_not_decided(expected: dict[str, Any], detail: str) -> None:
@@ -846,6 +847,12 @@ def located(value: Any, path: str) -> Mark:
             calls("create_order"),
             "same_as.0",
             "wrong arguments: 'id' is a required property — correct the call",
+        ),
+        (
+            calls("look", "busy"),
+            "same_as.1",
+            'the expected busy() returns {"error": "busy"} — repeat the call if it succeeds then, or use'
+            " `changed` or `sql`",
         ),
     ],
 )
