@@ -244,6 +244,9 @@ class ToolWorld:
         if failed := failed_result(fault):
             return failed
         if fault.kind == "no_op":
+            if isinstance(answer, SqlCall) and self._only_reads(answer):
+                self._state = state  # there is nothing to keep from happening
+                return await self._answer(answer, turn)
             return mark_played(await self._answer(answer, turn, is_undone=True), fault, "nothing was changed")
         if fault.kind == "stale":
             return await self._answer_stale(drawn, call, turn, answer)
@@ -254,6 +257,11 @@ class ToolWorld:
         result = await self._answer(answer, turn)
         database = self._database
         return distort(result, drawn, args, database.column_values if database else lambda *_: ())
+
+    def _only_reads(self, call: SqlCall) -> bool:
+        from agenteval.conversation.sql_tools import only_reads  # most scenarios have no state
+
+        return self._database is not None and only_reads(self._database, call)
 
     async def _answer_stale(
         self, drawn: DrawnFault, call: ToolCall, turn: int, answer: FoundAnswer

@@ -32,6 +32,11 @@ def answer_sql_call(database: WorldDatabase, call: SqlCall, *, is_undone: bool =
         return error_result(str(error))
 
 
+def only_reads(database: WorldDatabase, call: SqlCall) -> bool:
+    """Check whether no statement of a call can change anything."""
+    return all(each.is_query for each in prepare_statements(call.answer.sql or (), database.start))
+
+
 def _answer(transaction: WorldTransaction, database: WorldDatabase, call: SqlCall) -> ToolResult:
     step, args = call.answer, call.args
     found = transaction.call(prepare_statements(step.sql or (), database.start), args)

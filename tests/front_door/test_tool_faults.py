@@ -365,3 +365,6 @@ def test_faults_that_no_call_had_are_named_in_the_last_line(project: Project) ->
     set_up(project, HASTY, "cancel_order", {"kind": "latency", "ms": 1})
     done = project.run()
     assert (done.code, "no call had" in done.out) == (0, False)
+    set_up(project, CAREFUL, "get_order", {"kind": "no_op"})  # it changes nothing anyway
+    done = project.run()
+    assert (done.code, "no call had the faults of 'get_order'" in done.out) == (0, True)
