@@ -244,7 +244,8 @@ class RayMachines:
     def __init__(self, folder: Path) -> None:
         script = folder / "cluster.py"
         script.write_text(CLUSTER)
-        self._folder = tempfile.TemporaryDirectory(prefix="ray")  # a short path: Ray's sockets are below it
+        # Ray's sockets are below it, and the path of a socket has 107 characters at most.
+        self._folder = tempfile.TemporaryDirectory(prefix="ray", dir="/tmp")
         self.logs = Path(self._folder.name)
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         self._process = subprocess.Popen(

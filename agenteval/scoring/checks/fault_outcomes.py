@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
-from agenteval.core.call_outcomes import CallOutcome, abbreviate_call, json_key, outcome_of
+from agenteval.core.call_outcomes import CallOutcome, abbreviate_call, error_of, json_key, outcome_of
 from agenteval.core.folding import fold
 from agenteval.core.json_text import iter_leaves
 from agenteval.core.reasoning import agent_texts
@@ -385,7 +385,7 @@ def _find_surplus_calls(meant: Scenario, seen: Trajectory, effect: ToolEffect) -
 
 
 def _was_done(call: ToolCall) -> bool:
-    return call.was_made and not (call.result and call.result.is_error)
+    return call.was_made and error_of(call.result) is None
 
 
 def _whole_rules(meant: Scenario) -> list[ToolCallsExpectation]:
