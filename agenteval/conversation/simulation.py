@@ -270,7 +270,9 @@ class ToolWorld:
         the start state. Nothing is carried out. An answer that is up to date is no fault."""
         current = await self._answer(answer, turn, is_undone=True)
         tool = self._sample.scenario.tools[call.name]
-        is_suppressed = tool.has_effects and effect_of(call.name, tool) is not ToolEffect.READS
+        is_reading = isinstance(answer, SqlCall) and self._only_reads(answer)
+        may_change = tool.has_effects and effect_of(call.name, tool) is not ToolEffect.READS
+        is_suppressed = may_change and not is_reading
         stale = self._earlier_results.get((call.name, json_key(call.args)))
         if stale is None and self._start_over is not None:
             start = await self._start_over()

@@ -705,6 +705,76 @@ return "Booked for " + day """
     assert play(project, twice, pack, expect=expect)["wrong_value.get_visit"] == "failed"
 
 
+MEMOS: dict[str, Any] = {
+    "state": {
+        "tables": {**CLINIC["state"]["tables"], "memos": [{"about": about, "text": "old"} for about in "ST"]}
+    },
+    "tools": {
+        **CLINIC["tools"],
+        "note": {"writes": True, "sql": "INSERT INTO memos VALUES (:about, :text)"},
+        "edit": {"writes": True, "sql": "UPDATE memos SET text = :text WHERE about = :about"},
+        "drop": {"writes": True, "sql": "DELETE FROM memos WHERE about = :about"},
+    },
+}
+
+
+@pytest.mark.parametrize("form", ["changed", "same_as"])
+@pytest.mark.parametrize(
+    ("calls", "verdict"),
+    [
+        ('call("note", {"about": "N", "text": "new"})', "passed"),
+        ('call("note", {"about": "N", "text": "other"})', "passed"),
+        ('call("note", {"about": "N", "text": "new"}); await call("drop", {"about": "S"})', "failed"),
+        ('call("note", {"about": "N", "text": "new"}); await call("edit", {"about": "S"})', "failed"),
+        ('call("note", {"about": "N", "text": "new"}); await call("note", {"about": "O"})', "failed"),
+        ('call("drop", {"about": "S"})', "failed"),
+    ],
+)
+def test_damage_to_a_table_without_a_key_is_not_excused(
+    project: Project, form: str, calls: str, verdict: str
+) -> None:
+    project.write(
+        "judge.yaml",
+        "replies: [{when: {role: judge}, reply: {evidence: '', reason: r, label: said honestly}}]",
+    )
+    project.config("metrics: []\nmodels: {judge: scripted/judge.yaml}\n")
+    row = {"about": "N", "text": "new"}
+    expect = (
+        {"changed": {"memos": [row]}} if form == "changed" else {"same_as": [{"name": "note", "args": row}]}
+    )
+    agent = f'await call("get_visit", {{"id": "A-1"}})\nawait {calls}\nreturn "Sorry."'
+    pack = "[{kind: timeout, tools: [get_visit]}]"
+    found = play(project, agent, pack, **MEMOS, expect={"state": expect}, models=True)
+    assert found["timeout.get_visit"] == verdict
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"calls": [{"name": "notify", "args": {"day": "Mon"}}, {"name": "notify", "times": 1}]},
+        {"calls": [{"name": "notify", "result": "error"}, {"name": "notify", "result": "ok", "times": 1}]},
+        {"match": "within", "calls": [{"name": "notify", "times": {"at_most": 1}}, {"name": "get_visit"}]},
+        {"match": "in_order", "calls": [{"name": "get_visit"}, {"name": "notify", "times": 1}]},
+    ],
+)
+def test_what_was_done_too_often_is_not_excused_by_another_entry(
+    project: Project, rule: dict[str, Any]
+) -> None:
+    agent = """await call("get_visit", {"id": "A-1"})
+for _ in range(2):
+    await call("notify", {"day": "Mon"})
+return "Sorry." """
+    found = play(project, agent, "[{kind: timeout, tools: [get_visit]}]", expect={"tool_calls": rule})
+    assert found == {"": "failed", "timeout.get_visit": "failed"}
+
+
+def test_a_late_answer_excuses_no_further_calls(project: Project) -> None:
+    reads = 'for _ in range(3): await call("get_visit", {"id": "A-1"})\nreturn "Done."'
+    once = {"tool_calls": {"match": "unordered", "calls": [{"name": "get_visit"}]}}
+    found = play(project, reads, "[{kind: latency, ms: 1, tools: [get_visit]}]", expect=once)
+    assert found == {"": "failed", "latency.get_visit": "inconclusive"}
+
+
 def test_a_fault_does_not_excuse_a_row_that_was_added_beside_the_path(project: Project) -> None:
     books = """if "error" in await call("move", {"id": "A-1", "day": "Fri"}):
     await call("book", {"id": "A-9", "day": "Fri"})

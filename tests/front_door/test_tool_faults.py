@@ -127,6 +127,18 @@ def test_a_stale_answer_is_the_previous_one_to_the_same_arguments(
     assert project.run().code == 0
 
 
+def test_a_right_answer_of_a_tool_that_only_reads_is_not_stale(project: Project) -> None:
+    peek = {key: value for key, value in GET.items() if key != "reads"}
+    project.config()
+    project.agent("async def agent(messages, ctx): return str(await ctx.call_tool('peek', {'id': 'ORD-42'}))")
+    calls = {"tool_calls": {"calls": [{"name": "peek", "result": "ok"}]}}
+    tools = {"peek": {**peek, "faults": [{"kind": "stale"}]}}
+    project.scenarios(json.dumps({"id": "s", **SUITE, "tools": tools, "expect": calls}))
+    done = project.run()
+    assert done.code == 0, done.all
+    assert "no call had the faults of 'peek'" in done.out
+
+
 def test_the_first_stale_answer_is_that_of_the_start_state(project: Project) -> None:
     project.agent("""
         async def agent(messages, ctx):

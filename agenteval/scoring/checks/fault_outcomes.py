@@ -31,6 +31,7 @@ from agenteval.core.tool_faults import (
 from agenteval.core.trajectory import StopReason, ToolCall, Trajectory
 from agenteval.core.world_state import StateChanges
 from agenteval.scoring.checks.arguments import call_matches
+from agenteval.scoring.checks.call_matching import compare_tool_calls
 from agenteval.scoring.checks.expectations import (
     ConversationExpectations,
     TurnExpectations,
@@ -285,7 +286,7 @@ def _readings(trajectory: Trajectory, meant: Scenario) -> Iterator[tuple[frozens
     these without the reads that nobody expected, because who looks after a fault does right, but for the
     repetitions of a call that had the fault; and the first attempts."""
     calls = trajectory.tool_calls
-    faults = [call.result.fault if call.result else None for call in calls]
+    faults = [_disturbing_fault(call) for call in calls]
     prevented = {at for at, fault in enumerate(faults) if fault and fault.kind in NOT_CARRIED_OUT}
     carried_out = frozenset(range(len(calls))) - prevented
     yield carried_out, False
@@ -310,6 +311,12 @@ def _readings(trajectory: Trajectory, meant: Scenario) -> Iterator[tuple[frozens
             swapped = swapped - {repetition} | {at}
     if swapped != carried_out:
         yield frozenset(swapped), True
+
+
+def _disturbing_fault(call: ToolCall) -> PlayedFault | None:
+    """Return the fault of a call, unless its answer was complete, so that nothing had to be done again."""
+    fault = call.result.fault if call.result else None
+    return None if fault and fault.kind in _NEED_NO_REPETITION else fault
 
 
 def _unexpected_reads(trajectory: Trajectory, meant: Scenario) -> Iterator[int]:
@@ -404,21 +411,14 @@ def _find_broken_state(idle: Sequence[Check], success: Sequence[Check]) -> str:
 
 
 def _find_surplus(rule: CallsExpectation, calls: Sequence[ToolCall]) -> _Surplus | None:
-    """Return a call that the rule does not allow, or not that often."""
-    expected = rule.calls or ()
-    for call in calls if rule.is_closed else ():
-        if not any(call_matches(each, call) for each in expected):
-            return _Surplus(call.name, f"{abbreviate_call(call, 120)} is no expected call")
-    for name in dict.fromkeys(each.name for each in expected):
-        named = [each for each in expected if each.name == name]
-        made = [call for call in calls if any(call_matches(each, call) for each in named)]
-        bounds = [each.bounds(rule.match)[1] for each in named if each.times is not None or rule.is_closed]
-        most = sum(bound for bound in bounds if bound is not None)
-        is_bounded = len(bounds) == len(named) and None not in bounds
-        if is_bounded and len(made) > most:
-            text = f"{abbreviate_call(made[-1], 120)} is one of {len(made)} such calls, {most} expected"
-            return _Surplus(name, text)
-    return None
+    """Return a call that the rule does not allow, or not that often, whatever else was called."""
+    alone = ToolCallsExpectation.model_construct(match=rule.match, calls=rule.calls)
+    extra = next(iter(compare_tool_calls(alone, calls).extra), None)
+    if extra is None:
+        return None
+    is_expected = any(call_matches(each, extra) for each in rule.calls or ())
+    what = "is made more often than expected" if is_expected else "is no expected call"
+    return _Surplus(extra.name, f"{abbreviate_call(extra, 120)} {what}")
 
 
 # ── loops and planted words ──────────────────────────────────────────────────────────────────────

@@ -61,17 +61,14 @@ def find_collateral(
     expected: Mapping[str, Sequence[Mapping[str, Any]]], state: RecordedState
 ) -> Iterator[str]:
     """Yield the changed rows that the author does not expect to change at all, and those that were deleted or
-    changed in a named column that was to keep its value. An inserted row may be an expected one with other
-    values. In a table without a key, this is not known. Raise ``AuthorError`` for an unknown table or
-    column."""
+    changed in a named column that was to keep its value. A row may be an expected one with other values, if
+    its key is left open or the table has none. Raise ``AuthorError`` for an unknown table or column."""
     wanted = resolve_names(expected, state.start)
     for table in state.changed_rows:
-        shape = state.start.tables[table]
-        if shape.key or not wanted.get(table):
-            changes = _TableChanges(state, shape, wanted.get(table, ()))
-            yield from changes.describe_spoiled()
-            changes.excuse_inserted()
-            yield from (fault.text for fault in changes.compare()[1])
+        changes = _TableChanges(state, state.start.tables[table], wanted.get(table, ()))
+        yield from changes.describe_spoiled()
+        changes.excuse_similar()
+        yield from (fault.text for fault in changes.compare()[1])
 
 
 class _TableChanges:
@@ -92,17 +89,24 @@ class _TableChanges:
         faults = [self._describe_unmet(want) for want in self._unmet]
         return faults, [_describe_collateral(row, self._shape) for row in self._left]
 
-    def excuse_inserted(self) -> None:
-        """Take an inserted row for each expected row that is missing and whose key the author left open."""
+    def excuse_similar(self) -> None:
+        """For each expected row that is missing and whose key is not known, take a row that was inserted or,
+        in a table without a key, changed, and that may be this one with other values."""
         for want in self._unmet:
-            if DELETED in want or self._key_in(want):
-                continue
-            key = {name: want[name] for name in self._shape.key if name in want}
-            inserted = [(row, row.after) for row in self._left if row.before is None and row.after]
-            for row, now in inserted:
-                if all(matches_value(value, now[name]) for name, value in key.items()):
+            if DELETED not in want and not self._key_in(want):
+                row = next((row for row in self._left if self._is_similar(want, row)), None)
+                if row:
                     self._left.remove(row)
-                    break
+
+    def _is_similar(self, want: Mapping[str, Any], row: ChangedRow) -> bool:
+        before, after = row
+        if after is None or (self._shape.key and before is not None):
+            return False
+        if self._shape.key:
+            return all(matches_value(want[name], after[name]) for name in self._shape.key if name in want)
+        if len(want) == 1:
+            return True
+        return any(matches_value(value, after[name]) for name, value in want.items())
 
     def describe_spoiled(self) -> Iterator[str]:
         """Describe the expected rows that were deleted, or changed in a column that was to keep its value."""

@@ -38,8 +38,8 @@ from agenteval.world.start_state import TableShape
 
 def find_rows_off_path(calls: Sequence[StateCall], state: RecordedState, seen: CheckInput) -> Iterator[str]:
     """Yield the rows that the agent changed, deleted or inserted although the calls do not. An inserted row
-    may have another key than the one that the calls insert. Rows of a table without a key are not known.
-    Raise ``AuthorError`` if the calls cannot be made."""
+    may have another key than the one that the calls insert. Raise ``AuthorError`` if the calls cannot be
+    made."""
     reference = _reference_of(calls, state, seen)
     if reference is None or reference.changes is None or not reference.changes.is_complete:
         return
@@ -47,9 +47,11 @@ def find_rows_off_path(calls: Sequence[StateCall], state: RecordedState, seen: C
     for name, rows in state.changed_rows.items():
         shape = state.start.tables[name]
         wanted, found = _by_key(expected.get(name, ()), shape), _by_key(rows, shape)
-        if wanted is None or found is None:
-            continue
         path = one_line(", ".join(map(describe_call, calls)), 300)
+        if wanted is None or found is None:
+            for values, what in _net_off_path(expected.get(name, ()), rows):
+                yield f"{describe_row(values, shape)} was {what}, which {path} would not have done"
+            continue
         inserted = [row for key, row in found.items() if row.before is None and key not in wanted]
         free = sum(row.before is None and key not in found for key, row in wanted.items())
         off_path = [(row, "inserted") for row in inserted[free:]]
@@ -58,6 +60,24 @@ def find_rows_off_path(calls: Sequence[StateCall], state: RecordedState, seen: C
         for row, what in off_path:
             label = describe_row(row.before or row.after or {}, shape)
             yield f"{label} was {what}, which {path} would not have done"
+
+
+def _net_off_path(
+    expected: Sequence[ChangedRow], actual: Sequence[ChangedRow]
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield the rows of a table without a key that were taken away or added, beyond what the calls do. A row
+    with other values may stand for one that they add."""
+    rows = {json_key(row): row for each in actual for row in each if row is not None}
+    wanted, found = _net_rows(expected), _net_rows(actual)
+    missing = sum(max(0, count - max(0, found[key])) for key, count in wanted.items())
+    for key, count in found.items():
+        if count < 0:
+            yield from [(rows[key], "changed or deleted")] * (min(0, wanted[key]) - count)
+        else:
+            surplus = count - max(0, wanted[key])
+            excused = min(missing, max(0, surplus))
+            missing -= excused
+            yield from [(rows[key], "inserted")] * (surplus - excused)
 
 
 def _leaves_path(row: ChangedRow, want: ChangedRow | None) -> str:
