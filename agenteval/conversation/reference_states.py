@@ -99,7 +99,7 @@ def describe_call(call: StateCall) -> str:
     return format_call(ToolCall(name=call.name, args=call.args))
 
 
-class FailedCall(NamedTuple):
+class FailedStateCall(NamedTuple):
     """A call that failed, so that nobody knows what it was to change."""
 
     position: int
@@ -107,15 +107,17 @@ class FailedCall(NamedTuple):
     text: str
 
 
-def find_failed_call(calls: Sequence[StateCall], results: Sequence[ToolResult | None]) -> FailedCall | None:
+def find_failed_call(
+    calls: Sequence[StateCall], results: Sequence[ToolResult | None]
+) -> FailedStateCall | None:
     """Return the first call that failed and did not succeed when it was made again. A result that is not
     known is ``None``."""
-    failed: dict[Hashable, FailedCall] = {}
+    failed: dict[Hashable, FailedStateCall] = {}
     for index, (call, result) in enumerate(zip(calls, results, strict=True)):
         key = json_key([call.name, call.args])
         if result is None or error_of(result) is None:
             failed.pop(key, None)
         else:
             text = f"{describe_call(call)} returns {describe_expected(result.value, literal=True)}"
-            failed.setdefault(key, FailedCall(index, text))
+            failed.setdefault(key, FailedStateCall(index, text))
     return next(iter(failed.values()), None)

@@ -90,8 +90,8 @@ class _TableChanges:
         return faults, [_describe_collateral(row, self._shape) for row in self._left]
 
     def excuse_similar(self) -> None:
-        """For each expected row that is missing and whose key is not known, take a row that was inserted or,
-        in a table without a key, changed, and that may be this one with other values."""
+        """Take a row for each expected one that is missing and whose key is not known: one that was inserted
+        or, in a table without a key, changed, and that may be the expected one with other values."""
         for want in self._unmet:
             if DELETED not in want and not self._key_in(want):
                 row = next((row for row in self._left if self._is_similar(want, row)), None)
