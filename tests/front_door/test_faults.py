@@ -426,6 +426,16 @@ def test_a_change_that_the_state_rules_out_is_named(project: Project) -> None:
     assert 'did what the scenario rules out: collateral: orders {"id": "ORD-42"} changed' in done.out
 
 
+def test_a_change_that_the_state_of_a_turn_rules_out_is_named(project: Project) -> None:
+    """The order that is to change is another one, and nothing is expected at the end."""
+    rows = {"changed": {"orders": [{"id": "ORD-43", "status": "cancelled"}]}}
+    turns = [{"user": "Cancel ORD-43", "expect": {"state": rows}}]
+    set_up(project, LOOKED_UP, turns=turns, expect={})
+    done = project.run("--faults", "timeouts", "--no-judge", "-s", "cancel~timeout.get_order")
+    assert done.code == 1, done.all
+    assert 'did what the scenario rules out: collateral: orders {"id": "ORD-42"} changed' in done.out
+
+
 def test_a_write_beside_the_expected_calls_is_named(project: Project) -> None:
     tools = {**SCENARIO["tools"], "cancel_order": {**SCENARIO["tools"]["cancel_order"], "writes": True}}
     expect = {"tool_calls": {"match": "unordered", "calls": [{"name": "get_order"}]}}

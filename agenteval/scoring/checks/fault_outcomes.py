@@ -358,7 +358,13 @@ def _key(call: ToolCall) -> tuple[str, object]:
 def _find_breach(meant: Scenario, seen: Trajectory) -> str:
     """Describe what the agent changed although the scenario leaves it as it is: rows, and calls of tools that
     write beside the expected ones, where no others are allowed."""
-    changes = find_ruled_out_changes(meant.expect.state, build_check_input(meant, seen))
+    changes = [*find_ruled_out_changes(meant.expect.state, build_check_input(meant, seen))]
+    for count_of_turns, turn in enumerate(seen.turns, 1):
+        expect = meant.turn_expectation(turn)
+        if expect and expect.state:
+            then = {"turns": seen.turns[:count_of_turns], "unfinished": None, "end_state": None}
+            so_far = seen.model_copy(update=then)
+            changes += find_ruled_out_changes(expect.state, build_check_input(meant, so_far))
     if changes:
         return changes[0]
     found = next(_find_surplus_calls(meant, seen, ToolEffect.WRITES), None)
